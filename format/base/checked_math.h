@@ -1,0 +1,57 @@
+// Arithmetic on sizes that come from outside: false means overflow, and the
+// output is then unspecified.
+
+#ifndef ETX_FORMAT_BASE_CHECKED_MATH_H
+#define ETX_FORMAT_BASE_CHECKED_MATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool etx_add_size(size_t a, size_t b, size_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool etx_multiply_size(size_t a, size_t b, size_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline bool etx_add_u64(uint64_t a, uint64_t b, uint64_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool etx_multiply_u64(uint64_t a, uint64_t b, uint64_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+static inline bool etx_add_i64(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool etx_subtract_i64(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_sub_overflow(a, b, out);
+}
+
+static inline bool etx_multiply_i64(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+// The next multiple of `alignment` (a power of two) at or above `value`.
+static inline bool etx_align_up(size_t value, size_t alignment, size_t* out) {
+  if (!etx_add_size(value, alignment - 1, out)) return false;
+  *out &= ~(alignment - 1);
+  return true;
+}
+
+static inline bool etx_align_up_u64(uint64_t value, uint64_t alignment,
+                                    uint64_t* out) {
+  if (!etx_add_u64(value, alignment - 1, out)) return false;
+  *out &= ~(alignment - 1);
+  return true;
+}
+
+static inline bool etx_is_power_of_two(uint64_t value) {
+  return value != 0 && (value & (value - 1)) == 0;
+}
+
+#endif

@@ -1,0 +1,62 @@
+// One message for the person who must fix it, in memory the caller owns.
+//
+// Functions on load and export paths take a last `etx_diag*`, which may be
+// NULL. The first message wins: what failed first is what is wrong. Messages
+// are lower case without full stop, name the subject in single quotes, and
+// give both numbers when two disagree. Too long a message is cut, never
+// overrun.
+//
+//   return etx_diag_fail(diag, ETX_BAD_FILE, "input '%t' has rank %i, '%t' wants %i", ...)
+//
+// The format knows exactly: %s (const char*), %t (etx_text), %i (int64_t), %u
+// (uint64_t), %z (size_t), %x (uint64_t in hexadecimal), %f (double, six
+// significant digits), %% . There is no stdio underneath, so it works on bare
+// metal.
+
+#ifndef ETX_FORMAT_BASE_DIAG_H
+#define ETX_FORMAT_BASE_DIAG_H
+
+#include <stdarg.h>
+
+#include "format/base/span.h"
+#include "format/base/status.h"
+
+enum { ETX_DIAG_TEXT_BYTES = 512 };
+
+typedef struct etx_diag {
+  etx_status status;                // ETX_OK until something failed
+  uint64_t offset;                  // byte offset in a file, or 0
+  uint32_t line;                    // 1-based line of a text, or 0
+  uint32_t column;                  // 1-based column of a text, or 0
+  size_t text_size;                 // bytes of text, no terminator counted
+  char text[ETX_DIAG_TEXT_BYTES];   // always NUL-terminated
+} etx_diag;
+
+// Makes `diag` empty. NULL is allowed.
+void etx_diag_init(etx_diag* diag);
+
+// Records status and message if `diag` is not NULL and still empty. Returns
+// `status`, so that a caller can return the call itself.
+etx_status etx_diag_fail(etx_diag* diag, etx_status status, const char* format,
+                         ...);
+
+// The same with a byte offset in a file.
+etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
+                            const char* format, ...);
+
+// The same with the line and column (1-based) of a text file.
+etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
+                              uint32_t column, const char* format, ...);
+
+// Appends text to a recorded message, such as the name of the method in which
+// it happened. Does nothing if `diag` is NULL or empty.
+void etx_diag_append(etx_diag* diag, const char* format, ...);
+
+// Writes a formatted, NUL-terminated text of at most `capacity` bytes
+// (terminator included) into `out`. Returns its length without terminator;
+// what does not fit is cut.
+size_t etx_format_text(char* out, size_t capacity, const char* format, ...);
+size_t etx_format_text_list(char* out, size_t capacity, const char* format,
+                            va_list list);
+
+#endif

@@ -1,0 +1,22 @@
+// Where bytes go: one callback and its context. A writer that knows no file
+// system writes to a sink; the host decides what stands behind it.
+
+#ifndef ETX_FORMAT_BASE_SINK_H
+#define ETX_FORMAT_BASE_SINK_H
+
+#include "format/base/span.h"
+#include "format/base/status.h"
+
+typedef struct etx_sink {
+  // Takes all of `bytes` or fails; called in order, from one thread.
+  etx_status (*write)(void* context, etx_bytes bytes);
+  void* context;  // handed to `write` unchanged
+} etx_sink;
+
+static inline etx_status etx_sink_write(const etx_sink* sink, const void* data,
+                                        size_t size) {
+  const etx_bytes bytes = {(const uint8_t*)data, size};
+  return size == 0 ? ETX_OK : sink->write(sink->context, bytes);
+}
+
+#endif

@@ -1,0 +1,30 @@
+// Every maximum of the project, with the reason for its size. A build may
+// override one with -DETX_MAX_...=n inside the stated range.
+
+#ifndef ETX_FORMAT_BASE_SIZE_LIMITS_H
+#define ETX_FORMAT_BASE_SIZE_LIMITS_H
+
+// Dimensions of a tensor. The stock runtime refuses more than 16.
+#define ETX_MAX_RANK 16
+
+// Arguments of one operator, outputs included. The longest stock schema
+// (custom attention) has 17; the longest ATen one in use has 12.
+#ifndef ETX_MAX_ARGUMENTS
+#define ETX_MAX_ARGUMENTS 24
+#endif
+#if ETX_MAX_ARGUMENTS < 18 || ETX_MAX_ARGUMENTS > 64
+#error "ETX_MAX_ARGUMENTS must be 18 to 64"
+#endif
+
+// Bytes of an operator's name with overload. The stock runtime's limit.
+#define ETX_MAX_OPERATOR_NAME 99
+
+// FlatBuffers nesting and tables: the limits of the stock verifier.
+#define ETX_MAX_FB_DEPTH 64
+#define ETX_MAX_FB_TABLES 1000000
+
+// Instructions executed in one run: the stock runtime's limit. A caller sets
+// a lower one in etx_limits.
+#define ETX_MAX_STEPS 10000000
+
+#endif

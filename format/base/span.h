@@ -1,0 +1,56 @@
+// Pointer and length, by value: bytes and text that somebody else owns.
+//
+// Text is UTF-8, not NUL-terminated, and may contain any byte. Its owner and
+// lifetime are stated where a span is handed out.
+
+#ifndef ETX_FORMAT_BASE_SPAN_H
+#define ETX_FORMAT_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct etx_bytes {
+  const uint8_t* data;  // may be NULL if size is 0
+  size_t size;          // bytes
+} etx_bytes;
+
+typedef struct etx_bytes_mut {
+  uint8_t* data;  // may be NULL if size is 0
+  size_t size;    // bytes
+} etx_bytes_mut;
+
+typedef struct etx_text {
+  const char* data;  // may be NULL if size is 0
+  size_t size;       // bytes, no terminator counted
+} etx_text;
+
+// The text of a NUL-terminated string; the span borrows `string`.
+static inline etx_text etx_text_of(const char* string) {
+  const etx_text text = {string, string == NULL ? 0 : strlen(string)};
+  return text;
+}
+
+static inline bool etx_text_equal(etx_text a, etx_text b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool etx_text_is(etx_text a, const char* string) {
+  return etx_text_equal(a, etx_text_of(string));
+}
+
+static inline bool etx_text_starts_with(etx_text a, etx_text prefix) {
+  return a.size >= prefix.size &&
+         (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
+}
+
+// Byte order, shorter first on a tie: negative, 0 or positive.
+static inline int etx_text_compare(etx_text a, etx_text b) {
+  const size_t shorter = a.size < b.size ? a.size : b.size;
+  const int order = shorter == 0 ? 0 : memcmp(a.data, b.data, shorter);
+  if (order != 0) return order;
+  return a.size < b.size ? -1 : a.size > b.size;
+}
+
+#endif

@@ -1,0 +1,39 @@
+// How calls end: one enum for the whole project.
+//
+// A function that can fail returns etx_status and has written nothing to its
+// outputs unless it returned ETX_OK. Which code to use when is told by the
+// comments in status.def.
+
+#ifndef ETX_FORMAT_BASE_STATUS_H
+#define ETX_FORMAT_BASE_STATUS_H
+
+typedef enum etx_status_code {
+#define STATUS(name, text) ETX_##name,
+#include "format/base/status.def"
+#undef STATUS
+  ETX_STATUS_COUNT
+} etx_status_code;
+
+#if defined(__GNUC__)
+#define ETX_MUST_USE __attribute__((warn_unused_result))
+#else
+#define ETX_MUST_USE
+#endif
+
+typedef etx_status_code etx_status;
+
+// Returns a short English sentence without full stop, never NULL.
+const char* etx_status_text(etx_status status);
+
+// Returns the name of the code in capitals, such as "BAD_FILE", never NULL.
+const char* etx_status_name(etx_status status);
+
+// Returns from the calling function with the status of `call` unless it is
+// ETX_OK. There is nothing to undo: memory is an arena or the caller's.
+#define ETX_TRY(call)                                 \
+  do {                                                \
+    const etx_status etx_try_status = (call);         \
+    if (etx_try_status != ETX_OK) return etx_try_status; \
+  } while (0)
+
+#endif

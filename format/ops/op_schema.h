@@ -1,0 +1,125 @@
+// Operators that a .pte file can name: one row each in op_schema.def.
+//
+// A row states the name as the file has it, the arguments as ATen writes them,
+// what stands in the trailing return slot, the rule that sizes the outputs and
+// which arguments an output may overwrite. Exporter, runtime and `etx verify`
+// all read these rows; the kernel table has one entry per row.
+//
+// The argument text is ATen's: "Tensor self, Tensor other, *, Scalar alpha=1,
+// Tensor(a!) out". Types: Tensor, Tensor?, Tensor[], Tensor?[], Scalar, int,
+// int[], float, float[], bool, bool[], str, ScalarType, MemoryFormat, Layout,
+// Device, each optionally followed by "?". SymInt is written int. "(a!)" marks
+// an argument that is written. Nothing is allocated: the text is read with a
+// cursor, once when a method is loaded.
+
+#ifndef ETX_FORMAT_OPS_OP_SCHEMA_H
+#define ETX_FORMAT_OPS_OP_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/base/span.h"
+#include "format/base/status.h"
+
+typedef enum etx_op_id {
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  ETX_OP_##symbol,
+#include "format/ops/op_schema.def"
+#undef OP
+  ETX_OP_COUNT
+} etx_op_id;
+
+// What the value index after the last argument of a KernelCall holds.
+typedef enum etx_op_result {
+  ETX_RESULT_OUT,       // the one out tensor again
+  ETX_RESULT_OUT_LIST,  // a TensorList of the out tensors
+  ETX_RESULT_LIST,      // the out TensorList again, or one with the same items
+  ETX_RESULT_SELF,      // the changed first argument (copy_, index_put_)
+  ETX_RESULT_SCALAR,    // an Int, Double or Bool slot that the kernel writes
+  ETX_RESULT_NONE,      // nothing: the call carries the arguments alone
+} etx_op_result;
+
+// Which memory an output may share with an argument that dies in the call.
+typedef enum etx_op_in_place {
+  ETX_IN_PLACE_NEVER,
+  // The first tensor argument, at exactly the same bytes: the kernel changes
+  // some elements and leaves the others (index_put, slice_scatter), or copies.
+  ETX_IN_PLACE_SELF,
+  // Any tensor argument with the output's sizes and element bytes: the kernel
+  // reads element i of all arguments before it writes element i.
+  ETX_IN_PLACE_ELEMENTWISE,
+} etx_op_in_place;
+
+struct etx_shape_call;  // format/ops/op_shapes.h
+
+typedef struct etx_op {
+  etx_op_id id;
+  const char* name;       // with namespace: "aten::add"
+  const char* overload;   // "out", or "" for the default overload
+  const char* arguments;  // ATen text, see above
+  etx_op_result result;
+  etx_op_in_place in_place;
+  // Sizes the outputs from the arguments; NULL for rows whose kernel does
+  // (scalar operators, et_view, data-dependent sizes).
+  etx_status (*shape)(struct etx_shape_call* call);
+} etx_op;
+
+typedef enum etx_argument_type {
+  ETX_ARGUMENT_TENSOR,
+  ETX_ARGUMENT_TENSORS,           // Tensor[]
+  ETX_ARGUMENT_OPTIONAL_TENSORS,  // Tensor?[]
+  ETX_ARGUMENT_SCALAR,            // int, float or bool
+  ETX_ARGUMENT_INT,
+  ETX_ARGUMENT_INTS,
+  ETX_ARGUMENT_FLOAT,
+  ETX_ARGUMENT_FLOATS,
+  ETX_ARGUMENT_BOOL,
+  ETX_ARGUMENT_BOOLS,
+  ETX_ARGUMENT_STRING,
+  ETX_ARGUMENT_SCALAR_TYPE,    // an Int value holding an etx_dtype code
+  ETX_ARGUMENT_MEMORY_FORMAT,  // an Int value: 0 contiguous, 1 preserve
+  ETX_ARGUMENT_LAYOUT,         // an Int value: 0 strided
+  ETX_ARGUMENT_DEVICE,         // never in a .pte; only in importable schemas
+} etx_argument_type;
+
+typedef struct etx_argument {
+  etx_text name;           // "self"
+  etx_text default_text;   // "1", "None", "[]"; size 0 if there is none
+  etx_argument_type type;
+  uint8_t fixed_count;     // 2 for int[2], else 0
+  bool optional;           // "?" after the type: may be a Null value
+  bool written;            // "(a!)"
+  bool keyword_only;       // stands after "*"
+} etx_argument;
+
+// Position in an argument text; start with the text and zeros.
+typedef struct etx_argument_cursor {
+  const char* rest;   // next unread character
+  bool keyword_only;  // "*" was passed
+} etx_argument_cursor;
+
+static inline etx_argument_cursor etx_argument_first(const char* arguments) {
+  const etx_argument_cursor cursor = {arguments, false};
+  return cursor;
+}
+
+// Reads the next argument; false at the end. The text is trusted: it comes
+// from a .def row.
+bool etx_argument_next(etx_argument_cursor* cursor, etx_argument* out_argument);
+
+// The row of an operator id.
+const etx_op* etx_op_at(etx_op_id id);
+
+// Finds a row by the name a file states: name and overload are joined with a
+// point before comparing, as the stock runtime does, so that ("aten::add",
+// "out") and ("aten::add.out", "") are the same. NULL if there is none.
+const etx_op* etx_op_find(etx_text name, etx_text overload);
+
+// Arguments of a row, outputs included, the return slot not.
+size_t etx_op_argument_count(const etx_op* op);
+
+// Value indices that a KernelCall of this row carries.
+size_t etx_op_call_count(const etx_op* op);
+
+#endif

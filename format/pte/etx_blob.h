@@ -1,0 +1,154 @@
+// All that etx adds to a .pte file: one named_data blob, key "etx.plan.v1".
+//
+// It holds what the stock schema has no place for: names of inputs and
+// outputs, symbols and how input sizes depend on them, which constant
+// initialises a state, which values are views of others, and where the program
+// came from. A program is complete and valid without it; a reader which
+// ignores it loses names and bounds, nothing else.
+//
+// The blob is a FlatBuffer of its own (identifier "ETXP"), written and read
+// with the same reader, verifier and builder as the program. Fields are only
+// ever added at the end of a table.
+
+#ifndef ETX_FORMAT_PTE_ETX_BLOB_H
+#define ETX_FORMAT_PTE_ETX_BLOB_H
+
+#include "format/base/diag.h"
+#include "format/base/sink.h"
+#include "format/pte/pte_program.h"
+
+#define ETX_BLOB_KEY "etx.plan.v1"
+enum { ETX_FINGERPRINT_BYTES = 32 };
+
+// A dynamic dimension of a method: every value that it may take.
+typedef struct etx_blob_symbol {
+  etx_text name;
+  int64_t minimum;
+  int64_t maximum;
+} etx_blob_symbol;
+
+// A size (or integer) input as a function of one symbol:
+// size == factor * symbol + offset, factor > 0.
+typedef struct etx_blob_input_dim {
+  uint32_t input;      // position among the method's inputs
+  int32_t dim;         // dimension, or -1: the Int input itself varies
+  uint32_t symbol;     // index in the method's symbols
+  int64_t factor;
+  int64_t offset;
+} etx_blob_input_dim;
+
+// A value without a writer of its own: bytes of `base` from `offset` on.
+// Several rows may name one value (a part of an elided concat).
+typedef struct etx_blob_view {
+  uint32_t value;
+  uint32_t base;
+  uint64_t offset;  // bytes
+} etx_blob_view;
+
+typedef enum etx_blob_lifetime {
+  ETX_LIFETIME_SCRATCH = 0,  // until the next call that shares the scratch
+  ETX_LIFETIME_STABLE = 1,   // until the next call of the same method
+  ETX_LIFETIME_STATE = 2,    // it lies in state or constants
+} etx_blob_lifetime;
+
+typedef struct etx_blob_output {
+  etx_text name;
+  etx_blob_lifetime lifetime;
+  // Position of the input that this output shows the new content of (leading
+  // outputs of mutated inputs), or -1.
+  int32_t mutated_input;
+} etx_blob_output;
+
+typedef struct etx_blob_input {
+  etx_text name;
+  bool is_mutable;  // the method writes it
+} etx_blob_input;
+
+typedef struct etx_blob_method {
+  etx_text name;  // of the plan it describes
+  const etx_blob_input* inputs;
+  size_t input_count;
+  const etx_blob_output* outputs;
+  size_t output_count;
+  const etx_blob_symbol* symbols;
+  size_t symbol_count;
+  const etx_blob_input_dim* input_dims;
+  size_t input_dim_count;
+  const etx_blob_view* views;
+  size_t view_count;
+} etx_blob_method;
+
+typedef struct etx_blob_state {
+  etx_text name;  // fully qualified name
+  etx_dtype dtype;
+  const int32_t* sizes;
+  size_t rank;
+  uint64_t offset;  // bytes from the start of arena 2
+  // Constant that initialises it: of the state's own bytes, or of one element
+  // that is repeated (is_uniform). 0: zeros.
+  uint32_t data_buffer_index;
+  bool is_uniform;
+} etx_blob_state;
+
+// Content of the blob, for writing.
+typedef struct etx_blob_content {
+  uint8_t fingerprint[ETX_FINGERPRINT_BYTES];  // SHA-256 of the IR
+  etx_text target;    // "etx" or "executorch"
+  etx_text options;   // canonical text of the options that shaped the plan
+  const etx_blob_method* methods;
+  size_t method_count;
+  const etx_blob_state* states;  // sorted by name
+  size_t state_count;
+  uint64_t state_bytes;  // size of arena 2 in every method
+} etx_blob_content;
+
+ETX_MUST_USE etx_status etx_blob_write_needed(const etx_blob_content* content,
+                                              size_t* out_bytes);
+// Builds the blob at the end of `work`; `out_blob` borrows from it.
+ETX_MUST_USE etx_status etx_blob_write(const etx_blob_content* content,
+                                       etx_bytes_mut work, etx_bytes* out_blob,
+                                       etx_diag* diag);
+
+// An opened blob. Fields are private.
+typedef struct etx_blob {
+  etx_bytes bytes;
+  uint32_t root;
+} etx_blob;
+
+// Opens and verifies the blob of `pte` against the program: methods and value
+// indices exist, states lie where the tensors of that name lie, constants are
+// long enough, views lie in their bases. ETX_NOT_FOUND if the file has none
+// (a stock file).
+ETX_MUST_USE etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte,
+                                      etx_diag* diag);
+
+void etx_blob_fingerprint(const etx_blob* blob,
+                          uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]);
+etx_text etx_blob_target(const etx_blob* blob);
+etx_text etx_blob_options(const etx_blob* blob);
+uint64_t etx_blob_state_bytes(const etx_blob* blob);
+
+size_t etx_blob_state_count(const etx_blob* blob);
+etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index);
+
+// Position of the description of a plan; false if there is none (a constant
+// or synthetic method).
+bool etx_blob_method_find(const etx_blob* blob, etx_text name,
+                          size_t* out_index);
+size_t etx_blob_input_count(const etx_blob* blob, size_t method);
+etx_blob_input etx_blob_input_at(const etx_blob* blob, size_t method,
+                                 size_t index);
+size_t etx_blob_output_count(const etx_blob* blob, size_t method);
+etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
+                                   size_t index);
+size_t etx_blob_symbol_count(const etx_blob* blob, size_t method);
+etx_blob_symbol etx_blob_symbol_at(const etx_blob* blob, size_t method,
+                                   size_t index);
+size_t etx_blob_input_dim_count(const etx_blob* blob, size_t method);
+etx_blob_input_dim etx_blob_input_dim_at(const etx_blob* blob, size_t method,
+                                         size_t index);
+size_t etx_blob_view_count(const etx_blob* blob, size_t method);
+etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
+                               size_t index);
+
+#endif

@@ -1,0 +1,108 @@
+// Reading a .pte file in place: the one door, and typed views behind it.
+//
+// etx_pte_open verifies everything that can be said about the bytes without
+// knowing operators: header, FlatBuffers structure, indexes, lists, offsets,
+// tensors within arenas, constants within segments. Behind it every accessor
+// is plain and cannot fail; indexes are the caller's promise.
+//
+// Ownership  views borrow the file's bytes, which must outlive them, be
+//            aligned to 16 and not change.
+// Threads    an opened program is const and may be read by many.
+
+#ifndef ETX_FORMAT_PTE_PTE_PROGRAM_H
+#define ETX_FORMAT_PTE_PTE_PROGRAM_H
+
+#include "format/base/diag.h"
+#include "format/base/status.h"
+#include "format/pte/pte_types.h"
+
+typedef struct etx_pte_limits {
+  uint64_t max_file_bytes;      // 0: no limit
+  uint64_t max_arena_bytes;     // of one arena of one method; 0: no limit
+  uint32_t max_tables;          // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
+  uint32_t max_instructions;    // of one method; 0: no limit
+} etx_pte_limits;
+
+// An opened file. Fields are private to pte_program.c and pte_verifier.c.
+typedef struct etx_pte {
+  etx_bytes file;
+  uint64_t program_size;   // bytes of the FlatBuffer part
+  uint64_t segment_base;   // 0: no segments
+  uint32_t root;           // offset of the root table
+  bool has_header;         // extended header present
+  uint32_t header_length;  // 0, 24, 32, ...
+} etx_pte;
+
+// One method's plan. Fields are private.
+typedef struct etx_pte_plan {
+  const etx_pte* pte;
+  uint32_t table;
+} etx_pte_plan;
+
+// Opens and verifies. On failure `diag` says where (byte offset), what was
+// expected and what was found. `limits` may be NULL. A plan with delegates is
+// not a broken file: see etx_pte_delegate_count.
+ETX_MUST_USE etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
+                                     const etx_pte_limits* limits,
+                                     etx_diag* diag);
+
+size_t etx_pte_plan_count(const etx_pte* pte);
+etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index);
+// Finds the first plan of that name; false if there is none.
+bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
+                       etx_pte_plan* out_plan);
+
+etx_text etx_pte_plan_name(const etx_pte_plan* plan);
+etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
+etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
+
+size_t etx_pte_value_count(const etx_pte_plan* plan);
+etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index);
+// Only the kind: cheaper than the whole value.
+etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index);
+
+size_t etx_pte_input_count(const etx_pte_plan* plan);
+int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index);
+size_t etx_pte_output_count(const etx_pte_plan* plan);
+int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index);
+
+size_t etx_pte_operator_count(const etx_pte_plan* plan);
+etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index);
+size_t etx_pte_delegate_count(const etx_pte_plan* plan);
+etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index);
+
+size_t etx_pte_chain_count(const etx_pte_plan* plan);
+size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
+etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
+                                           size_t chain, size_t index);
+
+// Entries of non_const_buffer_sizes, the dummy entry 0 included.
+size_t etx_pte_buffer_size_count(const etx_pte_plan* plan);
+int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index);
+
+// Constants. `data_buffer_index` must be a verified one of a tensor without
+// allocation. Returns the bytes from its start to the end of its storage,
+// which is at least as long as every tensor that names it.
+etx_bytes etx_pte_constant(const etx_pte* pte, uint32_t data_buffer_index);
+size_t etx_pte_constant_count(const etx_pte* pte);
+
+// Initial data of a planned tensor with data_buffer_index > 0.
+etx_bytes etx_pte_initial_data(const etx_pte* pte, uint32_t data_buffer_index);
+
+size_t etx_pte_named_data_count(const etx_pte* pte);
+etx_text etx_pte_named_data_key(const etx_pte* pte, size_t index);
+etx_bytes etx_pte_named_data_at(const etx_pte* pte, size_t index);
+// Finds named data by key; false if there is none.
+bool etx_pte_named_data_find(const etx_pte* pte, const char* key,
+                             etx_bytes* out_data);
+
+size_t etx_pte_segment_count(const etx_pte* pte);
+void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
+                        uint64_t* out_size);
+
+// Bytes of a tensor at its stated (upper bound) sizes. Verified not to
+// overflow.
+size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor);
+size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor);
+
+#endif

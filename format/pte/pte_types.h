@@ -1,0 +1,166 @@
+// What a .pte file says, as plain C structs: the same ones for reading (views
+// into the file's bytes) and for writing (arrays that the writer's caller
+// owns).
+//
+// Words of the file format are kept: a plan is one method's execution plan, a
+// value is an EValue, a chain holds instructions. See docs/pte-format.md for
+// the bytes.
+
+#ifndef ETX_FORMAT_PTE_PTE_TYPES_H
+#define ETX_FORMAT_PTE_PTE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/base/span.h"
+#include "format/tensor/dtype.h"
+
+// Codes of the KernelTypes union.
+typedef enum etx_pte_kind {
+  ETX_PTE_NULL = 1,
+  ETX_PTE_INT = 2,
+  ETX_PTE_BOOL = 3,
+  ETX_PTE_DOUBLE = 4,
+  ETX_PTE_TENSOR = 5,
+  ETX_PTE_STRING = 6,
+  ETX_PTE_INT_LIST = 7,             // items are value indices of Ints
+  ETX_PTE_DOUBLE_LIST = 8,          // inline
+  ETX_PTE_BOOL_LIST = 9,            // inline
+  ETX_PTE_TENSOR_LIST = 10,         // items are value indices of Tensors
+  ETX_PTE_OPTIONAL_TENSOR_LIST = 11 // the same, -1 is None
+} etx_pte_kind;
+
+typedef enum etx_pte_dynamism {
+  ETX_PTE_STATIC = 0,
+  ETX_PTE_DYNAMIC_BOUND = 1,
+  ETX_PTE_DYNAMIC_UNBOUND = 2,
+} etx_pte_dynamism;
+
+typedef enum etx_pte_location {
+  ETX_PTE_IN_SEGMENT = 0,
+  ETX_PTE_EXTERNAL = 1,  // in a .ptd file, by fully qualified name
+} etx_pte_location;
+
+typedef struct etx_pte_tensor {
+  etx_dtype dtype;
+  uint8_t rank;
+  const int32_t* sizes;      // rank entries; upper bounds if dynamic
+  const uint8_t* dim_order;  // rank entries, a permutation
+  etx_pte_dynamism dynamism;
+  uint32_t data_buffer_index;  // 0: no data
+  bool has_allocation;         // memory_id and memory_offset are meaningful
+  uint32_t memory_id;          // 1-based
+  uint64_t memory_offset;      // bytes
+  etx_pte_location location;
+  etx_text name;  // fully qualified name; size 0 if the file gives none
+} etx_pte_tensor;
+
+typedef struct etx_pte_value {
+  etx_pte_kind kind;
+  union {
+    int64_t integer;
+    bool boolean;
+    double real;
+    etx_text string;
+    etx_pte_tensor tensor;
+    struct {  // ETX_PTE_INT_LIST
+      const int64_t* items;
+      size_t count;
+    } integers;
+    struct {
+      const double* items;
+      size_t count;
+    } reals;
+    struct {
+      const uint8_t* items;  // 0 or 1 each
+      size_t count;
+    } booleans;
+    struct {  // both tensor lists
+      const int32_t* items;
+      size_t count;
+    } tensors;
+  } as;
+} etx_pte_value;
+
+// Codes of the InstructionArguments union.
+typedef enum etx_pte_instruction_kind {
+  ETX_PTE_KERNEL_CALL = 1,
+  ETX_PTE_DELEGATE_CALL = 2,
+  ETX_PTE_MOVE_CALL = 3,
+  ETX_PTE_JUMP_FALSE_CALL = 4,
+  ETX_PTE_FREE_CALL = 5,
+} etx_pte_instruction_kind;
+
+typedef struct etx_pte_instruction {
+  etx_pte_instruction_kind kind;
+  // KernelCall: index in operators. DelegateCall: index in delegates.
+  // MoveCall: value moved from. JumpFalseCall: condition value. FreeCall:
+  // value.
+  int32_t index;
+  // MoveCall: value moved to. JumpFalseCall: destination instruction, absolute
+  // in the chain; at or past the end leaves the chain.
+  int32_t target;
+  // KernelCall and DelegateCall: value indices.
+  const int32_t* arguments;
+  size_t argument_count;
+} etx_pte_instruction;
+
+typedef struct etx_pte_operator {
+  etx_text name;      // "aten::add"
+  etx_text overload;  // "out", or empty
+} etx_pte_operator;
+
+typedef struct etx_pte_delegate {
+  etx_text id;          // backend
+  bool inline_data;     // data in the FlatBuffer, else in a segment
+  uint32_t data_index;  // index there
+} etx_pte_delegate;
+
+typedef struct etx_pte_chain {
+  const etx_pte_instruction* instructions;
+  size_t instruction_count;
+} etx_pte_chain;
+
+// One method, for writing. For reading see pte_program.h.
+typedef struct etx_pte_plan_content {
+  etx_text name;
+  etx_text input_tree;   // pytree text of inputs, may be empty
+  etx_text output_tree;  // the same of outputs
+  const etx_pte_value* values;
+  size_t value_count;
+  const int32_t* inputs;  // value indices
+  size_t input_count;
+  const int32_t* outputs;
+  size_t output_count;
+  const etx_pte_chain* chains;  // at least one
+  size_t chain_count;
+  const etx_pte_operator* operators;
+  size_t operator_count;
+  const int64_t* buffer_sizes;  // entry 0 is a dummy, entry n is memory_id n
+  size_t buffer_size_count;
+} etx_pte_plan_content;
+
+typedef struct etx_pte_named_data {
+  etx_text key;
+  etx_bytes data;
+  uint32_t alignment;  // of the data in the file, a power of two
+} etx_pte_named_data;
+
+// A whole program, for writing.
+typedef struct etx_pte_content {
+  const etx_pte_plan_content* plans;
+  size_t plan_count;
+  // Constants by data_buffer_index: entry 0 is reserved and empty.
+  const etx_bytes* constants;
+  size_t constant_count;  // entry 0 counted; 1 if there are none
+  // Initial data of planned tensors (mutable_data_segments[0]); entry 0
+  // reserved. Count 0 writes no such segment. etx itself never uses it.
+  const etx_bytes* initial_data;
+  size_t initial_data_count;
+  const etx_pte_named_data* named_data;
+  size_t named_data_count;
+  uint32_t constant_alignment;  // of each constant, at least 16
+} etx_pte_content;
+
+#endif

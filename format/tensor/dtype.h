@@ -1,0 +1,54 @@
+// Scalar types of tensors: codes, sizes, names, and PyTorch's promotion.
+//
+// Codes are those of the .pte schema, which are PyTorch's. Everything here is
+// a pure function of its arguments.
+
+#ifndef ETX_FORMAT_TENSOR_DTYPE_H
+#define ETX_FORMAT_TENSOR_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/base/span.h"
+
+typedef enum etx_dtype {
+#define DTYPE(NAME, name, code, bytes, category) ETX_DTYPE_##NAME = code,
+#include "format/tensor/dtype.def"
+#undef DTYPE
+  ETX_DTYPE_COUNT
+} etx_dtype;
+
+typedef enum etx_dtype_category {
+  ETX_CATEGORY_BOOLEAN,   // bool
+  ETX_CATEGORY_INTEGER,   // signed and unsigned integers
+  ETX_CATEGORY_FLOATING,  // IEEE halves, bfloat16, single, double
+  ETX_CATEGORY_COMPLEX,
+  ETX_CATEGORY_OPAQUE,    // quantised and bit types: moved, never computed
+} etx_dtype_category;
+
+// True if `code` is one of the listed types.
+bool etx_dtype_is_valid(int64_t code);
+
+// Bytes of one element.
+size_t etx_dtype_bytes(etx_dtype dtype);
+
+// Name as PyTorch prints it without "torch.", such as "float32".
+const char* etx_dtype_name(etx_dtype dtype);
+
+// Finds a type by that name.
+bool etx_dtype_find(etx_text name, etx_dtype* out_dtype);
+
+etx_dtype_category etx_dtype_category_of(etx_dtype dtype);
+
+// The common type of two tensors (torch.promote_types), both with dimensions.
+// False if the pair has none (opaque types, unsigned 16 to 64 bits with
+// others).
+bool etx_dtype_promote(etx_dtype a, etx_dtype b, etx_dtype* out_dtype);
+
+// The type of a tensor of `dtype` combined with a Python number of category
+// `scalar` (BOOLEAN, INTEGER or FLOATING): the number counts by category only
+// (torch.result_type). A float number turns integers into float32.
+etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar);
+
+#endif

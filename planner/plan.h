@@ -1,0 +1,62 @@
+// Static memory planning: blocks with sizes and lifespans in, offsets out.
+//
+//   offset ^
+//          |      +-----------+
+//          |      |     b     |        block b lives [2, 5) and lies above a
+//          | +----+----+------+---+
+//          | |    a    |    c     |    a and c never live together
+//          +-+---------+----------+--> time
+//            0    2    3    5     6
+//
+// Times are instruction indices of one method; a lifespan [start, end) is
+// half-open. The planner knows blocks, never operators.
+//
+// Ownership  all arrays are the caller's; working memory comes from an arena.
+// Failure    ETX_BAD_ARGUMENT for a problem that contradicts itself,
+//            ETX_BAD_PLAN if no plan within the capacity was found,
+//            ETX_OUT_OF_MEMORY if the arena is too small (see
+//            etx_plan_needed).
+// Same problem, same plan, on every compiler and machine: ties break by index.
+
+#ifndef ETX_PLANNER_PLAN_H
+#define ETX_PLANNER_PLAN_H
+
+#include "format/base/arena.h"
+#include "format/base/diag.h"
+#include "format/base/status.h"
+
+// Says that the planner may choose the offset.
+#define ETX_PLAN_FREE UINT64_MAX
+
+typedef struct etx_plan_block {
+  uint64_t size;       // bytes; 0 is allowed and gets a legal offset
+  uint64_t alignment;  // of the offset, a power of two
+  uint32_t start;      // first instruction at which it is live
+  uint32_t end;        // one past the last; greater than start
+  uint64_t fixed;      // an offset it must have, or ETX_PLAN_FREE
+} etx_plan_block;
+
+typedef struct etx_plan_problem {
+  const etx_plan_block* blocks;
+  size_t block_count;
+  uint64_t capacity;  // bytes the arena may have at most; 0: no limit
+} etx_plan_problem;
+
+typedef struct etx_plan_solution {
+  uint64_t* offsets;      // block_count entries, the caller's
+  uint64_t arena_bytes;   // largest offset + size
+  uint64_t lower_bound;   // no plan can be smaller
+  const char* algorithm;  // name of the one that found it
+} etx_plan_solution;
+
+// Bytes of arena that any algorithm needs for `block_count` blocks.
+size_t etx_plan_needed(size_t block_count);
+
+// Solves with the algorithm of that name, or with all of them, keeping the
+// smallest, if `algorithm` is NULL. The result has passed etx_plan_validate.
+ETX_MUST_USE etx_status etx_plan_solve(const etx_plan_problem* problem,
+                                       const char* algorithm, etx_arena* work,
+                                       etx_plan_solution* solution,
+                                       etx_diag* diag);
+
+#endif

@@ -1,0 +1,112 @@
+// What a kernel is, what it is called with, and how it reads its arguments.
+//
+// Two phases. `prepare` sees the present sizes: outputs are sized by the
+// operator's shape rule before it is called. It checks types and what the rule
+// cannot, may choose a specialised `run`, may leave numbers in `prepared`, and
+// states temporary bytes. It never reads elements: data pointers may be NULL.
+// `run` does the work; it checks only what arrives inside tensors (indices,
+// divisors).
+//
+// prepare is called again when sizes change, and never between two runs of
+// equal sizes. Data pointers may change between prepare and run.
+//
+// Rows without temporaries leave `temporary_bytes` NULL in the table. Those
+// with them state the maximum over all sizes up to the bound, from a call
+// whose tensors have their upper-bound sizes and no data.
+
+#ifndef ETX_RUNTIME_KERNEL_H
+#define ETX_RUNTIME_KERNEL_H
+
+#include "format/base/diag.h"
+#include "format/ops/op_schema.h"
+#include "runtime/value.h"
+
+// Gives kernels more than one core. The default is a loop. Work is split by
+// output elements, never along a sum, so that results do not depend on it.
+typedef struct etx_parallel {
+  // Calls task(argument, i) for every i below count, on any threads, and
+  // returns when all have returned.
+  void (*parallel_for)(void* context, void (*task)(void* argument, size_t i),
+                       void* argument, size_t count);
+  void* context;
+  size_t thread_count;  // threads that may run at once, at least 1
+} etx_parallel;
+
+typedef struct etx_call etx_call;
+typedef etx_status (*etx_kernel_function)(etx_call* call);
+
+struct etx_call {
+  const etx_op* op;
+  etx_kernel_function run;            // set before prepare, may be replaced
+  const etx_value* const* arguments;  // one for each schema argument, in order;
+                                      // out arguments and scalar results are
+                                      // written through etx_call_out
+  size_t argument_count;              // return slot of scalar results included
+  void* temporary;                    // at least the stated bytes, 16-aligned
+  size_t temporary_bytes;             // stated by prepare
+  const etx_parallel* parallel;       // never NULL
+  etx_diag* diag;                     // may be NULL
+  int64_t prepared[6];                // whatever prepare leaves for run
+};
+
+typedef struct etx_kernel {
+  etx_op_id op;
+  etx_kernel_function prepare;
+  etx_kernel_function run;
+  etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
+} etx_kernel;
+
+// The kernels of a build: what etx_program_open is given. An application may
+// pass fewer rows, in any order; the linker drops the rest.
+typedef struct etx_kernel_table {
+  const etx_kernel* kernels;
+  size_t count;
+} etx_kernel_table;
+
+// Every kernel of this library, one row per row of op_schema.def, in order.
+extern const etx_kernel_table etx_all_kernels;
+
+// Finds a kernel; NULL if the table does not have it.
+const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
+
+// Arguments by schema position. The kind was checked against the schema when
+// the method was loaded, so these assert.
+
+static inline const etx_value* etx_call_value(const etx_call* call,
+                                              size_t index) {
+  return call->arguments[index];
+}
+static inline bool etx_call_is_none(const etx_call* call, size_t index) {
+  return call->arguments[index]->kind == ETX_VALUE_NONE;
+}
+static inline const etx_tensor* etx_call_tensor(const etx_call* call,
+                                                size_t index) {
+  return &call->arguments[index]->as.tensor;
+}
+// A slot that the kernel may write: an out tensor's data, a scalar result.
+static inline etx_value* etx_call_out(const etx_call* call, size_t index) {
+  return (etx_value*)(uintptr_t)call->arguments[index];
+}
+static inline int64_t etx_call_integer(const etx_call* call, size_t index) {
+  return call->arguments[index]->as.integer;
+}
+static inline bool etx_call_boolean(const etx_call* call, size_t index) {
+  return call->arguments[index]->as.boolean;
+}
+// An Int, Double or Bool as a double.
+double etx_call_real(const etx_call* call, size_t index);
+// Item of an IntList.
+static inline int64_t etx_call_item(const etx_call* call, size_t index,
+                                    size_t item) {
+  return call->arguments[index]->as.integers.items[item]->as.integer;
+}
+
+// Refusals that say operator, argument, expected and found.
+etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
+                                 const char* wanted);
+etx_status etx_call_check_dtype(const etx_call* call, size_t index,
+                                etx_dtype wanted);
+// Equal types of two tensor arguments.
+etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b);
+
+#endif

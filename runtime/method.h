@@ -1,0 +1,134 @@
+// A method, loaded into memory that the caller gave, and how it is run.
+//
+//   structures  values, instruction records, sizes of dynamic tensors
+//   scratch     arena 1 (and private arenas of stock files)
+//   state       arena 2, shared: see etx_planned_memory
+//   temporary   what kernels need while they run
+//
+// etx_method_needed says exactly how many bytes of each; with one fewer
+// etx_method_init refuses. Methods of one program may be given the same
+// scratch and temporary blocks if they never run at the same time.
+//
+// Loading never changes state. A refused input changes nothing. A run that
+// fails after it began to write state marks the state torn (the mark lies in
+// the state's memory): further runs of any method on it are refused until a
+// full reset or a restore.
+//
+// Threads  one method, one thread; a second one gets ETX_BAD_STATE.
+
+#ifndef ETX_RUNTIME_METHOD_H
+#define ETX_RUNTIME_METHOD_H
+
+#include "runtime/program.h"
+
+// Alignment of every block given to the runtime.
+enum { ETX_MEMORY_ALIGNMENT = 16 };
+
+typedef struct etx_memory_needed {
+  size_t structure_bytes;
+  size_t scratch_bytes;
+  size_t state_bytes;      // of the shared arena 2; 0 if the method has none
+  size_t temporary_bytes;
+} etx_memory_needed;
+
+// The shared state of one session, as a method sees it.
+typedef struct etx_planned_memory {
+  uint8_t* data;     // arena 2, aligned to 16
+  size_t size;       // bytes
+  uint32_t* torn;    // non-zero: half-written; lies in the state's memory
+} etx_planned_memory;
+
+typedef struct etx_method_memory {
+  etx_bytes_mut structures;
+  etx_bytes_mut scratch;
+  etx_bytes_mut temporary;
+  const etx_planned_memory* state;  // NULL only if state_bytes is 0
+} etx_method_memory;
+
+struct etx_method_record;  // one decoded instruction
+struct etx_method_input;   // what is known of one input
+struct etx_method_arena;
+
+// Fields are private to runtime/.
+typedef struct etx_method {
+  const etx_program* program;
+  etx_pte_plan plan;
+  size_t blob_index;  // SIZE_MAX: none
+  etx_value* values;
+  size_t value_count;
+  struct etx_method_record* records;
+  size_t record_count;
+  size_t* chain_starts;  // first record of each chain, and one past the last
+  size_t chain_count;
+  struct etx_method_input* inputs;
+  size_t input_count;
+  const etx_value** outputs;
+  size_t output_count;
+  etx_bytes_mut scratch;
+  etx_bytes_mut temporary;
+  etx_planned_memory state;
+  void* tensors;           // per-tensor bookkeeping
+  bool is_prepared;        // records are prepared for the present input sizes
+  bool prepares_as_it_runs;  // sizes or integers depend on data
+  volatile uint32_t busy;
+} etx_method;
+
+ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
+                                          etx_text name,
+                                          etx_memory_needed* out_needed,
+                                          etx_diag* diag);
+
+// Called once for each operator that the kernel table lacks, so that a user
+// sees all of them; etx_method_init reports the first in its diag.
+typedef struct etx_missing_sink {
+  void (*missing)(void* context, etx_text name, etx_text overload,
+                  size_t instruction);
+  void* context;
+} etx_missing_sink;
+
+ETX_MUST_USE etx_status etx_method_init(etx_method* method,
+                                        const etx_program* program,
+                                        etx_text name,
+                                        const etx_method_memory* memory,
+                                        const etx_missing_sink* missing,
+                                        etx_diag* diag);
+
+// Position of an input or output by name; ETX_NOT_FOUND otherwise. A stock
+// file's are called input_0, output_0 and so on.
+ETX_MUST_USE etx_status etx_method_find_input(const etx_method* method,
+                                              etx_text name, size_t* out_index);
+ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
+                                               etx_text name,
+                                               size_t* out_index);
+
+// Borrows `value`'s data until it is replaced; sizes are copied. Checks type,
+// rank and bounds; a mutable input is written in place by the next run, so its
+// data must be writable. Inputs persist over runs.
+ETX_MUST_USE etx_status etx_method_set_input(etx_method* method, size_t index,
+                                             const etx_tensor* value,
+                                             etx_diag* diag);
+// A scalar or None input: must equal what was fixed when exported, unless the
+// input varies.
+ETX_MUST_USE etx_status etx_method_set_value(etx_method* method, size_t index,
+                                             const etx_value* value,
+                                             etx_diag* diag);
+
+ETX_MUST_USE etx_status etx_method_run(etx_method* method, etx_diag* diag);
+
+// The output after a run; the method owns it. How long a tensor's data stays:
+// see etx_blob_lifetime.
+ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
+                                          size_t index,
+                                          const etx_value** out_value);
+
+// Switches to another session's state: patches pointers, copies nothing.
+ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
+                                        const etx_planned_memory* state,
+                                        etx_diag* diag);
+
+// Checks sizes against bounds and symbols and sizes every tensor for them,
+// without running: what the first run after a change of sizes does. Useful to
+// take the shape phase out of a latency measurement.
+ETX_MUST_USE etx_status etx_method_prepare(etx_method* method, etx_diag* diag);
+
+#endif

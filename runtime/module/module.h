@@ -1,0 +1,104 @@
+// The comfortable layer for applications on a hosted system: opens a file by
+// path, takes memory from malloc (or an allocator of the caller's), loads
+// methods by name and executes them.
+//
+//   etx_module module;
+//   etx_module_shared shared;             // one session's state and its block
+//   etx_planned_memory allocator;
+//   etx_module_open(&module, "stateful_model.pte", NULL, &diag);
+//   etx_module_shared_open(&shared, &module, &diag);
+//   etx_module_shared_allocator(&shared, "set_cache", &allocator, &diag);
+//   etx_module_load_method(&module, "set_cache", &allocator, &diag);
+//   etx_module_execute(&module, "set_cache", inputs, 1, &diag);
+//
+// Ownership  a module owns the mapped file and the memory of its methods;
+//            whatever was opened is closed by the matching `close`.
+// Threads    one module, one thread; the program inside may be shared.
+
+#ifndef ETX_RUNTIME_MODULE_MODULE_H
+#define ETX_RUNTIME_MODULE_MODULE_H
+
+#include "runtime/method.h"
+#include "shared_memory/shared_memory.h"
+
+// Where memory comes from. Both calls get `context`.
+typedef struct etx_module_memory {
+  void* (*take)(void* context, size_t bytes, size_t alignment);
+  void (*give_back)(void* context, void* memory);
+  void* context;
+} etx_module_memory;
+
+typedef struct etx_module_options {
+  const etx_kernel_table* kernels;   // NULL: all kernels of the library
+  const etx_limits* limits;          // NULL: defaults
+  const etx_module_memory* memory;   // NULL: malloc
+} etx_module_options;
+
+struct etx_module_method;  // one loaded method and its memory
+
+typedef struct etx_module {
+  etx_program program;
+  etx_module_memory memory;
+  struct etx_module_method* methods;  // list of loaded ones
+  void* file;        // mapped bytes
+  size_t file_size;
+  bool is_mapped;    // else taken from `memory`
+  void* scratch;     // one block for all methods: the maximum
+  size_t scratch_size;
+  void* temporary;
+  size_t temporary_size;
+} etx_module;
+
+typedef struct etx_module_shared {
+  etx_shared_memory memory;
+  etx_module* module;
+  void* block;
+} etx_module_shared;
+
+// Maps and verifies the file. `options` may be NULL.
+ETX_MUST_USE etx_status etx_module_open(etx_module* module, const char* path,
+                                        const etx_module_options* options,
+                                        etx_diag* diag);
+// The same for bytes that the caller keeps (aligned to 16).
+ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
+                                              etx_bytes file,
+                                              const etx_module_options* options,
+                                              etx_diag* diag);
+void etx_module_close(etx_module* module);
+
+// Starts a session with initial values in memory of its own.
+ETX_MUST_USE etx_status etx_module_shared_open(etx_module_shared* shared,
+                                               etx_module* module,
+                                               etx_diag* diag);
+void etx_module_shared_close(etx_module_shared* shared);
+ETX_MUST_USE etx_status etx_module_shared_allocator(
+    etx_module_shared* shared, const char* method,
+    etx_planned_memory* out_allocator, etx_diag* diag);
+
+// Loads a method. A NULL allocator gives it private state with initial values.
+// Loading a loaded method again binds it to the allocator. Scratch is one
+// block for all methods of the module.
+ETX_MUST_USE etx_status etx_module_load_method(
+    etx_module* module, const char* name, const etx_planned_memory* allocator,
+    etx_diag* diag);
+
+// The loaded method, or NULL.
+etx_method* etx_module_method(etx_module* module, const char* name);
+
+// Sets the first `input_count` inputs (tensors or scalars), runs. Loads the
+// method with private memory if it is not loaded.
+ETX_MUST_USE etx_status etx_module_execute(etx_module* module, const char* name,
+                                           const etx_value* inputs,
+                                           size_t input_count, etx_diag* diag);
+
+// An output of the last execution; the method owns it.
+ETX_MUST_USE etx_status etx_module_output(etx_module* module, const char* name,
+                                          size_t index,
+                                          const etx_value** out_value,
+                                          etx_diag* diag);
+
+// A tensor value over the caller's data, contiguous: for inputs.
+etx_value etx_module_tensor(void* data, etx_dtype dtype, const int32_t* sizes,
+                            uint8_t rank);
+
+#endif

@@ -1,0 +1,89 @@
+// A .pte file, opened: verified once, read in place, shared by any number of
+// methods and threads.
+//
+// Ownership  the program borrows the file's bytes (aligned to 16, unchanged)
+//            and the kernel table; it owns nothing.
+// Threads    const after opening.
+
+#ifndef ETX_RUNTIME_PROGRAM_H
+#define ETX_RUNTIME_PROGRAM_H
+
+#include "format/base/diag.h"
+#include "format/pte/etx_blob.h"
+#include "format/pte/pte_program.h"
+#include "runtime/kernel.h"
+
+// What a caller allows a file to ask for. All zero means the defaults.
+typedef struct etx_limits {
+  etx_pte_limits file;
+  uint64_t max_steps;            // instructions of one run; 0: ETX_MAX_STEPS
+  const etx_parallel* parallel;  // NULL: one thread
+} etx_limits;
+
+typedef struct etx_program {
+  etx_pte pte;
+  etx_blob blob;
+  bool has_blob;  // false: a stock file without names and symbols
+  const etx_kernel_table* kernels;
+  etx_limits limits;
+  // State of arena 2 is shared by all methods: true if all methods that list
+  // an arena 2 give it the same size.
+  bool shares_state;
+  uint64_t state_bytes;  // size of the shared arena 2, 0 if none
+} etx_program;
+
+// Opens `file` in place. Always verifies; see etx_pte_open and etx_blob_open.
+// `limits` may be NULL.
+ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
+                                         const etx_kernel_table* kernels,
+                                         const etx_limits* limits,
+                                         etx_diag* diag);
+
+typedef struct etx_method_info {
+  etx_text name;
+  size_t input_count;
+  size_t output_count;
+  size_t instruction_count;
+  uint64_t scratch_bytes;  // arena 1
+  bool is_constant;        // no instructions, no inputs: see below
+} etx_method_info;
+
+size_t etx_program_method_count(const etx_program* program);
+// ETX_OUT_OF_RANGE if there are not that many.
+ETX_MUST_USE etx_status etx_program_method_at(const etx_program* program,
+                                              size_t index,
+                                              etx_method_info* out_info);
+
+// Inputs and outputs as the file describes them, without loading a method.
+typedef struct etx_port_info {
+  etx_text name;  // "input_0" style names are made up for stock files by the
+                  // caller; here size 0
+  etx_pte_kind kind;
+  etx_pte_value value;  // tensor: upper-bound sizes; scalars: the fixed value
+  bool is_mutable;      // input that the method writes
+  bool varies;          // Int input that may take any value of a symbol
+  int32_t mutated_input;  // output: see etx_blob_output; -1 otherwise
+} etx_port_info;
+
+ETX_MUST_USE etx_status etx_program_input_at(const etx_program* program,
+                                             etx_text method, size_t index,
+                                             etx_port_info* out_info,
+                                             etx_diag* diag);
+ETX_MUST_USE etx_status etx_program_output_at(const etx_program* program,
+                                              etx_text method, size_t index,
+                                              etx_port_info* out_info,
+                                              etx_diag* diag);
+
+// Reads a constant method: one without inputs and instructions whose first
+// output is a constant. A tensor's data points into the file; `sizes` and
+// `strides` of a tensor value point into the value's own storage `hold`.
+typedef struct etx_constant_hold {
+  int32_t strides[ETX_MAX_RANK];
+} etx_constant_hold;
+ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
+                                             etx_text name,
+                                             etx_value* out_value,
+                                             etx_constant_hold* hold,
+                                             etx_diag* diag);
+
+#endif

@@ -14,6 +14,7 @@
 // Ownership  all arrays are the caller's; working memory comes from an arena.
 // Failure    ETX_BAD_ARGUMENT for a problem that contradicts itself,
 //            ETX_BAD_PLAN if no plan within the capacity was found,
+//            ETX_UNSUPPORTED if the named algorithm cannot do this problem,
 //            ETX_OUT_OF_MEMORY if the arena is too small (see
 //            etx_plan_needed).
 // Same problem, same plan, on every compiler and machine: ties break by index.
@@ -49,11 +50,13 @@ typedef struct etx_plan_solution {
   const char* algorithm;  // name of the one that found it
 } etx_plan_solution;
 
-// Bytes of arena that any algorithm needs for `block_count` blocks.
-size_t etx_plan_needed(size_t block_count);
+// Bytes of arena that etx_plan_solve needs for `problem`; SIZE_MAX if no
+// arena is large enough.
+size_t etx_plan_needed(const etx_plan_problem* problem);
 
-// Solves with the algorithm of that name, or with all of them, keeping the
-// smallest, if `algorithm` is NULL. The result has passed etx_plan_validate.
+// Solves with the algorithm of that name (ETX_NOT_FOUND if there is none), or
+// with all of them, keeping the smallest, if `algorithm` is NULL. The result
+// has passed etx_plan_validate. `work` is back at its mark afterwards.
 ETX_MUST_USE etx_status etx_plan_solve(const etx_plan_problem* problem,
                                        const char* algorithm, etx_arena* work,
                                        etx_plan_solution* solution,

@@ -1,0 +1,70 @@
+#include "planner/plan_events.h"
+
+#include "planner/plan_sort.h"
+#include "planner/plan_work.h"
+
+static bool starts_before(const void* context, uint32_t a, uint32_t b) {
+  const etx_plan_block* const blocks = context;
+  return blocks[a].start < blocks[b].start;
+}
+
+static bool ends_before(const void* context, uint32_t a, uint32_t b) {
+  const etx_plan_block* const blocks = context;
+  return blocks[a].end < blocks[b].end;
+}
+
+static size_t list_blocks(const etx_plan_problem* problem, uint32_t* items) {
+  size_t count = 0;
+  for (size_t i = 0; i < problem->block_count; ++i) {
+    if (problem->blocks[i].size > 0) items[count++] = (uint32_t)i;
+  }
+  return count;
+}
+
+bool etx_plan_events_take(etx_plan_events* events,
+                          const etx_plan_problem* problem, etx_arena* work) {
+  const size_t count = problem->block_count;
+  const etx_plan_block* const blocks = problem->blocks;
+  uint32_t* births = NULL;
+  uint32_t* deaths = NULL;
+  uint32_t* scratch = NULL;
+  if (!etx_plan_take_u32(work, count, &births)) return false;
+  if (!etx_plan_take_u32(work, count, &deaths)) return false;
+  const size_t mark = etx_arena_mark(work);
+  if (!etx_plan_take_u32(work, count, &scratch)) return false;
+  if (!work->counting) {
+    events->blocks = blocks;
+    events->births = births;
+    events->deaths = deaths;
+    events->count = list_blocks(problem, births);
+    (void)list_blocks(problem, deaths);
+    etx_plan_sort(births, events->count, scratch, starts_before, blocks);
+    etx_plan_sort(deaths, events->count, scratch, ends_before, blocks);
+    etx_plan_events_start(events);
+  }
+  etx_arena_rewind(work, mark);
+  return true;
+}
+
+void etx_plan_events_start(etx_plan_events* events) {
+  events->born = 0;
+  events->dead = 0;
+}
+
+bool etx_plan_events_next(etx_plan_events* events, etx_plan_event* out_event) {
+  if (events->dead == events->count) return false;
+  const uint32_t death = events->deaths[events->dead];
+  if (events->born < events->count) {
+    const uint32_t birth = events->births[events->born];
+    if (events->blocks[birth].start < events->blocks[death].end) {
+      out_event->block = birth;
+      out_event->is_birth = true;
+      events->born += 1;
+      return true;
+    }
+  }
+  out_event->block = death;
+  out_event->is_birth = false;
+  events->dead += 1;
+  return true;
+}

@@ -1,0 +1,43 @@
+// A set of small numbers that answers "which is the next one".
+//
+//   level 1        0 1 0 ...         one bit per word below that is not empty
+//   level 0   0...0 0110...0 0...0   one bit per number
+//
+// Every operation touches one word a level, and a level is 64 times smaller
+// than the one below it.
+//
+// Ownership  memory comes from the arena given to `take` and lives as long.
+
+#ifndef ETX_PLANNER_PLAN_SET_H
+#define ETX_PLANNER_PLAN_SET_H
+
+#include "format/base/arena.h"
+
+enum { ETX_PLAN_SET_LEVELS = 6 };
+
+// "No such number": larger than any member.
+#define ETX_PLAN_SET_NONE SIZE_MAX
+
+typedef struct etx_plan_set {
+  uint64_t* levels[ETX_PLAN_SET_LEVELS];  // lowest first
+  size_t words[ETX_PLAN_SET_LEVELS];      // words of each level
+  size_t level_count;                     // levels in use, at least one
+} etx_plan_set;
+
+// Takes an empty set for numbers below `capacity` from `work`; false if too
+// little is free. With a counting arena it only counts.
+bool etx_plan_set_take(etx_plan_set* set, etx_arena* work, size_t capacity);
+
+// Adds a number below the capacity; it may be a member already.
+void etx_plan_set_insert(etx_plan_set* set, size_t number);
+
+// Takes a number out; it may be absent.
+void etx_plan_set_remove(etx_plan_set* set, size_t number);
+
+// The smallest member at or above `number`, or ETX_PLAN_SET_NONE.
+size_t etx_plan_set_next(const etx_plan_set* set, size_t number);
+
+// The largest member at or below `number`, or ETX_PLAN_SET_NONE.
+size_t etx_plan_set_previous(const etx_plan_set* set, size_t number);
+
+#endif

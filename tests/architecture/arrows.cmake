@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.20)
 # Compares every #include "..." of the tree with arrows.txt, and keeps system
 # libraries in the files that are their only users.
 # Run as: cmake -DSOURCE=<root> -P arrows.cmake

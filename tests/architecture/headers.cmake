@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.20)
 # Every header of the libraries compiles alone, as C11; those an application
 # includes also as C++17 with the types it gets.
 # Run as: cmake -DSOURCE=<root> -DCC=cc -DCXX=c++ -P headers.cmake

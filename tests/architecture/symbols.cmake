@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.20)
 # The four core libraries may not reach for an allocator, stdio or abort.
 # Run as: cmake -DNM=nm -DARCHIVES=a.a;b.a -P symbols.cmake
 

@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.20)
 # What every folder and file owes its reader: a card in each folder, no file
 # too long to read in one sitting, one name per file, no path of the machine
 # it was written on.

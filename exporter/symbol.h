@@ -42,6 +42,21 @@ ETX_MUST_USE etx_status etx_symbols_add(etx_symbols* symbols, etx_text name,
 bool etx_symbols_find(const etx_symbols* symbols, etx_text name,
                       uint32_t* out_index);
 
+// Gives a symbol other bounds. Handles stay valid but keep what was computed
+// with the old ones until etx_symbols_rebuild.
+void etx_symbols_set_bounds(etx_symbols* symbols, uint32_t index,
+                            int64_t minimum, int64_t maximum);
+
+// Makes every expression again with the present bounds: tighter ones decide
+// more minima and quotients. `*out_map` (in the pool) holds for each old
+// expression its new size; see etx_symbols_moved. Old handles are invalid
+// afterwards.
+ETX_MUST_USE etx_status etx_symbols_rebuild(etx_symbols* symbols,
+                                            etx_dim** out_map);
+
+// What became of `dim` in a rebuild.
+etx_dim etx_symbols_moved(const etx_dim* map, etx_dim dim);
+
 // The symbol as a size.
 ETX_MUST_USE etx_status etx_symbols_dim(etx_symbols* symbols, uint32_t index,
                                         etx_dim* out);
@@ -73,8 +88,7 @@ void etx_symbols_bounds(const etx_symbols* symbols, etx_dim dim, int64_t* low,
 
 // Value at one assignment, `values` by symbol index.
 ETX_MUST_USE etx_status etx_symbols_evaluate(const etx_symbols* symbols,
-                                             etx_dim dim,
-                                             const int64_t* values,
+                                             etx_dim dim, const int64_t* values,
                                              int64_t* out);
 
 // If `dim` is factor * symbol + offset with one symbol: which. False
@@ -86,8 +100,8 @@ bool etx_symbols_affine(const etx_symbols* symbols, etx_dim dim,
 // Walks an expression for emission as scalar instructions: the top operation
 // and its operands; a leaf is a number or a plain symbol.
 typedef struct etx_symbol_node {
-  bool is_symbol;   // a leaf: `symbol`
-  bool is_number;   // a leaf: `number`
+  bool is_symbol;  // a leaf: `symbol`
+  bool is_number;  // a leaf: `number`
   uint32_t symbol;
   int64_t number;
   etx_symbol_op op;  // otherwise

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds the core libraries for another processor and runs their tests under
+# qemu. What it fetches goes to its build directory; the system's own package
+# state is left alone.
+#
+#   scripts/cross.sh arm64|armhf [build directory]
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+arch=${1:?usage: scripts/cross.sh arm64|armhf [build directory]}
+build=${2:-$here/build-$arch}
+case $arch in
+  arm64) triple=aarch64-linux-gnu; processor=aarch64; qemu=qemu-aarch64 ;;
+  armhf) triple=arm-linux-gnueabihf; processor=arm; qemu=qemu-arm ;;
+  *) echo "cross.sh: unknown architecture '$arch': arm64 or armhf" >&2; exit 2 ;;
+esac
+
+run_as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+if ! command -v $triple-gcc >/dev/null || ! command -v $qemu >/dev/null ||
+   ! command -v ninja >/dev/null || ! command -v pkg-config >/dev/null; then
+  run_as_root apt-get update -qq
+  run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+    cmake ninja-build pkg-config qemu-user gcc-$triple libc6-dev-$arch-cross >/dev/null
+fi
+
+# cmocka for the target: its two packages, unpacked beside the build.
+root=$build/sysroot
+if [ ! -e "$root/usr/include/cmocka.h" ]; then
+  mkdir -p "$build/lists/partial" "$build/cache/archives/partial" "$root"
+  options=(-o APT::Architecture=$arch -o APT::Architectures=$arch
+           -o Dir::State::lists="$build/lists" -o Dir::Cache="$build/cache"
+           -o APT::Sandbox::User=root -o Debug::NoLocking=true)
+  apt-get "${options[@]}" update -qq
+  (cd "$build/cache" && apt-get "${options[@]}" download -qq libcmocka-dev libcmocka0)
+  for package in "$build"/cache/*.deb; do dpkg-deb -x "$package" "$root"; done
+  rm -rf "$build/lists"
+fi
+
+cat > "$build/toolchain.cmake" <<TOOLCHAIN
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR $processor)
+set(CMAKE_C_COMPILER $triple-gcc)
+set(CMAKE_C_COMPILER_TARGET $triple-)
+set(CMAKE_CROSSCOMPILING_EMULATOR $qemu -L /usr/$triple)
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath,$root/usr/lib/$triple")
+TOOLCHAIN
+export PKG_CONFIG_LIBDIR=$root/usr/lib/$triple/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+cmake -S "$here" -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" \
+  -DETX_EXPORTER=OFF -DETX_TESTS=ON -DETX_WERROR=ON >/dev/null
+cmake --build "$build"
+ctest --test-dir "$build" --output-on-failure -j2 -LE 'architecture|host'

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what is missing on a Debian machine.
+#
+#   scripts/setup.sh build    compiler, CMake, libyaml, jansson, libzip
+#   scripts/setup.sh test     the same, cmocka, and what some tests drive
+set -euo pipefail
+
+packages=(gcc libc6-dev cmake ninja-build pkg-config libyaml-dev libjansson-dev libzip-dev)
+case ${1:-build} in
+  build) ;;
+  test) packages+=(libcmocka-dev binutils g++ flatbuffers-compiler) ;;
+  *) echo "setup.sh: unknown set '$1': build or test" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || true)
+  [ "$state" = "install ok installed" ] || missing+=("$package")
+done
+[ ${#missing[@]} = 0 ] && exit 0
+
+echo "installing: ${missing[*]}"
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "setup.sh: not root and no sudo; install by hand: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds with warnings as errors, runs all tests.
+#
+#   scripts/test.sh [build directory] [more options for cmake ...]
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+build=${1:-$here/build-test}
+shift || true
+"$here/scripts/setup.sh" test
+cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON "$@" >/dev/null
+cmake --build "$build"
+ctest --test-dir "$build" --output-on-failure -j2

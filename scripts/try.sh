@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# From a fresh checkout to French sentences: installs what is missing, builds,
+# plans the translator's two methods into one program and runs it.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+build=$here/build
+"$here/scripts/setup.sh" build
+cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=OFF >/dev/null
+cmake --build "$build"
+
+"$build/etx" plan "$here/samples/translate/model/pt2" -o "$build/translate.pte"
+echo
+"$build/translate" --model "$build/translate.pte" \
+  "the train leaves at half past seven" \
+  "it costs twenty-one euros and five cents" \
+  "on the third of march 2024 there are eighty-one people"

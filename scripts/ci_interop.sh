@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Our files in the stock runtime: plans every set for --target executorch and
+# runs it with executorch.runtime from PyPI. Where the packages cannot be
+# installed it says so and leaves.
+#
+#   scripts/ci_interop.sh <build directory>
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+build=$1
+python=${ETX_TORCH_PYTHON:-}
+if [ -z "$python" ]; then
+  venv=$here/build-venv
+  if [ ! -x "$venv/bin/python" ]; then
+    python3 -m venv "$venv" || { echo "interop: skipped, no python3-venv"; exit 0; }
+  fi
+  if ! "$venv/bin/python" -c 'import executorch.runtime' 2>/dev/null; then
+    "$venv/bin/pip" install -q torch==2.13.0 executorch==1.5.1 safetensors pyyaml 2>"$venv/pip.log" ||
+      { echo "interop: skipped, the packages cannot be installed"; tail -3 "$venv/pip.log"; exit 0; }
+  fi
+  python=$venv/bin/python
+fi
+"$python" "$here/tests/interop/run_interop.py" --etx "$build/etx" --data "$here/tests/data/pt2" \
+  --translate "$here/samples/translate/model"
+cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
+cmake --build "$build"
+ctest --test-dir "$build" --output-on-failure -L torch

@@ -145,6 +145,8 @@ typedef struct etx_ir_method {
   etx_symbols symbols;
   etx_ir_value* values;
   size_t value_count, value_capacity;
+  uint32_t* name_table;  // values by name, ir.c's own
+  size_t name_table_size;
   etx_ir_node* nodes;
   size_t node_count, node_capacity;
   etx_ir_input* inputs;
@@ -196,6 +198,18 @@ ETX_MUST_USE etx_status etx_ir_add_buffer(etx_ir_module* module,
                                           const etx_ir_buffer* buffer,
                                           uint32_t* out_index);
 
+// Finds a constant of equal type, sizes and bytes.
+bool etx_ir_find_constant(const etx_ir_module* module,
+                          const etx_ir_constant* constant, uint32_t* out_index);
+
+// Finds a method by name.
+bool etx_ir_find_method(const etx_ir_module* module, etx_text name,
+                        uint32_t* out_index);
+
+// Finds a value of a method by name.
+bool etx_ir_find_value(const etx_ir_method* method, etx_text name,
+                       uint32_t* out_index);
+
 // Adds a value to a method. The name is made unique by a suffix if needed; an
 // empty name becomes "v<index>".
 ETX_MUST_USE etx_status etx_ir_add_value(etx_ir_module* module,
@@ -243,6 +257,10 @@ bool etx_ir_upper_bytes(const etx_ir_method* method, const etx_shape* shape,
                         uint64_t* out_bytes);
 // True if no dim is symbolic.
 bool etx_ir_is_static(const etx_shape* shape);
+
+// Makes all sizes of a method again after bounds of its symbols have changed
+// (etx_symbols_set_bounds).
+ETX_MUST_USE etx_status etx_ir_refresh_sizes(etx_ir_method* method);
 
 // Invariants between passes: indexes in range, definitions before uses,
 // unique names, types present after lowering, mutations of the right type.

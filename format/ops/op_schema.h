@@ -60,8 +60,8 @@ typedef struct etx_op {
   const char* arguments;  // ATen text, see above
   etx_op_result result;
   etx_op_in_place in_place;
-  // Sizes the outputs from the arguments; NULL for rows whose kernel does
-  // (scalar operators, et_view, data-dependent sizes).
+  // Sizes the outputs from the arguments. Never NULL: rows whose kernel writes
+  // a scalar slot have a rule that sizes nothing (etx_shape_by_kernel).
   etx_status (*shape)(struct etx_shape_call* call);
 } etx_op;
 

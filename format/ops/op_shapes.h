@@ -42,6 +42,10 @@ typedef struct etx_dim_math {
   void (*bounds)(void* context, etx_dim a, int64_t* low, int64_t* high);
 } etx_dim_math;
 
+// Type of an output that takes whatever type its out argument has: creation
+// and casts. Only ever seen in what a rule hands to `output`.
+#define ETX_DTYPE_FROM_OUT ETX_DTYPE_COUNT
+
 typedef struct etx_shape {
   etx_dtype dtype;
   uint8_t rank;
@@ -72,9 +76,12 @@ typedef struct etx_shape_call {
   // False if the item is None (a Tensor?[] list, an optional tensor).
   bool (*tensor)(void* context, size_t argument, size_t item,
                  etx_shape* out_shape);
+  // Types (ScalarType) are integers: the code of the etx_dtype.
   etx_dim (*integer)(void* context, size_t argument, size_t item);
   double (*real)(void* context, size_t argument);  // int, float and bool alike
-  // Called once for each output of the operator, in order.
+  // Called once for each output of the operator, in order: the out arguments,
+  // or the changed first one. A rule does not know how many items an out list
+  // has: one too many must be refused here, and one too few by the asker.
   etx_status (*output)(void* context, size_t index, const etx_shape* shape);
 } etx_shape_call;
 

@@ -1,0 +1,266 @@
+// Rules of operators that work element by element, and of creation.
+
+#include "format/ops/op_shapes_internal.h"
+
+static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
+  return call->output(call->context, 0, shape);
+}
+
+etx_status etx_shape_by_kernel(etx_shape_call* call) {
+  (void)call;
+  return ETX_OK;
+}
+
+etx_status etx_shape_same(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  return put(call, &self);
+}
+
+etx_status etx_shape_same_float(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  self.dtype = etx_shape_float_type(self.dtype);
+  return put(call, &self);
+}
+
+etx_status etx_shape_same_bool(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  self.dtype = ETX_DTYPE_BOOL;
+  return put(call, &self);
+}
+
+etx_status etx_shape_cast(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  self.dtype = ETX_DTYPE_FROM_OUT;
+  return put(call, &self);
+}
+
+// A number argument counts by its category alone.
+static etx_status promote_number(const etx_shape_call* call, size_t argument,
+                                 etx_dtype* dtype) {
+  etx_dtype_category category;
+  switch (call->kind(call->context, argument)) {
+    case ETX_SHAPE_INT:
+      category = ETX_CATEGORY_INTEGER;
+      break;
+    case ETX_SHAPE_DOUBLE:
+      category = ETX_CATEGORY_FLOATING;
+      break;
+    case ETX_SHAPE_BOOL:
+      category = ETX_CATEGORY_BOOLEAN;
+      break;
+    default:
+      return etx_shape_refuse(call, "argument %i is not a number",
+                              (int64_t)argument);
+  }
+  if (etx_dtype_category_of(*dtype) <= ETX_CATEGORY_FLOATING) {
+    *dtype = etx_dtype_promote_scalar(*dtype, category);
+  }
+  return ETX_OK;
+}
+
+// The common shape and type of arguments 0 and 1; one may be a number.
+static etx_status broadcast_pair(const etx_shape_call* call, etx_shape* out) {
+  const bool number_first = call->kind(call->context, 0) != ETX_SHAPE_TENSOR;
+  ETX_TRY(etx_shape_tensor(call, number_first ? 1 : 0, out));
+  const size_t second = number_first ? 0 : 1;
+  if (call->kind(call->context, second) != ETX_SHAPE_TENSOR) {
+    return promote_number(call, second, &out->dtype);
+  }
+  etx_shape other;
+  ETX_TRY(etx_shape_tensor(call, second, &other));
+  ETX_TRY(etx_shape_promote(call, &out->dtype, other.dtype));
+  return etx_shape_broadcast_into(call, out, &other);
+}
+
+etx_status etx_shape_broadcast(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(broadcast_pair(call, &out));
+  return put(call, &out);
+}
+
+etx_status etx_shape_broadcast_float(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(broadcast_pair(call, &out));
+  out.dtype = etx_shape_float_type(out.dtype);
+  return put(call, &out);
+}
+
+etx_status etx_shape_broadcast_bool(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(broadcast_pair(call, &out));
+  out.dtype = ETX_DTYPE_BOOL;
+  return put(call, &out);
+}
+
+// Division without a rounding mode (argument 2) gives floats.
+etx_status etx_shape_divide_mode(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(broadcast_pair(call, &out));
+  if (etx_shape_is_none(call, 2)) out.dtype = etx_shape_float_type(out.dtype);
+  return put(call, &out);
+}
+
+// (self, min, max) with numbers, either of which may be None.
+etx_status etx_shape_clamp(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  for (size_t i = 1; i <= 2; ++i) {
+    if (etx_shape_is_none(call, i)) continue;
+    ETX_TRY(promote_number(call, i, &out.dtype));
+  }
+  if (etx_shape_is_none(call, 1) && etx_shape_is_none(call, 2)) {
+    return etx_shape_refuse(call, "both bounds are missing");
+  }
+  return put(call, &out);
+}
+
+etx_status etx_shape_clamp_tensor(etx_shape_call* call) {
+  etx_shape out, bound;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  for (size_t i = 1; i <= 2; ++i) {
+    if (etx_shape_is_none(call, i)) continue;
+    ETX_TRY(etx_shape_tensor(call, i, &bound));
+    ETX_TRY(etx_shape_promote(call, &out.dtype, bound.dtype));
+    ETX_TRY(etx_shape_broadcast_into(call, &out, &bound));
+  }
+  if (etx_shape_is_none(call, 1) && etx_shape_is_none(call, 2)) {
+    return etx_shape_refuse(call, "both bounds are missing");
+  }
+  return put(call, &out);
+}
+
+etx_status etx_shape_where(etx_shape_call* call) {
+  etx_shape condition, out, other;
+  ETX_TRY(etx_shape_tensor(call, 0, &condition));
+  ETX_TRY(etx_shape_tensor(call, 1, &out));
+  ETX_TRY(etx_shape_tensor(call, 2, &other));
+  ETX_TRY(etx_shape_promote(call, &out.dtype, other.dtype));
+  ETX_TRY(etx_shape_broadcast_into(call, &out, &other));
+  ETX_TRY(etx_shape_broadcast_into(call, &out, &condition));
+  return put(call, &out);
+}
+
+etx_status etx_shape_masked_fill(etx_shape_call* call) {
+  etx_shape out, mask;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_tensor(call, 1, &mask));
+  ETX_TRY(etx_shape_broadcast_into(call, &out, &mask));
+  return put(call, &out);
+}
+
+// (self, src): the source is broadcast to self.
+etx_status etx_shape_copy(etx_shape_call* call) {
+  etx_shape self, source;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &source));
+  ETX_TRY(etx_shape_want_broadcasts(call, &source, &self));
+  return put(call, &self);
+}
+
+etx_status etx_shape_fill_tensor(etx_shape_call* call) {
+  etx_shape self, value;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &value));
+  ETX_TRY(etx_shape_want_rank(call, "value", &value, 0));
+  return put(call, &self);
+}
+
+// A list of sizes as argument 0.
+etx_status etx_shape_sizes(etx_shape_call* call) {
+  const size_t rank = call->list_count(call->context, 0);
+  etx_shape out = {.dtype = ETX_DTYPE_FROM_OUT};
+  for (size_t i = 0; i < rank; ++i) {
+    const etx_dim size = call->integer(call->context, 0, i);
+    if (etx_shape_is_number(call, size) && size < 0) {
+      return etx_shape_refuse(call, "size %i is negative", size);
+    }
+    ETX_TRY(etx_shape_insert(call, &out, out.rank, size));
+  }
+  return put(call, &out);
+}
+
+etx_status etx_shape_scalar_tensor(etx_shape_call* call) {
+  const etx_shape out = {.dtype = ETX_DTYPE_FROM_OUT};
+  return put(call, &out);
+}
+
+// ceil((end - start) / step) in integers, never below 0.
+static etx_status integer_steps(const etx_shape_call* call, etx_dim start,
+                                etx_dim end, etx_dim step, etx_dim* out) {
+  etx_dim span, negative, count;
+  ETX_TRY(etx_dim_subtract(call, start, end, &span));
+  ETX_TRY(etx_dim_floor_divide(call, span, step, &negative));
+  ETX_TRY(etx_dim_subtract(call, 0, negative, &count));
+  return etx_dim_maximum(call, count, 0, out);
+}
+
+static etx_status real_steps(const etx_shape_call* call, double start,
+                             double end, double step, etx_dim* out) {
+  const double count = (end - start) / step;
+  if (!(count <= 2147483647.0)) {
+    return etx_shape_refuse_as(call, ETX_OUT_OF_RANGE,
+                               "the range has %f elements, expected at most "
+                               "2147483647",
+                               count);
+  }
+  const int64_t whole = count <= 0 ? 0 : (int64_t)count;
+  *out = whole + ((double)whole < count);
+  return ETX_OK;
+}
+
+// PyTorch refuses a step of 0 and one that leads away from the end.
+static etx_status check_step(const etx_shape_call* call, double start,
+                             double end, double step) {
+  if (step == 0 || step != step) {
+    return etx_shape_refuse(call, "the step is %f", step);
+  }
+  if ((step > 0) == (start <= end) || start == end) return ETX_OK;
+  return etx_shape_refuse(call, "a step of %f does not lead from %f to %f",
+                          step, start, end);
+}
+
+static etx_status put_steps(etx_shape_call* call, size_t count,
+                            const size_t* arguments) {
+  etx_shape out = {.dtype = ETX_DTYPE_FROM_OUT, .rank = 1};
+  // start, end, step; absent ones keep these values.
+  etx_dim whole[3] = {0, 0, 1};
+  double real[3] = {0, 0, 1};
+  bool is_whole = true, is_known = true;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t argument = arguments[i];
+    const size_t at = count == 1 ? 1 : i;
+    if (call->kind(call->context, argument) == ETX_SHAPE_INT) {
+      whole[at] = call->integer(call->context, argument, 0);
+      is_known = is_known && etx_shape_is_number(call, whole[at]);
+      real[at] = (double)whole[at];
+    } else {
+      is_whole = false;
+      real[at] = call->real(call->context, argument);
+    }
+  }
+  if (is_known) ETX_TRY(check_step(call, real[0], real[1], real[2]));
+  if (is_whole) {
+    ETX_TRY(integer_steps(call, whole[0], whole[1], whole[2], &out.dims[0]));
+  } else if (!is_known) {
+    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
+                               "the range mixes a size that varies with a "
+                               "float");
+  } else {
+    ETX_TRY(real_steps(call, real[0], real[1], real[2], &out.dims[0]));
+  }
+  return put(call, &out);
+}
+
+etx_status etx_shape_arange(etx_shape_call* call) {
+  const size_t arguments[] = {0};
+  return put_steps(call, 1, arguments);
+}
+
+etx_status etx_shape_arange_start(etx_shape_call* call) {
+  const size_t arguments[] = {0, 1, 2};
+  return put_steps(call, 3, arguments);
+}

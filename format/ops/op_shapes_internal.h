@@ -1,0 +1,81 @@
+// What the shape rules share: reading arguments with refusals, broadcasting,
+// handing out results. Included by format/ops/op_shapes*.c alone.
+
+#ifndef ETX_FORMAT_OPS_OP_SHAPES_INTERNAL_H
+#define ETX_FORMAT_OPS_OP_SHAPES_INTERNAL_H
+
+#include "format/ops/op_shapes.h"
+
+// Refuses with a message (formats as diag.h does) that ends in the operator's
+// name. Returns ETX_BAD_ARGUMENT.
+etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
+                            ...);
+
+// The same with another status.
+etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
+                               const char* format, ...);
+
+// A size for a message: a number itself, a symbolic size's upper bound.
+int64_t etx_shape_shown(const etx_shape_call* call, etx_dim dim);
+
+// Reads a tensor; refuses if the argument is None or something else.
+etx_status etx_shape_tensor(const etx_shape_call* call, size_t argument,
+                            etx_shape* out_shape);
+// Reads item `item` of a tensor list.
+etx_status etx_shape_tensor_item(const etx_shape_call* call, size_t argument,
+                                 size_t item, etx_shape* out_shape);
+
+// True if the argument is None or absent.
+bool etx_shape_is_none(const etx_shape_call* call, size_t argument);
+bool etx_shape_boolean(const etx_shape_call* call, size_t argument);
+
+// Reads an integer that must be a number here.
+etx_status etx_shape_number(const etx_shape_call* call, size_t argument,
+                            size_t item, int64_t* out_number);
+
+// Reads a dimension in -rank..rank-1 (rank 0 counts as 1) and wraps it.
+etx_status etx_shape_dimension(const etx_shape_call* call, size_t argument,
+                               size_t item, size_t rank, size_t* out_dimension);
+// Wraps a dimension that is already at hand.
+etx_status etx_shape_wrap(const etx_shape_call* call, int64_t value,
+                          size_t rank, size_t* out_dimension);
+
+// True if `dim` is a number (every size is one without an etx_dim_math).
+bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
+// True if `dim` equals `number` for every value of its symbols.
+bool etx_shape_is(const etx_shape_call* call, etx_dim dim, int64_t number);
+// True if no value of the symbols makes `a` equal to `b`.
+bool etx_shape_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
+
+// Refuses unless the two sizes are equal; `what` names them in the message.
+etx_status etx_shape_want_equal(const etx_shape_call* call, const char* what,
+                                etx_dim expected, etx_dim found);
+// Refuses unless `shape` has that rank.
+etx_status etx_shape_want_rank(const etx_shape_call* call, const char* what,
+                               const etx_shape* shape, size_t rank);
+
+// Broadcasts `shape` into `dims`, right-aligned; types are left alone.
+etx_status etx_shape_broadcast_into(const etx_shape_call* call, etx_shape* into,
+                                    const etx_shape* shape);
+// Refuses unless `from` broadcasts to exactly `to`.
+etx_status etx_shape_want_broadcasts(const etx_shape_call* call,
+                                     const etx_shape* from,
+                                     const etx_shape* to);
+
+// Promotes `into`'s type with another tensor's; refuses a pair without a
+// common type.
+etx_status etx_shape_promote(const etx_shape_call* call, etx_dtype* into,
+                             etx_dtype other);
+// The type that a function to floats gives: float32 for integers and bool.
+etx_dtype etx_shape_float_type(etx_dtype dtype);
+
+// Product of all sizes.
+etx_status etx_shape_numel(const etx_shape_call* call, const etx_shape* shape,
+                           etx_dim* out_numel);
+
+// Removes or inserts one dimension.
+void etx_shape_remove(etx_shape* shape, size_t dimension);
+etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,
+                            size_t dimension, etx_dim dim);
+
+#endif

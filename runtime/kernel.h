@@ -2,8 +2,8 @@
 //
 // Two phases. `prepare` sees the present sizes: outputs are sized by the
 // operator's shape rule before it is called. It checks types and what the rule
-// cannot, may choose a specialised `run`, may leave numbers in `prepared`, and
-// states temporary bytes. It never reads elements: data pointers may be NULL.
+// cannot, chooses `run` for them, may leave numbers in `prepared`, and states
+// temporary bytes. It never reads elements: data pointers may be NULL.
 // `run` does the work; it checks only what arrives inside tensors (indices,
 // divisors).
 //
@@ -37,7 +37,7 @@ typedef etx_status (*etx_kernel_function)(etx_call* call);
 
 struct etx_call {
   const etx_op* op;
-  etx_kernel_function run;            // set before prepare, may be replaced
+  etx_kernel_function run;            // chosen by prepare
   const etx_value* const* arguments;  // one for each schema argument, in order;
                                       // out arguments and scalar results are
                                       // written through etx_call_out
@@ -51,8 +51,7 @@ struct etx_call {
 
 typedef struct etx_kernel {
   etx_op_id op;
-  etx_kernel_function prepare;
-  etx_kernel_function run;
+  etx_kernel_function prepare;  // chooses the call's `run`
   etx_status (*temporary_bytes)(const etx_call* call, size_t* out_bytes);
 } etx_kernel;
 
@@ -101,6 +100,10 @@ static inline int64_t etx_call_item(const etx_call* call, size_t index,
   return call->arguments[index]->as.integers.items[item]->as.integer;
 }
 
+// Refuses with a message (formats as diag.h does) that ends in the operator's
+// name; returns `status`.
+etx_status etx_call_refuse(const etx_call* call, etx_status status,
+                           const char* format, ...);
 // Refusals that say operator, argument, expected and found.
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
                                  const char* wanted);
@@ -108,5 +111,7 @@ etx_status etx_call_check_dtype(const etx_call* call, size_t index,
                                 etx_dtype wanted);
 // Equal types of two tensor arguments.
 etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b);
+// Dense in default order: for kernels that do not follow strides.
+etx_status etx_call_check_contiguous(const etx_call* call, size_t index);
 
 #endif

@@ -1,0 +1,68 @@
+// What every kernel uses to read its arguments and to refuse them.
+
+#include "runtime/kernel.h"
+
+double etx_call_real(const etx_call* call, size_t index) {
+  const etx_value* value = call->arguments[index];
+  switch (value->kind) {
+    case ETX_VALUE_INT:
+      return (double)value->as.integer;
+    case ETX_VALUE_BOOL:
+      return value->as.boolean ? 1 : 0;
+    default:
+      return value->as.real;
+  }
+}
+
+// Name of a schema argument, for messages.
+static etx_text argument_name(const etx_call* call, size_t index) {
+  etx_argument_cursor cursor = etx_argument_first(call->op->arguments);
+  etx_argument argument = {.name = {"result", 6}};
+  for (size_t i = 0; i <= index; ++i) {
+    if (!etx_argument_next(&cursor, &argument)) break;
+  }
+  return argument.name;
+}
+
+etx_status etx_call_refuse(const etx_call* call, etx_status status,
+                           const char* format, ...) {
+  char text[ETX_DIAG_TEXT_BYTES];
+  va_list list;
+  va_start(list, format);
+  etx_format_text_list(text, sizeof(text), format, list);
+  va_end(list);
+  const char* point = call->op->overload[0] == '\0' ? "" : ".";
+  return etx_diag_fail(call->diag, status, "%s, in '%s%s%s'", text,
+                       call->op->name, point, call->op->overload);
+}
+
+etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
+                                 const char* wanted) {
+  return etx_call_refuse(call, ETX_UNSUPPORTED,
+                         "'%t' has type '%s', expected %s",
+                         argument_name(call, index),
+                         etx_dtype_name(etx_call_tensor(call, index)->dtype),
+                         wanted);
+}
+
+etx_status etx_call_check_dtype(const etx_call* call, size_t index,
+                                etx_dtype wanted) {
+  if (etx_call_tensor(call, index)->dtype == wanted) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "'%t' has type '%s', expected '%s'",
+                         argument_name(call, index),
+                         etx_dtype_name(etx_call_tensor(call, index)->dtype),
+                         etx_dtype_name(wanted));
+}
+
+etx_status etx_call_check_same_dtype(const etx_call* call, size_t a,
+                                     size_t b) {
+  return etx_call_check_dtype(call, b, etx_call_tensor(call, a)->dtype);
+}
+
+etx_status etx_call_check_contiguous(const etx_call* call, size_t index) {
+  if (etx_tensor_is_contiguous(etx_call_tensor(call, index))) return ETX_OK;
+  return etx_call_refuse(call, ETX_UNSUPPORTED,
+                         "'%t' does not lie densely in default order",
+                         argument_name(call, index));
+}

@@ -1,0 +1,86 @@
+// Reads and plans everything without writing, so that every problem of every
+// method is seen at once.
+
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/evaluate_node.h"
+#include "cli/exit_code.h"
+#include "cli/json_value.h"
+#include "cli/options.h"
+#include "cli/problem_list.h"
+#include "exporter/export.h"
+
+static const char about[] =
+    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' would,\n"
+    "reports every problem of every method with file, line and node, and writes\n"
+    "nothing.\n";
+
+static const char examples[] =
+    "  etx check methods/\n"
+    "  etx check methods/ --target executorch\n";
+
+static etx_status swallow(void* context, etx_bytes bytes) {
+  (void)context;
+  (void)bytes;
+  return ETX_OK;
+}
+
+static etx_status check(const char* path, etx_target target, etx_pool* pool,
+                        etx_problem_list* list, etx_diag* diag) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_export_read(&module, path, &list->problems, diag));
+  const etx_export_options options = {.target = target,
+                                      .evaluator = etx_evaluate_node()};
+  const etx_sink nowhere = {swallow, NULL};
+  etx_export_report report;
+  return etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
+                         diag);
+}
+
+static etx_exit report(const char* path, etx_status status,
+                       etx_problem_list* list, const etx_diag* diag) {
+  const size_t count = list->problems.count;
+  json_t* const collected = etx_problem_list_take(list);
+  if (collected != NULL) {
+    if (!etx_json_print(collected)) return ETX_EXIT_MACHINE_FAILED;
+  } else if (count != 0) {
+    fprintf(stderr, "etx check: %zu problem%s\n", count, count == 1 ? "" : "s");
+  } else if (status == ETX_OK) {
+    printf("%s: no problems\n", path);
+  }
+  // A failure that is no problem of the input was not reported yet.
+  if (status != ETX_OK && count == 0) {
+    return etx_fail("check", path, status, diag);
+  }
+  return count != 0 ? ETX_EXIT_REFUSED : etx_exit_of(status);
+}
+
+int etx_cmd_check(int argc, char** argv) {
+  const char* path = NULL;
+  int target = 0;
+  bool json = false;
+  const etx_positional positionals[] = {
+      {"DIR", "directory of methods, or one file", &path, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
+       "for which runtime (default: etx)", &target},
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the problems as JSON", &json},
+  };
+  const etx_usage usage = {"check", about, positionals, 1, options, 2, examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  etx_problem_list list;
+  etx_problem_list_init(&list, json);
+  const etx_status status =
+      check(path, target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH, &pool,
+            &list, &diag);
+  const etx_exit code = report(path, status, &list, &diag);
+  etx_pool_close(&pool);
+  return (int)code;
+}

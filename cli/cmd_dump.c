@@ -1,0 +1,82 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/mapped_file.h"
+#include "cli/options.h"
+#include "cli/problem_list.h"
+#include "cli/program_text.h"
+#include "exporter/export.h"
+
+static const char about[] =
+    "Writes methods as YAML with their weights as .safetensors: any input of\n"
+    "'etx plan' becomes a directory that gives the same program when planned.\n"
+    "Of a program file (.pte) it prints every value and instruction, for reading.\n";
+
+static const char examples[] =
+    "  etx dump methods/ -o as_yaml/\n"
+    "  etx dump decode.pt2 -o as_yaml/\n"
+    "  etx dump model.pte | less\n";
+
+static bool is_program(const char* path) {
+  const size_t size = strlen(path);
+  return size >= 4 && strcmp(path + size - 4, ".pte") == 0;
+}
+
+static etx_exit dump_program(const char* path) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_mapped_file file;
+  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  if (opened != ETX_OK) return etx_fail("dump", path, opened, &diag);
+  etx_pte pte;
+  const etx_status status = etx_pte_open(&pte, file.bytes, NULL, &diag);
+  if (status == ETX_OK) etx_program_text_print(&pte, stdout);
+  etx_mapped_file_close(&file);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_fail("dump", path, status, &diag);
+}
+
+static etx_status dump_into(const char* path, const char* output,
+                            etx_pool* pool, etx_problems* problems,
+                            etx_diag* diag) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_export_read(&module, path, problems, diag));
+  return etx_export_dump(&module, output, diag);
+}
+
+static etx_exit dump_methods(const char* path, const char* output) {
+  if (output == NULL) {
+    return etx_refuse("dump", "where shall the files go? give -o DIR");
+  }
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  etx_problem_list list;
+  etx_problem_list_init(&list, false);
+  const etx_status status =
+      dump_into(path, output, &pool, &list.problems, &diag);
+  etx_pool_close(&pool);
+  if (status == ETX_OK) return ETX_EXIT_DONE;
+  if (list.problems.count != 0) return ETX_EXIT_REFUSED;
+  return etx_fail("dump", path, status, &diag);
+}
+
+int etx_cmd_dump(int argc, char** argv) {
+  const char* path = NULL;
+  const char* output = NULL;
+  const etx_positional positionals[] = {
+      {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_TEXT, "output", 'o', "DIR",
+       "where YAML and weights go; not for a .pte", &output}};
+  const etx_usage usage = {"dump",  about, positionals, 1,
+                           options, 1,     examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  return (int)(is_program(path) ? dump_program(path)
+                                : dump_methods(path, output));
+}

@@ -1,0 +1,61 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/inspect_report.h"
+#include "cli/json_value.h"
+#include "cli/mapped_file.h"
+#include "cli/options.h"
+
+static const char about[] =
+    "Shows what a program file holds: its parts, each method with inputs and\n"
+    "outputs, state with offsets and initial values, operators, and which runtime\n"
+    "it needs. Reads files of the stock exporter too.\n";
+
+static const char examples[] =
+    "  etx inspect model.pte\n"
+    "  etx inspect model.pte --json | jq '.state[].name'\n";
+
+static etx_status inspect(const char* path, etx_bytes bytes, bool json,
+                          etx_pool* pool, bool* out_printed, etx_diag* diag) {
+  etx_program program;
+  etx_operator_uses uses;
+  ETX_TRY(etx_program_open(&program, bytes, &etx_all_kernels, NULL, diag));
+  const etx_blob* const blob = program.has_blob ? &program.blob : NULL;
+  ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
+  if (!json) return etx_inspect_print(path, &program, &uses, diag);
+  json_t* root = NULL;
+  const etx_status status =
+      etx_inspect_json(path, &program, &uses, &root, diag);
+  if (status == ETX_OK) {
+    *out_printed = etx_json_print(root);
+  } else {
+    json_decref(root);
+  }
+  return status;
+}
+
+int etx_cmd_inspect(int argc, char** argv) {
+  const char* path = NULL;
+  bool json = false;
+  const etx_positional positionals[] = {
+      {"FILE", "the program, .pte", &path, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &json}};
+  const etx_usage usage = {"inspect", about, positionals, 1,
+                           options,   1,     examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_mapped_file file;
+  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  if (opened != ETX_OK) return (int)etx_fail("inspect", path, opened, &diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  bool is_printed = true;
+  const etx_status status =
+      inspect(path, file.bytes, json, &pool, &is_printed, &diag);
+  etx_pool_close(&pool);
+  etx_mapped_file_close(&file);
+  if (status != ETX_OK) return (int)etx_fail("inspect", path, status, &diag);
+  return is_printed ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
+}

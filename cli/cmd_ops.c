@@ -1,0 +1,83 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json_value.h"
+#include "cli/options.h"
+#include "runtime/kernel.h"
+
+static const char about[] =
+    "Lists the operators of this build as program files name them, with their\n"
+    "arguments, and the types that tensors can have.\n";
+
+static const char examples[] =
+    "  etx ops\n"
+    "  etx ops softmax\n"
+    "  etx ops --json\n";
+
+static bool is_wanted(const etx_op* op, const char* word) {
+  return word == NULL || strstr(op->name, word) != NULL;
+}
+
+static void print_op(const etx_op* op) {
+  printf("%s%s%s(%s)\n", op->name, op->overload[0] == '\0' ? "" : ".",
+         op->overload, op->arguments);
+}
+
+static void print_all(const char* word) {
+  size_t count = 0;
+  for (size_t i = 0; i < etx_all_kernels.count; ++i) {
+    const etx_op* const op = etx_op_at(etx_all_kernels.kernels[i].op);
+    if (!is_wanted(op, word)) continue;
+    print_op(op);
+    ++count;
+  }
+  printf("\n%zu operators\n", count);
+  if (word != NULL) return;
+  printf("types:");
+#define DTYPE(NAME, name, code, bytes, category) printf(" %s", name);
+#include "format/tensor/dtype.def"
+#undef DTYPE
+  putchar('\n');
+}
+
+static json_t* json_of(const etx_op* op) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "name", json_string(op->name));
+  json_object_set_new(object, "overload", json_string(op->overload));
+  json_object_set_new(object, "arguments", json_string(op->arguments));
+  return object;
+}
+
+static bool print_json(const char* word) {
+  json_t* const operators = json_array();
+  json_t* const types = json_array();
+  for (size_t i = 0; i < etx_all_kernels.count; ++i) {
+    const etx_op* const op = etx_op_at(etx_all_kernels.kernels[i].op);
+    if (is_wanted(op, word)) json_array_append_new(operators, json_of(op));
+  }
+#define DTYPE(NAME, name, code, bytes, category) \
+  json_array_append_new(types, json_string(name));
+#include "format/tensor/dtype.def"
+#undef DTYPE
+  json_t* const root = json_object();
+  json_object_set_new(root, "operators", operators);
+  json_object_set_new(root, "types", types);
+  return etx_json_print(root);
+}
+
+int etx_cmd_ops(int argc, char** argv) {
+  const char* word = NULL;
+  bool json = false;
+  const etx_positional positionals[] = {
+      {"WORD", "only operators with WORD in their name", &word, false}};
+  const etx_option options[] = {
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the list as JSON", &json}};
+  const etx_usage usage = {"ops", about, positionals, 1, options, 1, examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
+  print_all(word);
+  return ETX_EXIT_DONE;
+}

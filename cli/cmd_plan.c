@@ -1,0 +1,225 @@
+// Methods in, one program file out. The file is written beside its final
+// place, its plan is proved again from the bytes, and only then does it get
+// its name: there is never a partial or an unproved program under it.
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/evaluate_node.h"
+#include "cli/exit_code.h"
+#include "cli/json_value.h"
+#include "cli/mapped_file.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/plan_report.h"
+#include "cli/problem_list.h"
+#include "cli/verify_program.h"
+#include "exporter/export.h"
+
+static const char about[] =
+    "Compiles the methods of DIR (one .yaml or .pt2 file each, the stem is the\n"
+    "method's name) into one program whose methods share their state, and prints\n"
+    "what memory it needs. DIR/program.yaml may add names, bounds and constants;\n"
+    "DIR may also be a single file.\n\n"
+    "Prints per method: bytes of scratch, the lower bound that no plan can beat,\n"
+    "the operator at the peak; and every copy that remains, with its reason.\n";
+
+static const char examples[] =
+    "  etx plan methods/ -o model.pte\n"
+    "  etx plan methods/ -o model.pte --target executorch\n"
+    "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
+    "  etx plan methods/ -o model.pte --passes=-fold,-simplify\n"
+    "  etx plan methods/ -o model.pte --header model_memory.h --json\n";
+
+typedef struct words {
+  const char* input;
+  const char* output;
+  const char* header;
+  const char* passes;
+  const char* algorithm;
+  const char* dump_after;
+  const char* state_layout;
+  int target;
+  bool json;
+  bool quiet;
+} words;
+
+// Everything that one run of the command holds open.
+typedef struct planner {
+  const words* in;
+  etx_pool pool;
+  etx_problem_list problems;
+  etx_export_report report;
+  bool proof_failed;
+  etx_diag diag;
+} planner;
+
+static void show_progress(void* context, const char* stage, size_t done,
+                          size_t total) {
+  (void)context;
+  if (total == 0) {
+    fprintf(stderr, "\r\033[K%s", stage);
+  } else {
+    fprintf(stderr, "\r\033[K%s %zu of %zu", stage, done, total);
+  }
+  fflush(stderr);
+}
+
+static void end_progress(const words* in) {
+  if (!in->quiet && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+// A dump goes to standard output, the report then to nowhere: one of the two.
+static etx_status write_stdout(void* context, etx_bytes bytes) {
+  (void)context;
+  return fwrite(bytes.data, 1, bytes.size, stdout) == bytes.size
+             ? ETX_OK
+             : ETX_HOST_FAILED;
+}
+
+static bool read_state_layout(const words* in, const char** out_path) {
+  static const char keep[] = "keep:";
+  *out_path = NULL;
+  if (in->state_layout == NULL) return true;
+  if (strncmp(in->state_layout, keep, sizeof keep - 1) != 0) return false;
+  *out_path = in->state_layout + sizeof keep - 1;
+  return **out_path != '\0';
+}
+
+static etx_export_options export_options(const words* in, const char* layout) {
+  const etx_sink dump = {write_stdout, NULL};
+  etx_export_options options = {
+      .target = in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
+      .evaluator = etx_evaluate_node(),
+      .passes = in->passes,
+      .algorithm = in->algorithm,
+      .dump_after = in->dump_after,
+      .dump = dump,
+      .keep_layout = layout,
+  };
+  if (!in->quiet && isatty(STDERR_FILENO)) options.progress = show_progress;
+  return options;
+}
+
+static etx_status prove(planner* plan, const char* path) {
+  etx_mapped_file file;
+  ETX_TRY(etx_mapped_file_open(&file, path, &plan->diag));
+  const etx_status status = etx_verify_program(file.bytes, &plan->diag);
+  etx_mapped_file_close(&file);
+  plan->proof_failed = status != ETX_OK;
+  return status;
+}
+
+static etx_status write_header(planner* plan, const char* program_path) {
+  if (plan->in->header == NULL) return ETX_OK;
+  etx_mapped_file file;
+  ETX_TRY(etx_mapped_file_open(&file, program_path, &plan->diag));
+  etx_program program;
+  etx_status status = etx_program_open(&program, file.bytes, &etx_all_kernels,
+                                       NULL, &plan->diag);
+  if (status == ETX_OK) {
+    status = etx_plan_report_header(&program, plan->in->header, &plan->diag);
+  }
+  etx_mapped_file_close(&file);
+  return status;
+}
+
+static etx_status plan_into(planner* plan, etx_ir_module* module,
+                            const etx_export_options* options,
+                            etx_output_file* output) {
+  const etx_sink sink = etx_output_file_sink(output);
+  ETX_TRY(etx_export_plan(module, options, &sink, &plan->report,
+                          &plan->problems.problems, &plan->diag));
+  ETX_TRY(etx_output_file_finish(output));
+  ETX_TRY(prove(plan, output->temporary));
+  ETX_TRY(write_header(plan, output->temporary));
+  return etx_output_file_keep(output);
+}
+
+static etx_status plan_all(planner* plan, const etx_export_options* options) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, &plan->pool);
+  ETX_TRY(etx_export_read(&module, plan->in->input, &plan->problems.problems,
+                          &plan->diag));
+  etx_output_file output;
+  ETX_TRY(etx_output_file_open(&output, plan->in->output, &plan->diag));
+  const etx_status status = plan_into(plan, &module, options, &output);
+  etx_output_file_drop(&output);
+  return status;
+}
+
+static etx_exit report(planner* plan, etx_status status) {
+  end_progress(plan->in);
+  const size_t count = plan->problems.problems.count;
+  json_t* const list = etx_problem_list_take(&plan->problems);
+  if (status == ETX_OK && plan->in->dump_after != NULL) return ETX_EXIT_DONE;
+  if (list != NULL) {
+    json_t* const root =
+        status == ETX_OK
+            ? etx_plan_report_json(plan->in->output, &plan->report)
+            : json_object();
+    json_object_set_new(root, "problems", list);
+    if (!etx_json_print(root)) return ETX_EXIT_MACHINE_FAILED;
+  } else if (status == ETX_OK && !plan->in->quiet) {
+    etx_plan_report_print(plan->in->output, &plan->report);
+  }
+  if (status == ETX_OK) return ETX_EXIT_DONE;
+  const etx_exit code = plan->proof_failed ? ETX_EXIT_PROOF_FAILED
+                                           : etx_exit_of(status);
+  if (count == 0) etx_fail("plan", plan->in->input, status, &plan->diag);
+  fprintf(stderr, "etx plan: '%s' is not written\n", plan->in->output);
+  return code;
+}
+
+static etx_exit run(const words* in) {
+  const char* layout = NULL;
+  if (in->output == NULL) {
+    return etx_refuse("plan", "where shall the program go? give -o FILE");
+  }
+  if (!read_state_layout(in, &layout)) {
+    return etx_refuse("plan", "option '--state-layout' is keep:FILE, not '%s'",
+                      in->state_layout);
+  }
+  planner plan = {.in = in};
+  etx_diag_init(&plan.diag);
+  etx_pool_init(&plan.pool);
+  etx_problem_list_init(&plan.problems, in->json);
+  const etx_export_options options = export_options(in, layout);
+  const etx_exit code = report(&plan, plan_all(&plan, &options));
+  etx_pool_close(&plan.pool);
+  return code;
+}
+
+int etx_cmd_plan(int argc, char** argv) {
+  words in = {.input = NULL};
+  const etx_positional positionals[] = {
+      {"DIR", "directory of methods, or one file", &in.input, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_TEXT, "output", 'o', "FILE", "the program to write, .pte",
+       &in.output},
+      {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
+       "for which runtime (default: etx)", &in.target},
+      {ETX_OPTION_TEXT, "state-layout", 0, "keep:FILE",
+       "keep the state's offsets of an older program", &in.state_layout},
+      {ETX_OPTION_TEXT, "header", 0, "FILE",
+       "write the memory sizes as a C header too", &in.header},
+      {ETX_OPTION_TEXT, "algorithm", 0, "NAME",
+       "use one planner instead of the best of all", &in.algorithm},
+      {ETX_OPTION_TEXT, "passes", 0, "-NAME,...",
+       "switch optional passes off", &in.passes},
+      {ETX_OPTION_TEXT, "dump-after", 0, "PASS",
+       "print the graph after a pass, as YAML, instead of the report",
+       &in.dump_after},
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the report as JSON", &in.json},
+      {ETX_OPTION_FLAG, "quiet", 'q', NULL, "print nothing but errors",
+       &in.quiet},
+  };
+  const etx_usage usage = {
+      "plan",  about,   positionals, 1, options, sizeof options / sizeof *options,
+      examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  return (int)run(&in);
+}

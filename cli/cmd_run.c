@@ -1,0 +1,194 @@
+// Three ways to run a program: one call, a recorded sequence of calls, a smoke
+// test of all methods. Each has a file of its own; this one reads the options
+// and reports.
+
+#include <stdio.h>
+
+#include "cli/case_run.h"
+#include "cli/commands.h"
+#include "cli/json_value.h"
+#include "cli/single_call.h"
+#include "cli/options.h"
+#include "cli/smoke_run.h"
+
+typedef struct words {
+  const char* file;
+  const char* method;
+  etx_option_list inputs;
+  etx_option_list outputs;
+  const char* case_directory;
+  bool smoke;
+  bool json;
+} words;
+
+static const char about[] =
+    "Runs a program file. State starts with its initial values and is shared by\n"
+    "all methods.\n\n"
+    "With METHOD: one call. Inputs are given by name as a number, a nested list,\n"
+    "an .npy file or a tensor of a .safetensors file; outputs are printed or\n"
+    "written. --out also takes the name of a state, or of an input that the\n"
+    "method changes.\n\n"
+    "With --case: the calls of DIR/cases.json, one session, everything compared\n"
+    "with DIR/expected.safetensors. With --smoke: every method once at its\n"
+    "smallest and once at its largest sizes, all inputs zero.\n";
+
+static const char examples[] =
+    "  etx run model.pte get --in 'x=[[1, 2], [3, 4]]'\n"
+    "  etx run model.pte decode --in token=595 --in pos=0 --out logits=l.npy\n"
+    "  etx run model.pte encode --in ids=in.safetensors#ids \\\n"
+    "      --out cache.k=after.safetensors --out cache.v=after.safetensors\n"
+    "  etx run model.pte --case tests/data/pt2/kv\n"
+    "  etx run model.pte --smoke\n";
+
+// Differences as lines, or collected for --json.
+typedef struct case_report {
+  json_t* list;  // NULL: print lines
+} case_report;
+
+static void on_difference(void* context, size_t call, const char* method,
+                          const char* what, const char* why) {
+  const case_report* const report = context;
+  if (report->list == NULL) {
+    printf("call %zu %s: %s: %s\n", call, method, what, why);
+    return;
+  }
+  json_t* const row = json_object();
+  json_object_set_new(row, "call", etx_json_unsigned(call));
+  json_object_set_new(row, "method", json_string(method));
+  json_object_set_new(row, "what", json_string(what));
+  json_object_set_new(row, "why", json_string(why));
+  json_array_append_new(report->list, row);
+}
+
+static bool report_case(const words* in, const etx_case_result* result,
+                        json_t* list) {
+  if (list == NULL) {
+    printf("%s: %zu calls, %zu differences\n", in->case_directory,
+           result->call_count, result->difference_count);
+    return true;
+  }
+  json_t* const root = json_object();
+  json_object_set_new(root, "calls", etx_json_unsigned(result->call_count));
+  json_object_set_new(root, "differences", list);
+  return etx_json_print(root);
+}
+
+static etx_exit run_case(etx_session* session, const words* in,
+                         etx_pool* pool) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_case_file file;
+  const etx_status read =
+      etx_case_file_read(in->case_directory, pool, &file, &diag);
+  if (read != ETX_OK) return etx_fail("run", in->case_directory, read, &diag);
+  case_report report = {in->json ? json_array() : NULL};
+  const etx_case_sink sink = {on_difference, &report};
+  etx_case_result result;
+  const etx_status status =
+      etx_case_run(session, &file, &sink, &result, &diag);
+  if (!report_case(in, &result, report.list)) return ETX_EXIT_MACHINE_FAILED;
+  if (status != ETX_OK) {
+    const char* const method = file.calls[result.refused_call].method;
+    fprintf(stderr, "etx run: call %zu %s failed\n", result.refused_call,
+            method == NULL ? "(reset)" : method);
+    etx_fail("run", in->file, status, &diag);
+    return etx_exit_of_run(status);
+  }
+  return result.difference_count == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
+}
+
+typedef struct smoke_report {
+  size_t counts[3];  // by outcome
+  json_t* list;      // NULL: print lines
+} smoke_report;
+
+static void on_called(void* context, etx_text method, const char* sizes,
+                      etx_smoke_outcome outcome, const char* message) {
+  static const char* const outcomes[] = {"passed", "refused its data",
+                                         "failed"};
+  smoke_report* const report = context;
+  ++report->counts[outcome];
+  if (report->list == NULL) {
+    printf("%.*s, %s: %s%s%s\n", (int)method.size, method.data, sizes,
+           outcomes[outcome], message[0] == '\0' ? "" : ": ", message);
+    return;
+  }
+  json_t* const row = json_object();
+  json_object_set_new(row, "method", etx_json_text(method));
+  json_object_set_new(row, "sizes", json_string(sizes));
+  json_object_set_new(row, "outcome", json_string(outcomes[outcome]));
+  json_object_set_new(row, "message", json_string(message));
+  json_array_append_new(report->list, row);
+}
+
+static etx_exit run_smoke(etx_session* session, const words* in) {
+  smoke_report report = {{0}, in->json ? json_array() : NULL};
+  const etx_smoke_sink sink = {on_called, &report};
+  const etx_status status = etx_smoke_run(session, &sink);
+  if (report.list != NULL) {
+    if (!etx_json_print(report.list)) return ETX_EXIT_MACHINE_FAILED;
+  } else {
+    printf("%zu calls passed, %zu refused their data, %zu failed\n",
+           report.counts[ETX_SMOKE_PASSED],
+           report.counts[ETX_SMOKE_REFUSED_DATA],
+           report.counts[ETX_SMOKE_FAILED]);
+  }
+  return etx_exit_of_run(status);
+}
+
+static etx_exit run_opened(etx_session* session, const words* in,
+                           etx_pool* pool) {
+  if (in->smoke) return run_smoke(session, in);
+  if (in->case_directory != NULL) return run_case(session, in, pool);
+  const etx_single_call what = {in->file, in->method, &in->inputs, &in->outputs,
+                               in->json};
+  return etx_single_call_run(session, &what, pool);
+}
+
+static etx_exit run_file(const words* in) {
+  const int ways = (in->method != NULL) + (in->case_directory != NULL) +
+                   (in->smoke ? 1 : 0);
+  if (ways != 1) {
+    return etx_refuse("run", "give one of METHOD, --case and --smoke");
+  }
+  if (in->method == NULL && in->inputs.count + in->outputs.count != 0) {
+    return etx_refuse("run", "--in and --out belong to METHOD");
+  }
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_session session;
+  const etx_status status = etx_session_open(&session, in->file, &diag);
+  if (status != ETX_OK) return etx_fail("run", in->file, status, &diag);
+  etx_pool pool;
+  etx_pool_init(&pool);
+  const etx_exit code = run_opened(&session, in, &pool);
+  etx_pool_close(&pool);
+  etx_session_close(&session);
+  return code;
+}
+
+int etx_cmd_run(int argc, char** argv) {
+  words in = {.file = NULL};
+  const etx_positional positionals[] = {
+      {"FILE", "the program, .pte", &in.file, true},
+      {"METHOD", "the method to call", &in.method, false},
+  };
+  const etx_option options[] = {
+      {ETX_OPTION_LIST, "in", 'i', "NAME=VALUE", "value of an input",
+       &in.inputs},
+      {ETX_OPTION_LIST, "out", 'o', "NAME=FILE",
+       "write a result to an .npy or .safetensors file", &in.outputs},
+      {ETX_OPTION_TEXT, "case", 0, "DIR", "execute and compare recorded calls",
+       &in.case_directory},
+      {ETX_OPTION_FLAG, "smoke", 0, NULL,
+       "call every method with zeros; data refused counts as passed",
+       &in.smoke},
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print results as JSON", &in.json},
+  };
+  const etx_usage usage = {
+      "run",   about, positionals, 2, options, sizeof options / sizeof *options,
+      examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  return (int)run_file(&in);
+}

@@ -1,0 +1,57 @@
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/json_value.h"
+#include "cli/mapped_file.h"
+#include "cli/options.h"
+#include "cli/verify_program.h"
+
+static const char about[] =
+    "Proves from the bytes of a program file alone that no value is overwritten\n"
+    "while it is needed, that everything lies inside its arena and that all methods\n"
+    "agree about their state. Shares no code with the planner.\n";
+
+static const char examples[] =
+    "  etx verify model.pte\n";
+
+static bool print_json(const char* path, etx_status status,
+                       const etx_diag* diag) {
+  json_t* const root = json_object();
+  json_object_set_new(root, "file", json_string(path));
+  json_object_set_new(root, "proved", json_boolean(status == ETX_OK));
+  json_object_set_new(root, "reason",
+                      status == ETX_OK ? json_null() : json_string(diag->text));
+  return etx_json_print(root);
+}
+
+static etx_exit verify(const char* path, bool json) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_mapped_file file;
+  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  if (opened != ETX_OK) return etx_fail("verify", path, opened, &diag);
+  const etx_status status = etx_verify_program(file.bytes, &diag);
+  etx_mapped_file_close(&file);
+  if (json && !print_json(path, status, &diag)) return ETX_EXIT_MACHINE_FAILED;
+  if (status == ETX_OK) {
+    if (!json) printf("%s: the plan is right\n", path);
+    return ETX_EXIT_DONE;
+  }
+  const etx_exit code = etx_fail("verify", path, status, &diag);
+  return status == ETX_BAD_PLAN ? ETX_EXIT_PROOF_FAILED : code;
+}
+
+int etx_cmd_verify(int argc, char** argv) {
+  const char* path = NULL;
+  bool json = false;
+  const etx_positional positionals[] = {
+      {"FILE", "the program, .pte", &path, true}};
+  const etx_option options[] = {
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the verdict as JSON", &json}};
+  const etx_usage usage = {"verify", about, positionals, 1,
+                           options,  1,     examples};
+  const etx_options_result result = etx_options_read(&usage, argc, argv);
+  if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  return (int)verify(path, json);
+}

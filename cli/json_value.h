@@ -1,0 +1,27 @@
+// Facts as JSON: small wrappers around jansson for what etx prints.
+
+#ifndef ETX_CLI_JSON_VALUE_H
+#define ETX_CLI_JSON_VALUE_H
+
+#include <jansson.h>
+
+#include "cli/host_tensor.h"
+
+// A JSON string of `text`; bytes that are no UTF-8 give null. New reference.
+json_t* etx_json_text(etx_text text);
+
+// A JSON integer; above INT64_MAX it is cut there. New reference.
+json_t* etx_json_unsigned(uint64_t value);
+
+// A list of sizes. New reference.
+json_t* etx_json_sizes(const int32_t* sizes, size_t rank);
+
+// {"type": "float32", "sizes": [..], "data": [..]}, the data flat, in reading
+// order; infinities and NaN as strings. New reference.
+json_t* etx_json_tensor(const etx_host_tensor* tensor);
+
+// Prints and releases `root`. A NULL root (no memory) or a failed write is
+// false.
+bool etx_json_print(json_t* root);
+
+#endif

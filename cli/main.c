@@ -1,0 +1,97 @@
+// The etx program: finds the subcommand's row and hands over.
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+typedef struct command {
+  const char* name;
+  int (*run)(int argc, char** argv);
+  const char* sentence;
+} command;
+
+static const command commands[] = {
+#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE* out) {
+  fprintf(out,
+          "etx compiles several methods of one model into one program file\n"
+          "over shared state, and runs it.\n\n"
+          "usage: etx COMMAND ...        etx COMMAND --help tells more\n\n");
+  for (size_t i = 0; i < COMMAND_COUNT; ++i) {
+    fprintf(out, "  %-10s%s\n", commands[i].name, commands[i].sentence);
+  }
+  fprintf(out,
+          "\nfirst steps:\n"
+          "  etx plan methods/ -o model.pte        methods/ holds one .yaml or "
+          ".pt2 each\n"
+          "  etx inspect model.pte                 what is in the file\n"
+          "  etx run model.pte decode --in x=1     one call, outputs printed\n"
+          "\nexit codes:\n");
+#define EXIT_CODE(NAME, number, sentence) \
+  fprintf(out, "  %d  %s\n", number, sentence);
+#include "cli/exit_code.def"
+#undef EXIT_CODE
+}
+
+static const command* find_command(const char* name) {
+  for (size_t i = 0; i < COMMAND_COUNT; ++i) {
+    if (strcmp(commands[i].name, name) == 0) return &commands[i];
+  }
+  return NULL;
+}
+
+static bool asks_for_help(const char* word) {
+  return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+         strcmp(word, "help") == 0;
+}
+
+// "etx help plan" is "etx plan --help".
+static int help(int argc, char** argv) {
+  if (argc < 3) {
+    print_help(stdout);
+    return ETX_EXIT_DONE;
+  }
+  const command* const found = find_command(argv[2]);
+  if (found == NULL) {
+    fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[2]);
+    return ETX_EXIT_REFUSED;
+  }
+  char flag[] = "--help";
+  char* words[] = {argv[2], flag, NULL};
+  return found->run(2, words);
+}
+
+// Results that did not reach standard output are not results.
+static int flush(int code) {
+  if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+  fprintf(stderr, "etx: standard output could not be written\n");
+  return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
+}
+
+int main(int argc, char** argv) {
+  // A closed pipe or a file over its limit is an error of the write, which
+  // then cleans up; the signals would leave a half-written file behind.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  if (argc < 2) {
+    print_help(stderr);
+    return ETX_EXIT_REFUSED;
+  }
+  if (asks_for_help(argv[1])) return flush(help(argc, argv));
+  const command* const found = find_command(argv[1]);
+  if (found == NULL) {
+    fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);
+    return ETX_EXIT_REFUSED;
+  }
+  return flush(found->run(argc - 1, argv + 1));
+}

@@ -1,0 +1,217 @@
+// One pass over the words. An option's value is the rest of its word after
+// '=' or the next word, whatever that begins with, so that a value such as
+// "-fold" needs no quoting.
+
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit_code.h"
+#include "format/base/span.h"
+
+enum { HELP_COLUMN = 26 };
+
+static const etx_option* find_long(const etx_usage* usage, const char* name,
+                                   size_t size) {
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    const char* const candidate = usage->options[i].name;
+    if (strlen(candidate) == size && memcmp(candidate, name, size) == 0) {
+      return &usage->options[i];
+    }
+  }
+  return NULL;
+}
+
+static const etx_option* find_letter(const etx_usage* usage, char letter) {
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    if (usage->options[i].letter == letter) return &usage->options[i];
+  }
+  return NULL;
+}
+
+// Position of `word` in "a|b|c", or -1.
+static int choice_position(const char* words, const char* word) {
+  const size_t size = strlen(word);
+  int position = 0;
+  for (const char* at = words; at != NULL; ++position) {
+    const char* const bar = strchr(at, '|');
+    const size_t length = bar == NULL ? strlen(at) : (size_t)(bar - at);
+    if (length == size && memcmp(at, word, size) == 0) return position;
+    at = bar == NULL ? NULL : bar + 1;
+  }
+  return -1;
+}
+
+static bool store_real(const etx_usage* usage, const etx_option* option,
+                       const char* value) {
+  char* end = NULL;
+  const double number = strtod(value, &end);
+  if (end == value || *end != '\0' || !(number >= 0)) {
+    etx_refuse(usage->command, "option '--%s' wants a number, not '%s'",
+               option->name, value);
+    return false;
+  }
+  *(double*)option->target = number;
+  return true;
+}
+
+static bool store_item(const etx_usage* usage, const etx_option* option,
+                       const char* value) {
+  etx_option_list* const list = option->target;
+  if (list->count == ETX_OPTION_LIST_MAX) {
+    etx_refuse(usage->command, "option '--%s' is given more than %i times",
+               option->name, (int64_t)ETX_OPTION_LIST_MAX);
+    return false;
+  }
+  list->items[list->count++] = value;
+  return true;
+}
+
+static bool store(const etx_usage* usage, const etx_option* option,
+                  const char* value) {
+  if (option->kind == ETX_OPTION_REAL) return store_real(usage, option, value);
+  if (option->kind == ETX_OPTION_LIST) return store_item(usage, option, value);
+  if (option->kind == ETX_OPTION_TEXT) {
+    *(const char**)option->target = value;
+    return true;
+  }
+  const int position = choice_position(option->value_name, value);
+  if (position < 0) {
+    etx_refuse(usage->command, "option '--%s' is one of %s, not '%s'",
+               option->name, option->value_name, value);
+    return false;
+  }
+  *(int*)option->target = position;
+  return true;
+}
+
+// Handles one option. `value` is what follows '=', or NULL; `*index` moves on
+// if the next word is the value.
+static bool read_option(const etx_usage* usage, const etx_option* option,
+                        const char* value, int argc, char** argv, int* index) {
+  if (option->kind == ETX_OPTION_FLAG) {
+    if (value != NULL) {
+      etx_refuse(usage->command, "option '--%s' takes no value", option->name);
+      return false;
+    }
+    *(bool*)option->target = true;
+    return true;
+  }
+  if (value == NULL) {
+    if (*index + 1 >= argc) {
+      etx_refuse(usage->command, "option '--%s' wants a value: %s",
+                 option->name, option->value_name);
+      return false;
+    }
+    value = argv[++*index];
+  }
+  return store(usage, option, value);
+}
+
+static bool unknown_option(const etx_usage* usage, const char* word) {
+  etx_refuse(usage->command, "unknown option '%s'; see 'etx %s --help'", word,
+             usage->command);
+  return false;
+}
+
+static bool read_dashed(const etx_usage* usage, int argc, char** argv,
+                        int* index) {
+  const char* const word = argv[*index];
+  if (word[1] != '-') {
+    const etx_option* const option =
+        word[2] == '\0' || word[2] == '=' ? find_letter(usage, word[1]) : NULL;
+    if (option == NULL) return unknown_option(usage, word);
+    const char* const value = word[2] == '=' ? word + 3 : NULL;
+    return read_option(usage, option, value, argc, argv, index);
+  }
+  const char* const equals = strchr(word, '=');
+  const size_t size =
+      equals == NULL ? strlen(word + 2) : (size_t)(equals - word) - 2;
+  const etx_option* const option = find_long(usage, word + 2, size);
+  if (option == NULL) return unknown_option(usage, word);
+  return read_option(usage, option, equals == NULL ? NULL : equals + 1, argc,
+                     argv, index);
+}
+
+static bool read_positional(const etx_usage* usage, size_t position,
+                            const char* word) {
+  if (position >= usage->positional_count) {
+    etx_refuse(usage->command, "one word too many: '%s'; see 'etx %s --help'",
+               word, usage->command);
+    return false;
+  }
+  *usage->positionals[position].target = word;
+  return true;
+}
+
+etx_options_result etx_options_read(const etx_usage* usage, int argc,
+                                    char** argv) {
+  size_t position = 0;
+  bool options_ended = false;
+  for (int i = 1; i < argc; ++i) {
+    const char* const word = argv[i];
+    if (options_ended || word[0] != '-' || word[1] == '\0') {
+      if (!read_positional(usage, position++, word)) return ETX_OPTIONS_REFUSED;
+    } else if (strcmp(word, "--") == 0) {
+      options_ended = true;
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+      etx_options_help(usage);
+      return ETX_OPTIONS_HELPED;
+    } else if (!read_dashed(usage, argc, argv, &i)) {
+      return ETX_OPTIONS_REFUSED;
+    }
+  }
+  if (position < usage->positional_count &&
+      usage->positionals[position].is_required) {
+    etx_refuse(usage->command, "%s is missing; see 'etx %s --help'",
+               usage->positionals[position].name, usage->command);
+    return ETX_OPTIONS_REFUSED;
+  }
+  return ETX_OPTIONS_READ;
+}
+
+static void print_row(const char* left, const char* help) {
+  const int width = (int)strlen(left);
+  if (width >= HELP_COLUMN - 1) {
+    printf("  %s\n  %*s%s\n", left, HELP_COLUMN, "", help);
+  } else {
+    printf("  %-*s%s\n", HELP_COLUMN, left, help);
+  }
+}
+
+static void print_option(const etx_option* option) {
+  char left[128];
+  const char* const value = option->value_name == NULL ? "" : option->value_name;
+  const char* const space = option->value_name == NULL ? "" : " ";
+  if (option->letter != 0) {
+    snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name,
+             space, value);
+  } else {
+    snprintf(left, sizeof left, "--%s%s%s", option->name, space, value);
+  }
+  print_row(left, option->help);
+}
+
+void etx_options_help(const etx_usage* usage) {
+  printf("usage: etx %s", usage->command);
+  for (size_t i = 0; i < usage->positional_count; ++i) {
+    const etx_positional* const word = &usage->positionals[i];
+    printf(word->is_required ? " %s" : " [%s]", word->name);
+  }
+  printf(usage->option_count == 0 ? "\n\n" : " [options]\n\n");
+  printf("%s\n", usage->about);
+  for (size_t i = 0; i < usage->positional_count; ++i) {
+    print_row(usage->positionals[i].name, usage->positionals[i].help);
+  }
+  if (usage->option_count != 0) printf("\noptions:\n");
+  for (size_t i = 0; i < usage->option_count; ++i) {
+    print_option(&usage->options[i]);
+  }
+  if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
+}
+
+int etx_options_exit(etx_options_result result) {
+  return result == ETX_OPTIONS_HELPED ? ETX_EXIT_DONE : ETX_EXIT_REFUSED;
+}

@@ -1,0 +1,80 @@
+// The words of a command line, from a table: what may be given, what it means,
+// and where the value goes. The help text comes from the same table, so the
+// two cannot differ.
+//
+//   const char* output = NULL;
+//   bool json = false;
+//   const etx_option options[] = {
+//       {ETX_OPTION_TEXT, "output", 'o', "FILE", "write the program to FILE", &output},
+//       {ETX_OPTION_FLAG, "json", 0, NULL, "print facts as JSON", &json},
+//   };
+//
+// Written as --name VALUE, --name=VALUE, -o VALUE; "--" ends the options.
+// Values borrow argv.
+
+#ifndef ETX_CLI_OPTIONS_H
+#define ETX_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum etx_option_kind {
+  ETX_OPTION_FLAG,    // target: bool
+  ETX_OPTION_TEXT,    // target: const char*
+  ETX_OPTION_REAL,    // target: double, at least 0
+  ETX_OPTION_CHOICE,  // target: int, the position among the words of value_name
+  ETX_OPTION_LIST,    // target: etx_option_list; may be given several times
+} etx_option_kind;
+
+enum { ETX_OPTION_LIST_MAX = 256 };
+
+typedef struct etx_option_list {
+  const char* items[ETX_OPTION_LIST_MAX];
+  size_t count;
+} etx_option_list;
+
+typedef struct etx_option {
+  etx_option_kind kind;
+  const char* name;        // long name without dashes
+  char letter;             // short name, or 0
+  const char* value_name;  // for the help; of a choice its words: "etx|stock"
+  const char* help;        // one sentence, lower case, without full stop
+  void* target;            // where the value goes, see the kind
+} etx_option;
+
+// A word without dashes, by position.
+typedef struct etx_positional {
+  const char* name;    // "DIR"
+  const char* help;    // as an option's
+  const char** target; // keeps its value if the word is not given
+  bool is_required;
+} etx_positional;
+
+typedef struct etx_usage {
+  const char* command;  // "plan"
+  const char* about;    // paragraphs, each line at most 76 wide
+  const etx_positional* positionals;
+  size_t positional_count;
+  const etx_option* options;
+  size_t option_count;
+  const char* examples;  // lines, or NULL
+} etx_usage;
+
+typedef enum etx_options_result {
+  ETX_OPTIONS_READ,    // all values are in their targets
+  ETX_OPTIONS_HELPED,  // --help was given and printed: end with 0
+  ETX_OPTIONS_REFUSED, // the reason was printed: end with 2
+} etx_options_result;
+
+// Reads the words after argv[0].
+etx_options_result etx_options_read(const etx_usage* usage, int argc,
+                                    char** argv);
+
+// Prints the help text to standard output.
+void etx_options_help(const etx_usage* usage);
+
+// The exit code of a result that is not ETX_OPTIONS_READ.
+int etx_options_exit(etx_options_result result);
+
+#endif

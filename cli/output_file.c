@@ -1,0 +1,89 @@
+#include "cli/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static etx_status failed(etx_output_file* output, const char* what, int code) {
+  return etx_diag_fail(output->diag, ETX_HOST_FAILED, "cannot %s '%s': %s",
+                       what, output->path, strerror(code));
+}
+
+// A device or a pipe cannot be replaced by a rename.
+static bool is_replaceable(const char* path) {
+  struct stat facts;
+  return stat(path, &facts) != 0 || S_ISREG(facts.st_mode);
+}
+
+etx_status etx_output_file_open(etx_output_file* output, const char* path,
+                                etx_diag* diag) {
+  output->path = path;
+  output->file = NULL;
+  output->diag = diag;
+  output->temporary[0] = '\0';
+  if (!is_replaceable(path)) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED,
+                         "cannot write '%s': it is no regular file", path);
+  }
+  const size_t size =
+      etx_format_text(output->temporary, sizeof output->temporary,
+                      "%s.%i.tmp", path, (int64_t)getpid());
+  if (size + 1 >= sizeof output->temporary) {
+    output->temporary[0] = '\0';
+    return failed(output, "write", ENAMETOOLONG);
+  }
+  const int descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL,
+                              S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH |
+                                  S_IWOTH);
+  if (descriptor >= 0) output->file = fdopen(descriptor, "wb");
+  if (output->file != NULL) return ETX_OK;
+  const int code = errno;
+  if (descriptor >= 0) {
+    close(descriptor);
+    unlink(output->temporary);
+  }
+  output->temporary[0] = '\0';
+  return failed(output, "write", code);
+}
+
+static etx_status write_bytes(void* context, etx_bytes bytes) {
+  etx_output_file* const output = context;
+  if (fwrite(bytes.data, 1, bytes.size, output->file) == bytes.size) {
+    return ETX_OK;
+  }
+  return failed(output, "write", errno);
+}
+
+etx_sink etx_output_file_sink(etx_output_file* output) {
+  const etx_sink sink = {write_bytes, output};
+  return sink;
+}
+
+etx_status etx_output_file_finish(etx_output_file* output) {
+  const bool is_written =
+      fflush(output->file) == 0 && fsync(fileno(output->file)) == 0;
+  const int code = errno;
+  const bool is_closed = fclose(output->file) == 0;
+  output->file = NULL;
+  if (is_written && is_closed) return ETX_OK;
+  return failed(output, "write", is_written ? errno : code);
+}
+
+etx_status etx_output_file_keep(etx_output_file* output) {
+  if (rename(output->temporary, output->path) != 0) {
+    const int code = errno;
+    etx_output_file_drop(output);
+    return failed(output, "write", code);
+  }
+  output->temporary[0] = '\0';
+  return ETX_OK;
+}
+
+void etx_output_file_drop(etx_output_file* output) {
+  if (output->file != NULL) fclose(output->file);
+  output->file = NULL;
+  if (output->temporary[0] != '\0') unlink(output->temporary);
+  output->temporary[0] = '\0';
+}

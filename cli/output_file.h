@@ -1,0 +1,40 @@
+// A file that appears only when it is complete: bytes go to a temporary beside
+// it, which takes its name at the end or vanishes.
+
+#ifndef ETX_CLI_OUTPUT_FILE_H
+#define ETX_CLI_OUTPUT_FILE_H
+
+#include <stdio.h>
+
+#include "format/base/diag.h"
+#include "format/base/sink.h"
+
+enum { ETX_OUTPUT_PATH_BYTES = 4096 };
+
+typedef struct etx_output_file {
+  const char* path;                        // the name it is to get, borrowed
+  char temporary[ETX_OUTPUT_PATH_BYTES];   // where it is written
+  FILE* file;
+  etx_diag* diag;                          // gets the reason of a failed write
+} etx_output_file;
+
+// Starts writing. ETX_HOST_FAILED, with the path and the system's reason, if
+// no file can be made there; nothing is left behind.
+ETX_MUST_USE etx_status etx_output_file_open(etx_output_file* output,
+                                             const char* path, etx_diag* diag);
+
+// Where the bytes go; borrows `output`.
+etx_sink etx_output_file_sink(etx_output_file* output);
+
+// All bytes are on the disk when this returns ETX_OK; the file still has its
+// temporary name and may be read there.
+ETX_MUST_USE etx_status etx_output_file_finish(etx_output_file* output);
+
+// Gives the finished file its name, replacing what was there. On failure the
+// temporary is gone.
+ETX_MUST_USE etx_status etx_output_file_keep(etx_output_file* output);
+
+// Removes the temporary. Harmless after `keep`.
+void etx_output_file_drop(etx_output_file* output);
+
+#endif

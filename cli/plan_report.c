@@ -1,0 +1,225 @@
+#include "cli/plan_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/json_value.h"
+#include "cli/output_file.h"
+#include "runtime/method.h"
+#include "shared_memory/shared_memory.h"
+
+static double gap_percent(const etx_export_method_report* method) {
+  if (method->lower_bound == 0) return 0;
+  return 100.0 *
+         (double)(method->scratch_bytes - method->lower_bound) /
+         (double)method->lower_bound;
+}
+
+static void print_method(const etx_export_method_report* method, int width) {
+  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %6zu %6zu  %s",
+         width, (int)method->name.size, method->name.data,
+         method->scratch_bytes, method->lower_bound, gap_percent(method),
+         method->instruction_count, method->value_count,
+         method->algorithm == NULL ? "-" : method->algorithm);
+  if (method->peak_operator.size != 0) {
+    printf("  %.*s (instruction %u)", (int)method->peak_operator.size,
+           method->peak_operator.data, (unsigned)method->peak_instruction);
+  }
+  fputc('\n', stdout);
+}
+
+static int name_width(const etx_export_report* report) {
+  size_t width = 6;
+  for (size_t i = 0; i < report->method_count; ++i) {
+    if (report->methods[i].name.size > width) {
+      width = report->methods[i].name.size;
+    }
+  }
+  return width > 40 ? 40 : (int)width;
+}
+
+static void print_copies(const etx_export_report* report) {
+  if (report->copy_count == 0) {
+    printf("copies that remain: none\n");
+    return;
+  }
+  printf("copies that remain, bytes per call:\n");
+  for (size_t i = 0; i < report->copy_count; ++i) {
+    const etx_export_copy_report* const copy = &report->copies[i];
+    printf("  %.*s: %12" PRIu64 "  %.*s: %.*s\n", (int)copy->method.size,
+           copy->method.data, copy->bytes, (int)copy->target.size,
+           copy->target.data, (int)copy->reason.size, copy->reason.data);
+  }
+}
+
+void etx_plan_report_print(const char* path, const etx_export_report* report) {
+  const int width = name_width(report);
+  printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
+         report->scratch_bytes);
+  printf("  %-*s %12s %12s %7s %6s %6s  %s\n", width, "method", "bytes",
+         "lower bound", "gap", "instr", "values", "algorithm, operator at the peak");
+  for (size_t i = 0; i < report->method_count; ++i) {
+    print_method(&report->methods[i], width);
+  }
+  printf("arena 2, state: %" PRIu64 " bytes, %zu states, one layout for all\n",
+         report->state_bytes, report->state_count);
+  printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
+         report->constant_count);
+  print_copies(report);
+  printf("%s: %" PRIu64 " bytes\n", path, report->file_bytes);
+}
+
+static json_t* json_of_method(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "name", etx_json_text(method->name));
+  json_object_set_new(object, "scratch_bytes",
+                      etx_json_unsigned(method->scratch_bytes));
+  json_object_set_new(object, "lower_bound",
+                      etx_json_unsigned(method->lower_bound));
+  json_object_set_new(object, "planned_values",
+                      etx_json_unsigned(method->value_count));
+  json_object_set_new(object, "instructions",
+                      etx_json_unsigned(method->instruction_count));
+  json_object_set_new(object, "peak_instruction",
+                      etx_json_unsigned(method->peak_instruction));
+  json_object_set_new(object, "peak_operator",
+                      etx_json_text(method->peak_operator));
+  json_object_set_new(object, "copied_bytes",
+                      etx_json_unsigned(method->copied_bytes));
+  json_object_set_new(object, "algorithm",
+                      method->algorithm == NULL
+                          ? json_null()
+                          : json_string(method->algorithm));
+  return object;
+}
+
+static json_t* json_of_copy(const etx_export_copy_report* copy) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "method", etx_json_text(copy->method));
+  json_object_set_new(object, "target", etx_json_text(copy->target));
+  json_object_set_new(object, "bytes", etx_json_unsigned(copy->bytes));
+  json_object_set_new(object, "reason", etx_json_text(copy->reason));
+  return object;
+}
+
+json_t* etx_plan_report_json(const char* path,
+                             const etx_export_report* report) {
+  json_t* const methods = json_array();
+  json_t* const copies = json_array();
+  for (size_t i = 0; i < report->method_count; ++i) {
+    json_array_append_new(methods, json_of_method(&report->methods[i]));
+  }
+  for (size_t i = 0; i < report->copy_count; ++i) {
+    json_array_append_new(copies, json_of_copy(&report->copies[i]));
+  }
+  json_t* const root = json_object();
+  json_object_set_new(root, "file", json_string(path));
+  json_object_set_new(root, "file_bytes", etx_json_unsigned(report->file_bytes));
+  json_object_set_new(root, "scratch_bytes",
+                      etx_json_unsigned(report->scratch_bytes));
+  json_object_set_new(root, "state_bytes",
+                      etx_json_unsigned(report->state_bytes));
+  json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
+  json_object_set_new(root, "constant_bytes",
+                      etx_json_unsigned(report->constant_bytes));
+  json_object_set_new(root, "constants",
+                      etx_json_unsigned(report->constant_count));
+  json_object_set_new(root, "methods", methods);
+  json_object_set_new(root, "copies", copies);
+  return root;
+}
+
+// Prints `text` as a piece of a macro name.
+static void print_macro(FILE* out, const char* text, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    const char byte = text[i];
+    const bool is_lower = byte >= 'a' && byte <= 'z';
+    const bool is_plain = (byte >= 'A' && byte <= 'Z') ||
+                          (byte >= '0' && byte <= '9');
+    fputc(is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_', out);
+  }
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static void print_define(FILE* out, const char* stem, etx_text method,
+                         const char* what, size_t bytes) {
+  fputs("#define ", out);
+  print_macro(out, stem, strlen(stem));
+  fputc('_', out);
+  if (method.size != 0) {
+    print_macro(out, method.data, method.size);
+    fputc('_', out);
+  }
+  fprintf(out, "%s_BYTES %zu\n", what, bytes);
+}
+
+static void print_needed(FILE* out, const char* stem, etx_text method,
+                         const etx_memory_needed* needed) {
+  print_define(out, stem, method, "STRUCTURE", needed->structure_bytes);
+  print_define(out, stem, method, "SCRATCH", needed->scratch_bytes);
+  print_define(out, stem, method, "TEMPORARY", needed->temporary_bytes);
+}
+
+static etx_status print_methods(const etx_program* program, FILE* out,
+                                const char* stem, etx_diag* diag) {
+  const etx_text whole = {NULL, 0};
+  size_t scratch = 0;
+  size_t temporary = 0;
+  size_t session = 0;
+  const size_t count = etx_program_method_count(program);
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    etx_memory_needed needed;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    if (info.is_constant) continue;
+    ETX_TRY(etx_method_needed(program, info.name, &needed, diag));
+    print_needed(out, stem, info.name, &needed);
+    scratch = larger(scratch, needed.scratch_bytes);
+    temporary = larger(temporary, needed.temporary_bytes);
+  }
+  ETX_TRY(etx_shared_memory_needed(program, &session));
+  fputs("// one block each for all methods that never run together\n", out);
+  print_define(out, stem, whole, "SCRATCH", scratch);
+  print_define(out, stem, whole, "TEMPORARY", temporary);
+  fputs("// one session of state, aligned to ETX_SHARED_MEMORY_ALIGNMENT\n",
+        out);
+  print_define(out, stem, whole, "SESSION", session);
+  return ETX_OK;
+}
+
+// "out/stateful_model_memory.h" -> "stateful_model_memory".
+static void stem_of(const char* path, char* out, size_t capacity) {
+  const char* const slash = strrchr(path, '/');
+  const char* const name = slash == NULL ? path : slash + 1;
+  const size_t size = strcspn(name, ".");
+  const etx_text stem = {name, size};
+  etx_format_text(out, capacity, "%t", stem);
+}
+
+static etx_status print_header(const etx_program* program, FILE* out,
+                               const char* path, etx_diag* diag) {
+  char stem[128];
+  stem_of(path, stem, sizeof stem);
+  fputs("// Bytes that a program needs, written by etx plan. Blocks are aligned"
+        " to\n// ETX_MEMORY_ALIGNMENT.\n#ifndef ", out);
+  print_macro(out, stem, strlen(stem));
+  fputs("_H\n#define ", out);
+  print_macro(out, stem, strlen(stem));
+  fputs("_H\n\n", out);
+  ETX_TRY(print_methods(program, out, stem, diag));
+  fputs("\n#endif\n", out);
+  return ETX_OK;
+}
+
+etx_status etx_plan_report_header(const etx_program* program, const char* path,
+                                  etx_diag* diag) {
+  etx_output_file output;
+  ETX_TRY(etx_output_file_open(&output, path, diag));
+  etx_status status = print_header(program, output.file, path, diag);
+  if (status == ETX_OK) status = etx_output_file_finish(&output);
+  if (status == ETX_OK) status = etx_output_file_keep(&output);
+  etx_output_file_drop(&output);
+  return status;
+}

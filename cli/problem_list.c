@@ -1,0 +1,70 @@
+#include "cli/problem_list.h"
+
+#include <stdio.h>
+
+#include "cli/json_value.h"
+
+static void print_place(const etx_ir_place* place) {
+  if (place->file.size != 0) {
+    fprintf(stderr, "%.*s:", (int)place->file.size, place->file.data);
+  }
+  if (place->line != 0) fprintf(stderr, "%u:", (unsigned)place->line);
+  if (place->line != 0 && place->column != 0) {
+    fprintf(stderr, "%u:", (unsigned)place->column);
+  }
+  if (place->file.size != 0 || place->line != 0) fputc(' ', stderr);
+  if (place->node.size != 0) {
+    fprintf(stderr, "node '%.*s': ", (int)place->node.size, place->node.data);
+  }
+}
+
+static void print_problem(const etx_ir_place* place, etx_text message) {
+  print_place(place);
+  fprintf(stderr, "%.*s\n", (int)message.size, message.data);
+  if (place->trace.size != 0) {
+    fprintf(stderr, "  from the source line: %.*s\n", (int)place->trace.size,
+            place->trace.data);
+  }
+}
+
+static void set_text(json_t* object, const char* key, etx_text text) {
+  if (text.size != 0) json_object_set_new(object, key, etx_json_text(text));
+}
+
+static json_t* json_of(const etx_ir_place* place, etx_text message) {
+  json_t* const object = json_object();
+  set_text(object, "file", place->file);
+  if (place->line != 0) {
+    json_object_set_new(object, "line", json_integer(place->line));
+    json_object_set_new(object, "column", json_integer(place->column));
+  }
+  set_text(object, "node", place->node);
+  set_text(object, "source", place->trace);
+  set_text(object, "message", message);
+  return object;
+}
+
+static void report(void* context, const etx_ir_place* place,
+                   etx_text message) {
+  static const etx_ir_place nowhere = {.line = 0};
+  const etx_problem_list* const list = context;
+  if (place == NULL) place = &nowhere;
+  if (list->list == NULL) {
+    print_problem(place, message);
+  } else {
+    json_array_append_new(list->list, json_of(place, message));
+  }
+}
+
+void etx_problem_list_init(etx_problem_list* list, bool as_json) {
+  list->problems.report = report;
+  list->problems.context = list;
+  list->problems.count = 0;
+  list->list = as_json ? json_array() : NULL;
+}
+
+json_t* etx_problem_list_take(etx_problem_list* list) {
+  json_t* const taken = list->list;
+  list->list = NULL;
+  return taken;
+}

@@ -1,0 +1,26 @@
+// All problems of all methods, as a reader of methods reports them: kept in
+// order, printed once, the form of a compiler's messages so that editors can
+// jump to them.
+//
+//   methods/decode.yaml:12:9: node 'scores': unknown operator 'aten.bm'
+//     from the source line: x = torch.bm(q, k)
+
+#ifndef ETX_CLI_PROBLEM_LIST_H
+#define ETX_CLI_PROBLEM_LIST_H
+
+#include <jansson.h>
+
+#include "exporter/ir.h"
+
+typedef struct etx_problem_list {
+  etx_problems problems;  // what readers are given
+  json_t* list;           // NULL: print each problem to standard error
+} etx_problem_list;
+
+// With `as_json` problems are collected instead of printed.
+void etx_problem_list_init(etx_problem_list* list, bool as_json);
+
+// The collected problems; the caller owns the reference. NULL without JSON.
+json_t* etx_problem_list_take(etx_problem_list* list);
+
+#endif

@@ -1,0 +1,13 @@
+// A program file as YAML, for people: every value, every instruction, where
+// everything lies. It is no input of `etx plan`.
+
+#ifndef ETX_CLI_PROGRAM_TEXT_H
+#define ETX_CLI_PROGRAM_TEXT_H
+
+#include <stdio.h>
+
+#include "format/pte/pte_program.h"
+
+void etx_program_text_print(const etx_pte* pte, FILE* out);
+
+#endif

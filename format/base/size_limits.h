@@ -23,6 +23,15 @@
 #define ETX_MAX_FB_DEPTH 64
 #define ETX_MAX_FB_TABLES 1000000
 
+// Methods of one program, and bytes of a method's name: names are compared each
+// with each when a file is opened, so both bound the time that takes.
+#define ETX_MAX_PTE_PLANS 4096
+#define ETX_MAX_METHOD_NAME 255
+
+// Items of all lists and argument lists of one program together. Lists may be
+// shared by many values, so the size of the file does not bound the work.
+#define ETX_MAX_PTE_ITEMS 67108864
+
 // Instructions executed in one run: the stock runtime's limit. A caller sets
 // a lower one in etx_limits.
 #define ETX_MAX_STEPS 10000000

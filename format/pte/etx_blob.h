@@ -30,15 +30,17 @@ typedef struct etx_blob_symbol {
 // A size (or integer) input as a function of one symbol:
 // size == factor * symbol + offset, factor > 0.
 typedef struct etx_blob_input_dim {
-  uint32_t input;      // position among the method's inputs
-  int32_t dim;         // dimension, or -1: the Int input itself varies
-  uint32_t symbol;     // index in the method's symbols
+  uint32_t input;   // position among the method's inputs
+  int32_t dim;      // dimension, or -1: the Int input itself varies
+  uint32_t symbol;  // index in the method's symbols
   int64_t factor;
   int64_t offset;
 } etx_blob_input_dim;
 
-// A value without a writer of its own: bytes of `base` from `offset` on.
-// Several rows may name one value (a part of an elided concat).
+// A value without a writer of its own that shares bytes with `base`: the
+// smaller of the two lies in the larger one, from its byte `offset` on. A view
+// is the smaller one; a concat whose parts were written in place is the larger
+// one, with a row for each part.
 typedef struct etx_blob_view {
   uint32_t value;
   uint32_t base;
@@ -93,8 +95,8 @@ typedef struct etx_blob_state {
 // Content of the blob, for writing.
 typedef struct etx_blob_content {
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];  // SHA-256 of the IR
-  etx_text target;    // "etx" or "executorch"
-  etx_text options;   // canonical text of the options that shaped the plan
+  etx_text target;                             // "etx" or "executorch"
+  etx_text options;  // canonical text of the options that shaped the plan
   const etx_blob_method* methods;
   size_t method_count;
   const etx_blob_state* states;  // sorted by name
@@ -131,6 +133,8 @@ uint64_t etx_blob_state_bytes(const etx_blob* blob);
 size_t etx_blob_state_count(const etx_blob* blob);
 etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index);
 
+size_t etx_blob_method_count(const etx_blob* blob);
+etx_text etx_blob_method_name(const etx_blob* blob, size_t method);
 // Position of the description of a plan; false if there is none (a constant
 // or synthetic method).
 bool etx_blob_method_find(const etx_blob* blob, etx_text name,

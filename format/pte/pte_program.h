@@ -17,10 +17,10 @@
 #include "format/pte/pte_types.h"
 
 typedef struct etx_pte_limits {
-  uint64_t max_file_bytes;      // 0: no limit
-  uint64_t max_arena_bytes;     // of one arena of one method; 0: no limit
-  uint32_t max_tables;          // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
-  uint32_t max_instructions;    // of one method; 0: no limit
+  uint64_t max_file_bytes;    // 0: no limit
+  uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit
+  uint32_t max_tables;        // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
+  uint32_t max_instructions;  // of one method; 0: no limit
 } etx_pte_limits;
 
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
@@ -28,6 +28,8 @@ typedef struct etx_pte {
   etx_bytes file;
   uint64_t program_size;   // bytes of the FlatBuffer part
   uint64_t segment_base;   // 0: no segments
+  uint64_t segment_bytes;  // from there to the end of the last segment, or to
+                           // the end of the file if the header does not say
   uint32_t root;           // offset of the root table
   bool has_header;         // extended header present
   uint32_t header_length;  // 0, 24, 32, ...
@@ -45,6 +47,9 @@ typedef struct etx_pte_plan {
 ETX_MUST_USE etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
                                      const etx_pte_limits* limits,
                                      etx_diag* diag);
+
+// Version of the schema that the writer stated; 0 so far.
+uint32_t etx_pte_version(const etx_pte* pte);
 
 size_t etx_pte_plan_count(const etx_pte* pte);
 etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index);
@@ -70,6 +75,10 @@ size_t etx_pte_operator_count(const etx_pte_plan* plan);
 etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index);
 size_t etx_pte_delegate_count(const etx_pte_plan* plan);
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index);
+etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index);
+size_t etx_pte_compile_spec_count(const etx_pte_plan* plan, size_t delegate);
+etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
+                                             size_t delegate, size_t index);
 
 size_t etx_pte_chain_count(const etx_pte_plan* plan);
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
@@ -79,6 +88,10 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
 // Entries of non_const_buffer_sizes, the dummy entry 0 included.
 size_t etx_pte_buffer_size_count(const etx_pte_plan* plan);
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index);
+// Arenas that are not in the CPU's memory.
+size_t etx_pte_buffer_device_count(const etx_pte_plan* plan);
+etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
+                                               size_t index);
 
 // Constants. `data_buffer_index` must be a verified one of a tensor without
 // allocation. Returns the bytes from its start to the end of its storage,

@@ -24,11 +24,11 @@ typedef enum etx_pte_kind {
   ETX_PTE_DOUBLE = 4,
   ETX_PTE_TENSOR = 5,
   ETX_PTE_STRING = 6,
-  ETX_PTE_INT_LIST = 7,             // items are value indices of Ints
-  ETX_PTE_DOUBLE_LIST = 8,          // inline
-  ETX_PTE_BOOL_LIST = 9,            // inline
-  ETX_PTE_TENSOR_LIST = 10,         // items are value indices of Tensors
-  ETX_PTE_OPTIONAL_TENSOR_LIST = 11 // the same, -1 is None
+  ETX_PTE_INT_LIST = 7,              // items are value indices of Ints
+  ETX_PTE_DOUBLE_LIST = 8,           // inline
+  ETX_PTE_BOOL_LIST = 9,             // inline
+  ETX_PTE_TENSOR_LIST = 10,          // items are value indices of Tensors
+  ETX_PTE_OPTIONAL_TENSOR_LIST = 11  // the same, -1 is None
 } etx_pte_kind;
 
 typedef enum etx_pte_dynamism {
@@ -53,7 +53,9 @@ typedef struct etx_pte_tensor {
   uint32_t memory_id;          // 1-based
   uint64_t memory_offset;      // bytes
   etx_pte_location location;
-  etx_text name;  // fully qualified name; size 0 if the file gives none
+  etx_text name;        // fully qualified name; size 0 if the file gives none
+  int8_t device_type;   // where it lives; 0: the CPU
+  int8_t device_index;  // which of several devices of that type
 } etx_pte_tensor;
 
 typedef struct etx_pte_value {
@@ -117,6 +119,27 @@ typedef struct etx_pte_delegate {
   uint32_t data_index;  // index there
 } etx_pte_delegate;
 
+// An option that is handed to a delegate's backend.
+typedef struct etx_pte_compile_spec {
+  etx_text key;
+  etx_bytes value;
+} etx_pte_compile_spec;
+
+// Delegate, for writing: its data lies in the FlatBuffer.
+typedef struct etx_pte_delegate_content {
+  etx_text id;
+  uint32_t data_index;  // in etx_pte_content.delegate_data
+  const etx_pte_compile_spec* specs;
+  size_t spec_count;
+} etx_pte_delegate_content;
+
+// An arena that does not live in the CPU's memory.
+typedef struct etx_pte_buffer_device {
+  int32_t buffer;  // index in the buffer sizes, at least 1
+  int8_t device_type;
+  int8_t device_index;
+} etx_pte_buffer_device;
+
 typedef struct etx_pte_chain {
   const etx_pte_instruction* instructions;
   size_t instruction_count;
@@ -139,6 +162,11 @@ typedef struct etx_pte_plan_content {
   size_t operator_count;
   const int64_t* buffer_sizes;  // entry 0 is a dummy, entry n is memory_id n
   size_t buffer_size_count;
+  // What etx itself never plans, but the format has.
+  const etx_pte_delegate_content* delegates;
+  size_t delegate_count;
+  const etx_pte_buffer_device* buffer_devices;
+  size_t buffer_device_count;
 } etx_pte_plan_content;
 
 typedef struct etx_pte_named_data {
@@ -160,7 +188,9 @@ typedef struct etx_pte_content {
   size_t initial_data_count;
   const etx_pte_named_data* named_data;
   size_t named_data_count;
-  uint32_t constant_alignment;  // of each constant, at least 16
+  uint32_t constant_alignment;     // of each constant, at least 16
+  const etx_bytes* delegate_data;  // kept in the FlatBuffer
+  size_t delegate_data_count;
 } etx_pte_content;
 
 #endif

@@ -1,0 +1,66 @@
+// Is a buffer a FlatBuffer of a given schema?
+//
+// A schema is data: for every table the list of its fields in the order of
+// their ids. The lists come from .def files, such as pte_schema.def.
+//
+// What is verified: references, tables and vtables lie inside and aligned;
+// scalars and elements of vectors are aligned to their size; strings end with
+// a NUL; unions hold a known member; needed fields are there; nesting and the
+// number of tables keep their limits. Shared tables are legal and counted each
+// time, so that a small file cannot ask for endless work.
+//
+// Not verified: the meaning of numbers; fields and bytes that the schema does
+// not know (a newer writer may add them).
+//
+// Ownership  nothing is kept. Stack: about 2 KiB.
+// Failure    ETX_BAD_FILE, with a reason of fb_verifier.def, the table and
+//            field, and the byte offset.
+
+#ifndef ETX_FORMAT_FLATBUFFERS_FB_VERIFIER_H
+#define ETX_FORMAT_FLATBUFFERS_FB_VERIFIER_H
+
+#include "format/base/diag.h"
+#include "format/flatbuffers/fb_reader.h"
+
+// The types of fb_types.def.
+typedef enum etx_fb_type {
+#define TYPE(name, shape, bytes) ETX_FB_##name,
+#include "format/flatbuffers/fb_types.def"
+#undef TYPE
+  ETX_FB_TYPE_COUNT
+} etx_fb_type;
+
+typedef struct etx_fb_field_info {
+  const char* name;
+  uint8_t type;    // an etx_fb_type
+  bool is_needed;  // the table is refused without it
+  // TABLE, TABLES: index of the table in the schema. UNION: of the union; the
+  // field before it is its CODE. Others: 0.
+  uint8_t target;
+} etx_fb_field_info;
+
+typedef struct etx_fb_table_info {
+  const char* name;
+  const etx_fb_field_info* fields;  // by id
+  uint8_t field_count;
+} etx_fb_table_info;
+
+typedef struct etx_fb_union_info {
+  const char* name;
+  const uint8_t* members;  // code - 1 to the index of a table in the schema
+  uint8_t member_count;
+} etx_fb_union_info;
+
+typedef struct etx_fb_schema {
+  const etx_fb_table_info* tables;  // the first one is the root
+  const etx_fb_union_info* unions;  // may be NULL if no field is a union
+  char identifier[4];
+} etx_fb_schema;
+
+// Verifies all of `buffer` that `schema` knows. `max_tables` 0 means
+// ETX_MAX_FB_TABLES.
+ETX_MUST_USE etx_status etx_fb_verify(const etx_fb_buffer* buffer,
+                                      const etx_fb_schema* schema,
+                                      uint32_t max_tables, etx_diag* diag);
+
+#endif

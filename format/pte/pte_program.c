@@ -1,0 +1,403 @@
+// Views of a verified program. Nothing is cached: a value is found by a few
+// dependent loads, and readers that need it often decode it once into a form
+// of their own.
+
+#include "format/pte/pte_program.h"
+
+#include "format/base/arena.h"
+#include "format/base/assertion.h"
+#include "format/pte/pte_header.h"
+#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_segments.h"
+#include "format/pte/pte_verifier.h"
+
+etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
+                        const etx_pte_limits* limits, etx_diag* diag) {
+  etx_pte_header header;
+  if (limits != NULL && limits->max_file_bytes != 0 &&
+      file.size > limits->max_file_bytes) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "the file has %z bytes, at most %u are allowed",
+                         file.size, limits->max_file_bytes);
+  }
+  if ((uintptr_t)file.data % ETX_ARENA_ALIGNMENT != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "the file's bytes are not aligned to %u",
+                         (uint64_t)ETX_ARENA_ALIGNMENT);
+  }
+  ETX_TRY(etx_pte_header_read(file, &header, diag));
+  if (header.program_bytes > INT32_MAX) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the program has %u bytes, at most %u are possible",
+                         header.program_bytes, (uint64_t)INT32_MAX);
+  }
+  etx_pte opened = {
+      file, header.program_bytes, header.segment_base, header.segment_bytes,
+      0,    header.is_present,    header.length};
+  ETX_TRY(etx_pte_verify(&opened, limits, diag));
+  *pte = opened;
+  return ETX_OK;
+}
+
+static etx_fb_buffer buffer_of(const etx_pte_plan* plan) {
+  return etx_pte_buffer(plan->pte);
+}
+
+// Table `index` of the vector of tables in field `id` of the plan.
+static uint32_t plan_row(const etx_pte_plan* plan, uint32_t id, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  return etx_fb_table_at(&fb, etx_fb_vector_in(&fb, plan->table, id),
+                         (uint32_t)index);
+}
+
+// Elements of the vector in field `id` of the plan.
+static size_t plan_count(const etx_pte_plan* plan, uint32_t id) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  return etx_fb_vector_in(&fb, plan->table, id).count;
+}
+
+static int32_t plan_i32(const etx_pte_plan* plan, uint32_t id, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_vector vector = etx_fb_vector_in(&fb, plan->table, id);
+  ETX_ASSERT(index < vector.count);
+  const int32_t* items = etx_fb_elements(&fb, vector);
+  return items[index];
+}
+
+uint32_t etx_pte_version(const etx_pte* pte) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  return etx_fb_u32(&fb, pte->root, ETX_PTE_Program_version, 0);
+}
+
+size_t etx_pte_plan_count(const etx_pte* pte) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  return etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan).count;
+}
+
+etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_vector plans =
+      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan);
+  const etx_pte_plan plan = {pte, etx_fb_table_at(&fb, plans, (uint32_t)index)};
+  return plan;
+}
+
+bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
+                       etx_pte_plan* out_plan) {
+  const size_t count = etx_pte_plan_count(pte);
+  for (size_t i = 0; i < count; ++i) {
+    const etx_pte_plan plan = etx_pte_plan_at(pte, i);
+    if (!etx_text_equal(etx_pte_plan_name(&plan), name)) continue;
+    *out_plan = plan;
+    return true;
+  }
+  return false;
+}
+
+etx_text etx_pte_plan_name(const etx_pte_plan* plan) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  return etx_fb_string(&fb, plan->table, ETX_PTE_ExecutionPlan_name);
+}
+
+static etx_text tree(const etx_pte_plan* plan, uint32_t id) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t meta =
+      etx_fb_table(&fb, plan->table, ETX_PTE_ExecutionPlan_container_meta_type);
+  const etx_text none = {NULL, 0};
+  return meta == 0 ? none : etx_fb_string(&fb, meta, id);
+}
+
+etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan) {
+  return tree(plan, ETX_PTE_ContainerMetadata_encoded_inp_str);
+}
+
+etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan) {
+  return tree(plan, ETX_PTE_ContainerMetadata_encoded_out_str);
+}
+
+size_t etx_pte_value_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_values);
+}
+
+etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_values, index);
+  return (etx_pte_kind)etx_fb_u8(&fb, row, ETX_PTE_EValue_val_type, 0);
+}
+
+static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
+                            etx_pte_tensor* tensor) {
+  tensor->has_allocation = table != 0;
+  if (table == 0) return;
+  tensor->memory_id =
+      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_id, 0);
+  const uint64_t high =
+      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_offset_high, 0);
+  tensor->memory_offset =
+      high << 32 |
+      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_offset_low, 0);
+}
+
+static void read_extra(const etx_fb_buffer* fb, uint32_t table,
+                       etx_pte_tensor* tensor) {
+  if (table == 0) return;
+  tensor->location = (etx_pte_location)etx_fb_i8(
+      fb, table, ETX_PTE_ExtraTensorInfo_location, 0);
+  tensor->name =
+      etx_fb_string(fb, table, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
+  tensor->device_type =
+      etx_fb_i8(fb, table, ETX_PTE_ExtraTensorInfo_device_type, 0);
+  tensor->device_index =
+      etx_fb_i8(fb, table, ETX_PTE_ExtraTensorInfo_device_index, 0);
+}
+
+static etx_pte_tensor read_tensor(const etx_fb_buffer* fb, uint32_t table) {
+  etx_pte_tensor tensor;
+  memset(&tensor, 0, sizeof tensor);
+  const etx_fb_vector sizes = etx_fb_vector_in(fb, table, ETX_PTE_Tensor_sizes);
+  tensor.dtype = (etx_dtype)etx_fb_i8(fb, table, ETX_PTE_Tensor_scalar_type, 0);
+  tensor.rank = (uint8_t)sizes.count;
+  tensor.sizes = etx_fb_elements(fb, sizes);
+  tensor.dim_order = etx_fb_elements(
+      fb, etx_fb_vector_in(fb, table, ETX_PTE_Tensor_dim_order));
+  tensor.dynamism =
+      (etx_pte_dynamism)etx_fb_i8(fb, table, ETX_PTE_Tensor_shape_dynamism, 0);
+  tensor.data_buffer_index =
+      etx_fb_u32(fb, table, ETX_PTE_Tensor_data_buffer_idx, 0);
+  read_allocation(fb, etx_fb_table(fb, table, ETX_PTE_Tensor_allocation_info),
+                  &tensor);
+  read_extra(fb, etx_fb_table(fb, table, ETX_PTE_Tensor_extra_tensor_info),
+             &tensor);
+  return tensor;
+}
+
+etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_values, index);
+  const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_EValue_val);
+  etx_pte_value value;
+  memset(&value, 0, sizeof value);
+  value.kind = (etx_pte_kind)etx_fb_u8(&fb, row, ETX_PTE_EValue_val_type, 0);
+  if (value.kind == ETX_PTE_NULL) return value;
+  // All lists are tables of one field, so the id is the same for all of them.
+  const etx_fb_vector items =
+      value.kind >= ETX_PTE_INT_LIST
+          ? etx_fb_vector_in(&fb, table, ETX_PTE_IntList_items)
+          : (etx_fb_vector){0, 0};
+  switch (value.kind) {
+    case ETX_PTE_NULL:
+      break;
+    case ETX_PTE_INT:
+      value.as.integer = etx_fb_i64(&fb, table, ETX_PTE_Int_int_val, 0);
+      break;
+    case ETX_PTE_BOOL:
+      value.as.boolean = etx_fb_u8(&fb, table, ETX_PTE_Bool_bool_val, 0) != 0;
+      break;
+    case ETX_PTE_DOUBLE:
+      value.as.real = etx_fb_f64(&fb, table, ETX_PTE_Double_double_val, 0);
+      break;
+    case ETX_PTE_TENSOR:
+      value.as.tensor = read_tensor(&fb, table);
+      break;
+    case ETX_PTE_STRING:
+      value.as.string = etx_fb_string(&fb, table, ETX_PTE_String_string_val);
+      break;
+    case ETX_PTE_INT_LIST:
+      value.as.integers.items = etx_fb_elements(&fb, items);
+      value.as.integers.count = items.count;
+      break;
+    case ETX_PTE_DOUBLE_LIST:
+      value.as.reals.items = etx_fb_elements(&fb, items);
+      value.as.reals.count = items.count;
+      break;
+    case ETX_PTE_BOOL_LIST:
+      value.as.booleans.items = etx_fb_elements(&fb, items);
+      value.as.booleans.count = items.count;
+      break;
+    case ETX_PTE_TENSOR_LIST:
+    case ETX_PTE_OPTIONAL_TENSOR_LIST:
+      value.as.tensors.items = etx_fb_elements(&fb, items);
+      value.as.tensors.count = items.count;
+      break;
+  }
+  return value;
+}
+
+size_t etx_pte_input_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_inputs);
+}
+
+int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index) {
+  return plan_i32(plan, ETX_PTE_ExecutionPlan_inputs, index);
+}
+
+size_t etx_pte_output_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_outputs);
+}
+
+int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index) {
+  return plan_i32(plan, ETX_PTE_ExecutionPlan_outputs, index);
+}
+
+size_t etx_pte_operator_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_operators);
+}
+
+etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_operators, index);
+  const etx_pte_operator op = {
+      etx_fb_string(&fb, row, ETX_PTE_Operator_name),
+      etx_fb_string(&fb, row, ETX_PTE_Operator_overload)};
+  return op;
+}
+
+size_t etx_pte_delegate_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_delegates);
+}
+
+etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_delegates, index);
+  const uint32_t data =
+      etx_fb_table(&fb, row, ETX_PTE_BackendDelegate_processed);
+  const etx_pte_delegate delegate = {
+      etx_fb_string(&fb, row, ETX_PTE_BackendDelegate_id),
+      etx_fb_i8(&fb, data, ETX_PTE_BackendDelegateDataReference_location, 0) ==
+          0,
+      etx_fb_u32(&fb, data, ETX_PTE_BackendDelegateDataReference_index, 0)};
+  return delegate;
+}
+
+etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_pte_delegate delegate = etx_pte_delegate_at(plan, index);
+  if (!delegate.inline_data) {
+    return etx_pte_segment_data(plan->pte, delegate.data_index);
+  }
+  const etx_fb_vector rows = etx_fb_vector_in(
+      &fb, plan->pte->root, ETX_PTE_Program_backend_delegate_data);
+  const uint32_t row = etx_fb_table_at(&fb, rows, delegate.data_index);
+  return etx_fb_bytes(
+      &fb, etx_fb_vector_in(&fb, row, ETX_PTE_BackendDelegateInlineData_data));
+}
+
+static etx_fb_vector specs_of(const etx_pte_plan* plan, size_t delegate) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  return etx_fb_vector_in(
+      &fb, plan_row(plan, ETX_PTE_ExecutionPlan_delegates, delegate),
+      ETX_PTE_BackendDelegate_compile_specs);
+}
+
+size_t etx_pte_compile_spec_count(const etx_pte_plan* plan, size_t delegate) {
+  return specs_of(plan, delegate).count;
+}
+
+etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
+                                             size_t delegate, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row =
+      etx_fb_table_at(&fb, specs_of(plan, delegate), (uint32_t)index);
+  const etx_pte_compile_spec spec = {
+      etx_fb_string(&fb, row, ETX_PTE_CompileSpec_key),
+      etx_fb_bytes(&fb, etx_fb_vector_in(&fb, row, ETX_PTE_CompileSpec_value))};
+  return spec;
+}
+
+size_t etx_pte_chain_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_chains);
+}
+
+static etx_fb_vector instructions_of(const etx_pte_plan* plan, size_t chain) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  return etx_fb_vector_in(&fb,
+                          plan_row(plan, ETX_PTE_ExecutionPlan_chains, chain),
+                          ETX_PTE_Chain_instructions);
+}
+
+size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
+  return instructions_of(plan, chain).count;
+}
+
+// Reads an instruction of one index and a list of arguments; both kinds have
+// the same ids.
+static void read_call(const etx_fb_buffer* fb, uint32_t table,
+                      etx_pte_instruction* instruction) {
+  const etx_fb_vector arguments =
+      etx_fb_vector_in(fb, table, ETX_PTE_KernelCall_args);
+  instruction->index = etx_fb_i32(fb, table, ETX_PTE_KernelCall_op_index, 0);
+  instruction->arguments = etx_fb_elements(fb, arguments);
+  instruction->argument_count = arguments.count;
+}
+
+etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
+                                           size_t chain, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row =
+      etx_fb_table_at(&fb, instructions_of(plan, chain), (uint32_t)index);
+  const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_Instruction_instr_args);
+  etx_pte_instruction instruction;
+  memset(&instruction, 0, sizeof instruction);
+  instruction.kind = (etx_pte_instruction_kind)etx_fb_u8(
+      &fb, row, ETX_PTE_Instruction_instr_args_type, 0);
+  switch (instruction.kind) {
+    case ETX_PTE_KERNEL_CALL:
+    case ETX_PTE_DELEGATE_CALL:
+      read_call(&fb, table, &instruction);
+      break;
+    case ETX_PTE_MOVE_CALL:
+      instruction.index = etx_fb_i32(&fb, table, ETX_PTE_MoveCall_move_from, 0);
+      instruction.target = etx_fb_i32(&fb, table, ETX_PTE_MoveCall_move_to, 0);
+      break;
+    case ETX_PTE_JUMP_FALSE_CALL:
+      instruction.index =
+          etx_fb_i32(&fb, table, ETX_PTE_JumpFalseCall_cond_value_index, 0);
+      instruction.target = etx_fb_i32(
+          &fb, table, ETX_PTE_JumpFalseCall_destination_instruction, 0);
+      break;
+    case ETX_PTE_FREE_CALL:
+      instruction.index =
+          etx_fb_i32(&fb, table, ETX_PTE_FreeCall_value_index, 0);
+      break;
+  }
+  return instruction;
+}
+
+size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
+}
+
+int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_vector sizes = etx_fb_vector_in(
+      &fb, plan->table, ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
+  ETX_ASSERT(index < sizes.count);
+  const int64_t* items = etx_fb_elements(&fb, sizes);
+  return items[index];
+}
+
+size_t etx_pte_buffer_device_count(const etx_pte_plan* plan) {
+  return plan_count(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device);
+}
+
+etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
+                                               size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const uint32_t row =
+      plan_row(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device, index);
+  const etx_pte_buffer_device device = {
+      etx_fb_i32(&fb, row, ETX_PTE_NonConstBufferDevice_buffer_idx, 0),
+      etx_fb_i8(&fb, row, ETX_PTE_NonConstBufferDevice_device_type, 0),
+      etx_fb_i8(&fb, row, ETX_PTE_NonConstBufferDevice_device_index, 0)};
+  return device;
+}
+
+size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {
+  size_t count = 1;
+  for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];
+  return count;
+}
+
+size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor) {
+  return etx_pte_tensor_numel(tensor) * etx_dtype_bytes(tensor->dtype);
+}

@@ -1,0 +1,36 @@
+// Segments and what lies in them: constants, initial data, named data, data
+// of delegates. All lookups are bounded; whether a file's numbers are good is
+// decided here and asked by the verifier.
+//
+// Ownership  bytes borrow the file.
+
+#ifndef ETX_FORMAT_PTE_PTE_SEGMENTS_H
+#define ETX_FORMAT_PTE_PTE_SEGMENTS_H
+
+#include "format/flatbuffers/fb_reader.h"
+#include "format/pte/pte_program.h"
+
+// The FlatBuffer part of an opened file.
+static inline etx_fb_buffer etx_pte_buffer(const etx_pte* pte) {
+  const etx_fb_buffer buffer = {pte->file.data, (uint32_t)pte->program_size};
+  return buffer;
+}
+
+// Refuses segments that pass the end of what the header states. Needs a
+// program whose FlatBuffer is verified.
+ETX_MUST_USE etx_status etx_pte_segments_check(const etx_pte* pte,
+                                               etx_diag* diag);
+
+// The bytes of segment `index`, which exists.
+etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index);
+
+// The bytes from the start of a constant to the end of its storage; false if
+// there is none of that index or it starts outside. Index 0 is none.
+bool etx_pte_constant_find(const etx_pte* pte, uint32_t data_buffer_index,
+                           etx_bytes* out_data);
+
+// The same of initial data of planned tensors.
+bool etx_pte_initial_data_find(const etx_pte* pte, uint32_t data_buffer_index,
+                               etx_bytes* out_data);
+
+#endif

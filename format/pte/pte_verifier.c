@@ -1,0 +1,359 @@
+// From the outside in: structure of the FlatBuffer, segments, then each method
+// with its values, ports, operators, delegates and chains. As soon as the
+// structure is verified the ordinary accessors may be used, so this file says
+// only what the accessors take for granted.
+
+#include "format/pte/pte_verifier.h"
+
+#include "format/base/size_limits.h"
+#include "format/pte/pte_schema_internal.h"
+#include "format/pte/pte_verifier_internal.h"
+
+etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
+  if (count > v->items_left) {
+    return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
+                         "the lists of the program have more than %u items "
+                         "together",
+                         (uint64_t)ETX_MAX_PTE_ITEMS);
+  }
+  v->items_left -= count;
+  return ETX_OK;
+}
+
+// Says which part of the method the following checks are about; NULL for the
+// method as a whole.
+static void enter(etx_pte_verifier* v, const char* part, size_t index) {
+  v->part = part;
+  v->part_index = index;
+}
+
+// Adds to a message where in the program it happened.
+static void append_place(etx_pte_verifier* v) {
+  if (v->diag == NULL) return;
+  v->diag->offset = v->position;
+  const etx_text name = etx_pte_plan_name(&v->plan);
+  if (v->part == NULL) {
+    etx_diag_append(v->diag, " (method '%t')", name);
+  } else {
+    etx_diag_append(v->diag, " (%s '%z' of method '%t')", v->part,
+                    v->part_index, name);
+  }
+}
+
+// Verifies that `count` entries name values of the method.
+static etx_status check_value_indexes(etx_pte_verifier* v,
+                                      const int32_t* indexes, size_t count) {
+  ETX_TRY(etx_pte_verifier_spend(v, count));
+  for (size_t i = 0; i < count; ++i) {
+    if (indexes[i] >= 0 && (size_t)indexes[i] < v->value_count) continue;
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "entry '%z' names value %i of %z", i,
+                         (int64_t)indexes[i], v->value_count);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_arenas(etx_pte_verifier* v) {
+  const size_t count = etx_pte_buffer_size_count(&v->plan);
+  ETX_TRY(etx_pte_verifier_spend(v, count));
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t bytes = etx_pte_buffer_size_at(&v->plan, i);
+    if (bytes < 0) {
+      return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                           "arena '%z' has a negative size: %i", i, bytes);
+    }
+    if ((uint64_t)bytes > v->max_arena_bytes) {
+      return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
+                           "arena '%z' has %i bytes, at most %u are allowed", i,
+                           bytes, v->max_arena_bytes);
+    }
+  }
+  const size_t device_count = etx_pte_buffer_device_count(&v->plan);
+  for (size_t i = 0; i < device_count; ++i) {
+    const int32_t arena = etx_pte_buffer_device_at(&v->plan, i).buffer;
+    if (arena >= 1 && (size_t)arena < count) continue;
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "device entry '%z' names arena %i of %z", i,
+                         (int64_t)arena, count);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_values(etx_pte_verifier* v) {
+  for (size_t i = 0; i < v->value_count; ++i) {
+    enter(v, "value", i);
+    ETX_TRY(etx_pte_verifier_check_value(v, i));
+  }
+  return ETX_OK;
+}
+
+// An input that is a constant would let a caller write into the file's bytes.
+static etx_status check_input(etx_pte_verifier* v, size_t index) {
+  const size_t value = (size_t)etx_pte_input_at(&v->plan, index);
+  if (etx_pte_value_kind(&v->plan, value) != ETX_PTE_TENSOR) return ETX_OK;
+  const etx_pte_tensor tensor = etx_pte_value_at(&v->plan, value).as.tensor;
+  if (tensor.data_buffer_index == 0 || tensor.has_allocation ||
+      tensor.location == ETX_PTE_EXTERNAL) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "an input is the constant '%u'",
+                       (uint64_t)tensor.data_buffer_index);
+}
+
+static etx_status check_ports(etx_pte_verifier* v) {
+  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  const etx_fb_vector inputs =
+      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_inputs);
+  const etx_fb_vector outputs =
+      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_outputs);
+  v->position = v->plan.table;
+  enter(v, NULL, 0);
+  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, inputs), inputs.count));
+  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, outputs), outputs.count));
+  for (size_t i = 0; i < inputs.count; ++i) {
+    enter(v, "input", i);
+    ETX_TRY(check_input(v, i));
+  }
+  return ETX_OK;
+}
+
+static etx_status check_operators(etx_pte_verifier* v) {
+  const size_t count = etx_pte_operator_count(&v->plan);
+  enter(v, NULL, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const etx_pte_operator op = etx_pte_operator_at(&v->plan, i);
+    // Joined by a dot, if there is anything to join.
+    const size_t bytes =
+        op.name.size + (op.overload.size > 0 ? op.overload.size + 1 : 0);
+    if (op.name.size > 0 && bytes <= ETX_MAX_OPERATOR_NAME) continue;
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "the name of operator '%z' has %z bytes, expected 1 "
+                         "to %u",
+                         i, bytes, (uint64_t)ETX_MAX_OPERATOR_NAME);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_delegates(etx_pte_verifier* v) {
+  const etx_pte* pte = v->plan.pte;
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const size_t count = etx_pte_delegate_count(&v->plan);
+  const size_t inline_count =
+      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_backend_delegate_data)
+          .count;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_pte_delegate delegate = etx_pte_delegate_at(&v->plan, i);
+    const size_t data_count =
+        delegate.inline_data ? inline_count : etx_pte_segment_count(pte);
+    if (delegate.data_index < data_count) continue;
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "delegate '%z' names data %u of %z", i,
+                         (uint64_t)delegate.data_index, data_count);
+  }
+  return ETX_OK;
+}
+
+// Verifies that `index` is below `count`.
+static etx_status check_index(etx_pte_verifier* v, const char* what,
+                              int64_t index, size_t count) {
+  if (index >= 0 && (uint64_t)index < count) return ETX_OK;
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it names %s %i of %z", what,
+                       index, count);
+}
+
+static etx_status check_call(etx_pte_verifier* v,
+                             const etx_pte_instruction* call, const char* what,
+                             size_t count) {
+  ETX_TRY(check_index(v, what, call->index, count));
+  return check_value_indexes(v, call->arguments, call->argument_count);
+}
+
+// A jump may lead past the end, which leaves the chain.
+static etx_status check_jump(etx_pte_verifier* v,
+                             const etx_pte_instruction* jump) {
+  ETX_TRY(check_index(v, "value", jump->index, v->value_count));
+  if (jump->target >= 0) return ETX_OK;
+  return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                       "it jumps to the negative instruction %i",
+                       (int64_t)jump->target);
+}
+
+static etx_status check_free(etx_pte_verifier* v,
+                             const etx_pte_instruction* release) {
+  ETX_TRY(check_index(v, "value", release->index, v->value_count));
+  const size_t value = (size_t)release->index;
+  if (etx_pte_value_kind(&v->plan, value) == ETX_PTE_TENSOR) return ETX_OK;
+  return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                       "it frees value %z, which is not a tensor", value);
+}
+
+static etx_status check_instruction(etx_pte_verifier* v, uint32_t row,
+                                    size_t chain, size_t index) {
+  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  v->position = row;
+  if (etx_fb_table(&fb, row, ETX_PTE_Instruction_instr_args) == 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
+  }
+  const etx_pte_instruction instruction =
+      etx_pte_instruction_at(&v->plan, chain, index);
+  switch (instruction.kind) {
+    case ETX_PTE_KERNEL_CALL:
+      return check_call(v, &instruction, "operator",
+                        etx_pte_operator_count(&v->plan));
+    case ETX_PTE_DELEGATE_CALL:
+      return check_call(v, &instruction, "delegate",
+                        etx_pte_delegate_count(&v->plan));
+    case ETX_PTE_MOVE_CALL:
+      ETX_TRY(check_index(v, "value", instruction.index, v->value_count));
+      return check_index(v, "value", instruction.target, v->value_count);
+    case ETX_PTE_JUMP_FALSE_CALL:
+      return check_jump(v, &instruction);
+    case ETX_PTE_FREE_CALL:
+      return check_free(v, &instruction);
+  }
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it is of unknown kind %u",
+                       (uint64_t)instruction.kind);
+}
+
+static etx_status check_chains(etx_pte_verifier* v) {
+  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  const etx_fb_vector chains =
+      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_chains);
+  uint64_t total = 0;
+  if (chains.count == 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE, "there is no chain");
+  }
+  for (uint32_t chain = 0; chain < chains.count; ++chain) {
+    const etx_fb_vector rows = etx_fb_vector_in(
+        &fb, etx_fb_table_at(&fb, chains, chain), ETX_PTE_Chain_instructions);
+    total += rows.count;
+    if (total > v->max_instructions) {
+      return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
+                           "there are %u instructions, at most %u are allowed",
+                           total, v->max_instructions);
+    }
+    for (uint32_t i = 0; i < rows.count; ++i) {
+      const uint32_t row = etx_fb_table_at(&fb, rows, i);
+      enter(v, "instruction", i);
+      ETX_TRY(check_instruction(v, row, chain, i));
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status check_name(etx_pte_verifier* v, size_t index) {
+  const etx_pte* pte = v->plan.pte;
+  const etx_text name = etx_pte_plan_name(&v->plan);
+  if (name.size > ETX_MAX_METHOD_NAME) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "a method's name has %z bytes, at most %u are "
+                         "possible",
+                         name.size, (uint64_t)ETX_MAX_METHOD_NAME);
+  }
+  for (size_t i = 0; i < index; ++i) {
+    const etx_pte_plan other = etx_pte_plan_at(pte, i);
+    if (!etx_text_equal(name, etx_pte_plan_name(&other))) continue;
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "methods '%z' and '%z' have the same name", i, index);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_plan(etx_pte_verifier* v, size_t index) {
+  v->value_count = etx_pte_value_count(&v->plan);
+  ETX_TRY(check_name(v, index));
+  ETX_TRY(check_arenas(v));
+  ETX_TRY(check_values(v));
+  ETX_TRY(check_ports(v));
+  ETX_TRY(check_operators(v));
+  ETX_TRY(check_delegates(v));
+  return check_chains(v);
+}
+
+// Constants are in the FlatBuffer or in a segment, never in both.
+static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const uint32_t table =
+      etx_fb_table(&fb, pte->root, ETX_PTE_Program_constant_segment);
+  if (table == 0) return ETX_OK;
+  const uint32_t entries =
+      etx_fb_vector_in(&fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
+  if (entries <= 1) return ETX_OK;
+  const uint32_t buffers =
+      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_constant_buffer).count;
+  const uint32_t segment =
+      etx_fb_u32(&fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
+  if (buffers > 0) {
+    return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
+                            "there are %u constants in a segment and %u in "
+                            "the program",
+                            (uint64_t)entries, (uint64_t)buffers);
+  }
+  if (segment >= etx_pte_segment_count(pte)) {
+    return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
+                            "constants are in segment '%u' of %z",
+                            (uint64_t)segment, etx_pte_segment_count(pte));
+  }
+  return ETX_OK;
+}
+
+static etx_status check_named_data(const etx_pte* pte, etx_diag* diag) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_vector named =
+      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_named_data);
+  const size_t segment_count = etx_pte_segment_count(pte);
+  for (uint32_t i = 0; i < named.count; ++i) {
+    const uint32_t row = etx_fb_table_at(&fb, named, i);
+    const uint32_t segment =
+        etx_fb_u32(&fb, row, ETX_PTE_NamedData_segment_index, 0);
+    if (segment < segment_count) continue;
+    return etx_diag_fail_at(
+        diag, ETX_BAD_FILE, row, "named data '%t' is in segment '%u' of %z",
+        etx_pte_named_data_key(pte, i), (uint64_t)segment, segment_count);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
+  const size_t count = etx_pte_plan_count(pte);
+  if (count > ETX_MAX_PTE_PLANS) {
+    return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
+                         "the program has %z methods, at most %u are possible",
+                         count, (uint64_t)ETX_MAX_PTE_PLANS);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    v->plan = etx_pte_plan_at(pte, i);
+    v->position = v->plan.table;
+    enter(v, NULL, 0);
+    const etx_status status = check_plan(v, i);
+    if (status != ETX_OK) {
+      append_place(v);
+      return status;
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
+                          etx_diag* diag) {
+  static const etx_pte_limits no_limits = {0, 0, 0, 0};
+  if (limits == NULL) limits = &no_limits;
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  etx_pte_verifier v;
+  memset(&v, 0, sizeof v);
+  v.diag = diag;
+  v.items_left = ETX_MAX_PTE_ITEMS;
+  v.max_arena_bytes = PTRDIFF_MAX;
+  if (limits->max_arena_bytes != 0 &&
+      limits->max_arena_bytes < v.max_arena_bytes) {
+    v.max_arena_bytes = limits->max_arena_bytes;
+  }
+  v.max_instructions =
+      limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
+  ETX_TRY(etx_fb_verify(&fb, &etx_pte_schema, limits->max_tables, diag));
+  pte->root = etx_fb_root(&fb);
+  ETX_TRY(etx_pte_segments_check(pte, diag));
+  ETX_TRY(check_constants(pte, diag));
+  ETX_TRY(check_named_data(pte, diag));
+  return check_plans(pte, &v);
+}

@@ -1,0 +1,22 @@
+// What can be said about a program without knowing operators, said once.
+//
+// The FlatBuffer's structure first, then its meaning: indexes of values,
+// operators, delegates, segments and constants; lists; tensors within arenas
+// and constants; names. After ETX_OK the accessors of pte_program.h cannot
+// fail for any index below their counts.
+//
+// Not verified, since operators decide it: numbers and kinds of arguments,
+// writes to constants, what an instruction reads before anything wrote it.
+
+#ifndef ETX_FORMAT_PTE_PTE_VERIFIER_H
+#define ETX_FORMAT_PTE_PTE_VERIFIER_H
+
+#include "format/pte/pte_program.h"
+
+// Verifies the FlatBuffer part of `pte`, whose fields are set except `root`,
+// and sets it. `limits` may be NULL.
+ETX_MUST_USE etx_status etx_pte_verify(etx_pte* pte,
+                                       const etx_pte_limits* limits,
+                                       etx_diag* diag);
+
+#endif

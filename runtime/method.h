@@ -46,33 +46,47 @@ typedef struct etx_method_memory {
 } etx_method_memory;
 
 struct etx_method_record;  // one decoded instruction
-struct etx_method_input;   // what is known of one input
-struct etx_method_arena;
+struct etx_method_step;    // what the run loop sees of a record
+struct etx_method_tensor;  // where a tensor's bytes are, and how many
+struct etx_method_input;   // what the caller gave for one input
 
-// Fields are private to runtime/.
+// Fields are private to runtime/. Pointers lead into the structures block.
 typedef struct etx_method {
   const etx_program* program;
   etx_pte_plan plan;
-  size_t blob_index;  // SIZE_MAX: none
+  size_t blob_index;  // of the blob's description; SIZE_MAX: none
   etx_value* values;
+  uint32_t* tensor_of;  // by value: position in `tensors`, or UINT32_MAX
+  uint8_t* marks;       // by value: see method_internal.h
   size_t value_count;
+  struct etx_method_tensor* tensors;
+  size_t tensor_count;
   struct etx_method_record* records;
   size_t record_count;
   size_t* chain_starts;  // first record of each chain, and one past the last
   size_t chain_count;
+  struct etx_method_step* steps;  // records that run, in order
+  size_t step_count;
+  size_t first_state_step;  // first step that writes state, or SIZE_MAX
   struct etx_method_input* inputs;
   size_t input_count;
   const etx_value** outputs;
   size_t output_count;
+  int64_t* symbols;  // by position in the blob, solved from input sizes
+  size_t symbol_count;
   etx_bytes_mut scratch;
   etx_bytes_mut temporary;
-  etx_planned_memory state;
-  void* tensors;           // per-tensor bookkeeping
-  bool is_prepared;        // records are prepared for the present input sizes
-  bool prepares_as_it_runs;  // sizes or integers depend on data
-  volatile uint32_t busy;
+  etx_planned_memory state;  // data NULL: the method has none
+  etx_diag* kernel_diag;     // where kernels put their messages
+  bool is_prepared;          // steps are ready for the present input sizes
+  bool prepares_as_it_runs;  // sizes or the way depend on data
+  bool moved_pointers;       // some memory was replaced since the last run
+  bool writes_state;         // some record may write arena 2
+  uint32_t busy;             // 1 while a thread is inside; atomic
 } etx_method;
 
+// Exact bytes of every block. Needs no memory and no kernels but those whose
+// rows state temporaries. Tells nothing about whether the method can run.
 ETX_MUST_USE etx_status etx_method_needed(const etx_program* program,
                                           etx_text name,
                                           etx_memory_needed* out_needed,
@@ -86,6 +100,12 @@ typedef struct etx_missing_sink {
   void* context;
 } etx_missing_sink;
 
+// Loads the method. Refuses what this build cannot run: missing operators (all
+// of them go to `missing`, which may be NULL), delegates, arguments of a wrong
+// kind, outputs that lie in constants; a method of fixed sizes is prepared.
+// `program` must stay where it is as long as the method lives. The scratch of
+// a stock file is zeroed and gets its initial data; other scratch is left as
+// it is.
 ETX_MUST_USE etx_status etx_method_init(etx_method* method,
                                         const etx_program* program,
                                         etx_text name,
@@ -102,8 +122,9 @@ ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
                                                size_t* out_index);
 
 // Borrows `value`'s data until it is replaced; sizes are copied. Checks type,
-// rank and bounds; a mutable input is written in place by the next run, so its
-// data must be writable. Inputs persist over runs.
+// rank, bounds and strides; a mutable input is written by the next run, so its
+// data must be writable. Inputs persist over runs. The data must not lie where
+// the run writes: in the method's own scratch, or in another mutable input.
 ETX_MUST_USE etx_status etx_method_set_input(etx_method* method, size_t index,
                                              const etx_tensor* value,
                                              etx_diag* diag);
@@ -113,6 +134,9 @@ ETX_MUST_USE etx_status etx_method_set_value(etx_method* method, size_t index,
                                              const etx_value* value,
                                              etx_diag* diag);
 
+// Runs the method on its inputs: sizes first if they changed, then the
+// instructions. ETX_BAD_STATE if an input was never set, ETX_TORN_STATE if the
+// state is. A failure names method, instruction and operator.
 ETX_MUST_USE etx_status etx_method_run(etx_method* method, etx_diag* diag);
 
 // The output after a run; the method owns it. How long a tensor's data stays:

@@ -32,6 +32,10 @@ typedef struct etx_program {
   uint64_t state_bytes;  // size of the shared arena 2, 0 if none
 } etx_program;
 
+// One thread: calls the tasks in order. What `limits.parallel` becomes if the
+// caller gives none.
+extern const etx_parallel etx_parallel_none;
+
 // Opens `file` in place. Always verifies; see etx_pte_open and etx_blob_open.
 // `limits` may be NULL.
 ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
@@ -43,7 +47,7 @@ typedef struct etx_method_info {
   etx_text name;
   size_t input_count;
   size_t output_count;
-  size_t instruction_count;
+  size_t instruction_count;  // of all chains
   uint64_t scratch_bytes;  // arena 1
   bool is_constant;        // no instructions, no inputs: see below
 } etx_method_info;
@@ -65,6 +69,12 @@ typedef struct etx_port_info {
   int32_t mutated_input;  // output: see etx_blob_output; -1 otherwise
 } etx_port_info;
 
+// Finds a method's plan. ETX_NOT_FOUND, with a message, if there is none.
+ETX_MUST_USE etx_status etx_program_find_plan(const etx_program* program,
+                                              etx_text name,
+                                              etx_pte_plan* out_plan,
+                                              etx_diag* diag);
+
 ETX_MUST_USE etx_status etx_program_input_at(const etx_program* program,
                                              etx_text method, size_t index,
                                              etx_port_info* out_info,
@@ -75,8 +85,8 @@ ETX_MUST_USE etx_status etx_program_output_at(const etx_program* program,
                                               etx_diag* diag);
 
 // Reads a constant method: one without inputs and instructions whose first
-// output is a constant. A tensor's data points into the file; `sizes` and
-// `strides` of a tensor value point into the value's own storage `hold`.
+// output is a constant. A tensor's data and sizes point into the file, its
+// strides into `hold`.
 typedef struct etx_constant_hold {
   int32_t strides[ETX_MAX_RANK];
 } etx_constant_hold;

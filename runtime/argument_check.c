@@ -1,0 +1,172 @@
+#include "runtime/argument_check.h"
+
+static const char* const kind_names[] = {
+    "nothing",     "none",      "int",         "bool",
+    "double",      "tensor",    "string",      "int list",
+    "double list", "bool list", "tensor list", "optional tensor list"};
+
+const char* etx_pte_kind_name(etx_pte_kind kind) {
+  const size_t count = sizeof kind_names / sizeof kind_names[0];
+  return (size_t)kind < count ? kind_names[kind] : kind_names[0];
+}
+
+void etx_value_of_plain(const etx_pte_value* from, etx_value* out) {
+  switch (from->kind) {
+    case ETX_PTE_INT:
+      out->kind = ETX_VALUE_INT;
+      out->as.integer = from->as.integer;
+      return;
+    case ETX_PTE_BOOL:
+      out->kind = ETX_VALUE_BOOL;
+      out->as.boolean = from->as.boolean;
+      return;
+    case ETX_PTE_DOUBLE:
+      out->kind = ETX_VALUE_DOUBLE;
+      out->as.real = from->as.real;
+      return;
+    case ETX_PTE_STRING:
+      out->kind = ETX_VALUE_STRING;
+      out->as.string = from->as.string;
+      return;
+    case ETX_PTE_DOUBLE_LIST:
+      out->kind = ETX_VALUE_DOUBLES;
+      out->as.reals.items = from->as.reals.items;
+      out->as.reals.count = from->as.reals.count;
+      return;
+    case ETX_PTE_BOOL_LIST:
+      out->kind = ETX_VALUE_BOOLS;
+      out->as.booleans.items = from->as.booleans.items;
+      out->as.booleans.count = from->as.booleans.count;
+      return;
+    default:
+      out->kind = ETX_VALUE_NONE;
+      return;
+  }
+}
+
+typedef enum wanted_kinds {
+  WANT_INT = 1 << ETX_PTE_INT,
+  WANT_BOOL = 1 << ETX_PTE_BOOL,
+  WANT_DOUBLE = 1 << ETX_PTE_DOUBLE,
+  WANT_NUMBER = WANT_INT | WANT_BOOL | WANT_DOUBLE,
+  WANT_TENSOR = 1 << ETX_PTE_TENSOR,
+  WANT_STRING = 1 << ETX_PTE_STRING,
+  WANT_INTS = 1 << ETX_PTE_INT_LIST,
+  WANT_DOUBLES = 1 << ETX_PTE_DOUBLE_LIST,
+  WANT_BOOLS = 1 << ETX_PTE_BOOL_LIST,
+  WANT_TENSORS = 1 << ETX_PTE_TENSOR_LIST | 1 << ETX_PTE_OPTIONAL_TENSOR_LIST,
+} wanted_kinds;
+
+static const struct {
+  unsigned kinds;
+  const char* text;
+} wanted[] = {
+    [ETX_ARGUMENT_TENSOR] = {WANT_TENSOR, "a tensor"},
+    [ETX_ARGUMENT_TENSORS] = {WANT_TENSORS, "a tensor list"},
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = {WANT_TENSORS, "a tensor list"},
+    [ETX_ARGUMENT_SCALAR] = {WANT_NUMBER, "a number"},
+    [ETX_ARGUMENT_INT] = {WANT_INT, "an int"},
+    [ETX_ARGUMENT_INTS] = {WANT_INTS, "an int list"},
+    [ETX_ARGUMENT_FLOAT] = {WANT_NUMBER, "a number"},
+    [ETX_ARGUMENT_FLOATS] = {WANT_DOUBLES, "a double list"},
+    [ETX_ARGUMENT_BOOL] = {WANT_BOOL, "a bool"},
+    [ETX_ARGUMENT_BOOLS] = {WANT_BOOLS, "a bool list"},
+    [ETX_ARGUMENT_STRING] = {WANT_STRING, "a string"},
+    [ETX_ARGUMENT_SCALAR_TYPE] = {WANT_INT, "an int (type)"},
+    [ETX_ARGUMENT_MEMORY_FORMAT] = {WANT_INT, "an int (memory format)"},
+    [ETX_ARGUMENT_LAYOUT] = {WANT_INT, "an int (layout)"},
+    [ETX_ARGUMENT_DEVICE] = {0, "no device"},
+};
+
+// Items of a list: an IntList names Int slots, a list of tensors has None only
+// where the schema says "Tensor?[]".
+static etx_status check_items(const etx_pte_plan* plan,
+                              const etx_pte_value* list,
+                              const etx_argument* argument, const etx_op* op,
+                              etx_diag* diag) {
+  if (list->kind == ETX_PTE_INT_LIST) {
+    for (size_t i = 0; i < list->as.integers.count; ++i) {
+      const etx_pte_kind kind =
+          etx_pte_value_kind(plan, (size_t)list->as.integers.items[i]);
+      if (kind == ETX_PTE_INT) continue;
+      return etx_diag_fail(diag, ETX_BAD_FILE,
+                           "item %z of argument '%t' of '%s' is %s, expected "
+                           "an int",
+                           i, argument->name, op->name,
+                           etx_pte_kind_name(kind));
+    }
+    return ETX_OK;
+  }
+  if (argument->type != ETX_ARGUMENT_TENSORS) return ETX_OK;
+  for (size_t i = 0; i < list->as.tensors.count; ++i) {
+    const int32_t index = list->as.tensors.items[i];
+    if (index >= 0 &&
+        etx_pte_value_kind(plan, (size_t)index) == ETX_PTE_TENSOR) {
+      continue;
+    }
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "item %z of argument '%t' of '%s' is no tensor", i,
+                         argument->name, op->name);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
+                                 const etx_argument* argument, const etx_op* op,
+                                 etx_diag* diag) {
+  const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
+  if (kind == ETX_PTE_NULL && argument->optional) return ETX_OK;
+  if ((wanted[argument->type].kinds >> kind & 1) == 0) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "argument '%t' of '%s' is %s, expected %s",
+                         argument->name, op->name, etx_pte_kind_name(kind),
+                         wanted[argument->type].text);
+  }
+  if (kind == ETX_PTE_INT_LIST || kind == ETX_PTE_TENSOR_LIST ||
+      kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
+    const etx_pte_value list = etx_pte_value_at(plan, (size_t)index);
+    return check_items(plan, &list, argument, op, diag);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
+                                    const etx_op* op, etx_diag* diag) {
+  static const struct {
+    unsigned kinds;
+    const char* text;
+  } slots[] = {
+      [ETX_RESULT_OUT] = {WANT_TENSOR, "a tensor"},
+      [ETX_RESULT_OUT_LIST] = {WANT_TENSORS, "a tensor list"},
+      [ETX_RESULT_LIST] = {WANT_TENSORS, "a tensor list"},
+      [ETX_RESULT_SELF] = {WANT_TENSOR, "a tensor"},
+      [ETX_RESULT_SCALAR] = {WANT_NUMBER, "a number"},
+      [ETX_RESULT_NONE] = {0, "nothing"},
+  };
+  const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
+  if ((slots[op->result].kinds >> kind & 1) != 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "return slot of '%s' is %s, expected %s", op->name,
+                       etx_pte_kind_name(kind), slots[op->result].text);
+}
+
+etx_status etx_arguments_check(const etx_pte_plan* plan,
+                               const etx_pte_instruction* instruction,
+                               const etx_op* op, etx_diag* diag) {
+  const size_t wanted_count = etx_op_call_count(op);
+  if (instruction->argument_count != wanted_count) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "call of '%s' has %z arguments, expected %z", op->name,
+                         instruction->argument_count, wanted_count);
+  }
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  size_t count = 0;
+  while (etx_argument_next(&cursor, &argument)) {
+    ETX_TRY(check_argument(plan, instruction->arguments[count], &argument, op,
+                           diag));
+    ++count;
+  }
+  if (op->result == ETX_RESULT_NONE) return ETX_OK;
+  return check_return_slot(plan, instruction->arguments[count], op, diag);
+}

@@ -1,0 +1,24 @@
+// An instruction's arguments against the operator's schema, while both are
+// still in the file.
+
+#ifndef ETX_RUNTIME_ARGUMENT_CHECK_H
+#define ETX_RUNTIME_ARGUMENT_CHECK_H
+
+#include "format/ops/op_schema.h"
+#include "format/pte/pte_program.h"
+#include "runtime/value.h"
+
+// Checks the number of value indices, the kind of each argument and what
+// stands in the return slot. ETX_BAD_FILE names argument, expected and found.
+ETX_MUST_USE etx_status etx_arguments_check(
+    const etx_pte_plan* plan, const etx_pte_instruction* instruction,
+    const etx_op* op, etx_diag* diag);
+
+// Converts a value that is neither tensor nor list of values: numbers, text,
+// inline lists. Anything else becomes None.
+void etx_value_of_plain(const etx_pte_value* from, etx_value* out);
+
+// "int", "tensor list": for messages.
+const char* etx_pte_kind_name(etx_pte_kind kind);
+
+#endif

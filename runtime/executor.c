@@ -1,0 +1,242 @@
+// Running a method: check, prepare if sizes changed, copy planned inputs, work,
+// copy mutable inputs back.
+//
+// The usual loop is a table of function and call, one indirect call each. A
+// method whose way or sizes depend on data is run record by record instead,
+// shapes and work together, and its steps are counted.
+
+#include "runtime/method_internal.h"
+
+void etx_method_name_record(const etx_method* method,
+                            const etx_method_record* record, etx_diag* diag) {
+  const etx_op* op = record->call.op;
+  if (diag == NULL) return;
+  if (op == NULL || strstr(diag->text, op->name) != NULL) {
+    etx_diag_append(diag, " (method '%t', instruction %u)",
+                    etx_pte_plan_name(&method->plan),
+                    (uint64_t)record->instruction);
+    return;
+  }
+  etx_diag_append(diag, " (method '%t', instruction %u, '%s%s%s')",
+                  etx_pte_plan_name(&method->plan),
+                  (uint64_t)record->instruction, op->name,
+                  op->overload[0] != '\0' ? "." : "", op->overload);
+}
+
+static etx_status check_ready(const etx_method* method, etx_diag* diag) {
+  const etx_text name = etx_pte_plan_name(&method->plan);
+  char hold[ETX_PORT_TEXT_BYTES];
+  if (method->state.data != NULL && *method->state.torn != 0) {
+    return etx_diag_fail(diag, ETX_TORN_STATE,
+                         "method '%t' cannot run: an earlier run left state "
+                         "half-written; reset or restore it",
+                         name);
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    if (method->inputs[i].is_set) continue;
+    return etx_diag_fail(diag, ETX_BAD_STATE,
+                         "input '%t' of method '%t' was never set",
+                         etx_method_input_name(method, i, hold), name);
+  }
+  return ETX_OK;
+}
+
+static etx_status prepare(etx_method* method, etx_diag* diag) {
+  if (method->is_prepared) return ETX_OK;
+  ETX_TRY(etx_method_solve_symbols(method, diag));
+  if (method->prepares_as_it_runs) return ETX_OK;
+  ETX_TRY(etx_method_shape_all(method, diag));
+  method->moved_pointers = false;
+  return ETX_OK;
+}
+
+static void copy_planned_inputs(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (!input->is_planned) continue;
+    const etx_method_tensor* tensor = &method->tensors[input->tensor];
+    const size_t bytes = etx_method_tensor_bytes(tensor);
+    if (bytes > 0) memmove(tensor->home, input->data, bytes);
+  }
+}
+
+// The new content of mutable inputs that was not written in place.
+static void copy_back(etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;
+    const uint8_t* from = (const uint8_t*)input->shown->as.tensor.data;
+    if (from == input->data) continue;
+    const etx_method_tensor* tensor = &method->tensors[input->tensor];
+    const size_t bytes = etx_method_tensor_bytes(tensor);
+    if (bytes > 0) memmove(input->data, from, bytes);
+  }
+}
+
+static etx_status fail(etx_method* method, const etx_method_record* record,
+                       etx_status status, etx_diag* diag) {
+  etx_method_take_message(method, status, diag);
+  etx_method_name_record(method, record, diag);
+  return status;
+}
+
+// Between the first write to state and the end of the run the mark is set, so
+// that even a run that never comes back leaves it.
+static etx_status run_steps(etx_method* method, etx_diag* diag) {
+  const etx_method_step* steps = method->steps;
+  const size_t count = method->step_count;
+  const bool writes_state = method->first_state_step != SIZE_MAX;
+  if (count > method->program->limits.max_steps) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "method '%t' has %z instructions, the limit of a run "
+                         "is %u",
+                         etx_pte_plan_name(&method->plan), count,
+                         method->program->limits.max_steps);
+  }
+  method->kernel_diag->status = ETX_OK;
+  if (writes_state) *method->state.torn = 1;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_status status = steps[i].run(steps[i].call);
+    if (status == ETX_OK) continue;
+    if (writes_state && i < method->first_state_step) *method->state.torn = 0;
+    return fail(method, (const etx_method_record*)(const void*)steps[i].call,
+                status, diag);
+  }
+  if (writes_state) *method->state.torn = 0;
+  return ETX_OK;
+}
+
+static bool all_true(const etx_value* value) {
+  if (value->kind == ETX_VALUE_BOOL) return value->as.boolean;
+  const uint8_t* data = (const uint8_t*)value->as.tensor.data;
+  const size_t count = etx_tensor_numel(&value->as.tensor);
+  for (size_t i = 0; i < count; ++i) {
+    if (data[i] == 0) return false;
+  }
+  return true;
+}
+
+static etx_status move(etx_method* method, const etx_method_record* record) {
+  const etx_value* from = &method->values[record->from];
+  etx_value* to = &method->values[record->to];
+  if (from->kind == ETX_VALUE_TENSOR) {
+    return etx_method_rebind(method, etx_method_tensor_of(method, to),
+                             etx_method_tensor_of(method, from),
+                             method->kernel_diag);
+  }
+  *to = *from;
+  return ETX_OK;
+}
+
+// One record of a method that prepares as it runs. `next` is where the chain
+// goes on.
+static etx_status run_record(etx_method* method, etx_method_record* record,
+                             const size_t chain_start, size_t* next) {
+  etx_call* call = &record->call;
+  switch (record->kind) {
+    case ETX_RECORD_KERNEL:
+      if (record->writes_state) *method->state.torn = 1;
+      return call->run(call);
+    case ETX_RECORD_MOVE:
+      return move(method, record);
+    case ETX_RECORD_JUMP: {
+      const etx_value* condition = &method->values[record->from];
+      if (condition->kind == ETX_VALUE_TENSOR) {
+        ETX_TRY(
+            etx_method_check_memory(method, condition, method->kernel_diag));
+      }
+      if (!all_true(condition)) *next = chain_start + record->to;
+      return ETX_OK;
+    }
+    case ETX_RECORD_FREE: {
+      etx_method_tensor* tensor =
+          etx_method_tensor_of(method, &method->values[record->from]);
+      tensor->root = ETX_NO_INDEX;
+      tensor->value->as.tensor.data = NULL;
+      return ETX_OK;
+    }
+    default:
+      return ETX_OK;  // done in the shape phase
+  }
+}
+
+static etx_status run_chain(etx_method* method, size_t chain, uint64_t* steps,
+                            etx_diag* diag) {
+  const size_t start = method->chain_starts[chain];
+  const size_t end = method->chain_starts[chain + 1];
+  const uint64_t limit = method->program->limits.max_steps;
+  for (size_t at = start; at < end;) {
+    etx_method_record* record = &method->records[at++];
+    if ((*steps)++ == limit) {
+      etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                    "the run takes more than %u instructions", limit);
+      etx_method_name_record(method, record, diag);
+      return ETX_OUT_OF_RANGE;
+    }
+    ETX_TRY(etx_method_shape_record(method, record, diag));
+    method->kernel_diag->status = ETX_OK;
+    const etx_status status = run_record(method, record, start, &at);
+    if (status != ETX_OK) return fail(method, record, status, diag);
+  }
+  return ETX_OK;
+}
+
+static etx_status run_chains(etx_method* method, etx_diag* diag) {
+  uint64_t steps = 0;
+  for (size_t i = 0; i < method->chain_count; ++i) {
+    ETX_TRY(run_chain(method, i, &steps, diag));
+  }
+  ETX_TRY(etx_method_check_shown(method, diag));
+  if (method->state.data != NULL) *method->state.torn = 0;
+  return ETX_OK;
+}
+
+static etx_status run(etx_method* method, etx_diag* diag) {
+  ETX_TRY(check_ready(method, diag));
+  ETX_TRY(prepare(method, diag));
+  if (method->prepares_as_it_runs) {
+    etx_method_restart(method);
+    etx_method_point(method);
+  } else if (method->moved_pointers) {
+    etx_method_point(method);
+  }
+  method->moved_pointers = false;
+  copy_planned_inputs(method);
+  ETX_TRY(method->prepares_as_it_runs ? run_chains(method, diag)
+                                      : run_steps(method, diag));
+  copy_back(method);
+  return ETX_OK;
+}
+
+// One thread at a time: whoever comes second is told so.
+static etx_status enter(etx_method* method, etx_diag* diag) {
+  if (__atomic_exchange_n(&method->busy, 1u, __ATOMIC_ACQUIRE) == 0) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_STATE,
+                       "method '%t' is in use by another thread",
+                       etx_pte_plan_name(&method->plan));
+}
+
+static void leave(etx_method* method) {
+  __atomic_store_n(&method->busy, 0u, __ATOMIC_RELEASE);
+}
+
+etx_status etx_method_run(etx_method* method, etx_diag* diag) {
+  ETX_TRY(enter(method, diag));
+  const etx_status status = run(method, diag);
+  leave(method);
+  return status;
+}
+
+static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
+  ETX_TRY(check_ready(method, diag));
+  return prepare(method, diag);
+}
+
+etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {
+  ETX_TRY(enter(method, diag));
+  const etx_status status = prepare_ready(method, diag);
+  leave(method);
+  return status;
+}

@@ -1,0 +1,249 @@
+// Loading a method, and handing it another session's state.
+
+#include "runtime/method.h"
+
+#include "format/pte/reserved_names.h"
+#include "runtime/method_internal.h"
+
+static etx_status check_delegates(const etx_method* method, etx_diag* diag) {
+  const etx_pte_plan* plan = &method->plan;
+  if (etx_pte_delegate_count(plan) == 0) return ETX_OK;
+  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
+    const size_t count = etx_pte_instruction_count(plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_at(plan, chain, i);
+      if (instruction.kind != ETX_PTE_DELEGATE_CALL) continue;
+      if ((size_t)instruction.index >= etx_pte_delegate_count(plan)) break;
+      return etx_diag_fail(
+          diag, ETX_UNSUPPORTED,
+          "method '%t' calls delegate '%t' in instruction %z; this runtime "
+          "has no delegates",
+          etx_pte_plan_name(plan),
+          etx_pte_delegate_at(plan, (size_t)instruction.index).id, i);
+    }
+  }
+  return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                       "method '%t' lists delegate '%t'; this runtime has no "
+                       "delegates",
+                       etx_pte_plan_name(plan),
+                       etx_pte_delegate_at(plan, 0).id);
+}
+
+static etx_status check_devices(const etx_method* method, etx_diag* diag) {
+  for (size_t i = 0; i < etx_pte_buffer_device_count(&method->plan); ++i) {
+    const etx_pte_buffer_device device =
+        etx_pte_buffer_device_at(&method->plan, i);
+    if (device.device_type == 0) continue;
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED, "arena %i of method '%t' lies on a device",
+        (int64_t)device.buffer, etx_pte_plan_name(&method->plan));
+  }
+  return ETX_OK;
+}
+
+// First instruction that calls an operator; SIZE_MAX if none does.
+static size_t first_call(const etx_pte_plan* plan, size_t operator_index) {
+  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
+    const size_t count = etx_pte_instruction_count(plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_at(plan, chain, i);
+      if (instruction.kind == ETX_PTE_KERNEL_CALL &&
+          (size_t)instruction.index == operator_index) {
+        return i;
+      }
+    }
+  }
+  return SIZE_MAX;
+}
+
+static bool has_kernel(const etx_program* program,
+                       const etx_pte_operator* name) {
+  const etx_op* op = etx_op_find(name->name, name->overload);
+  if (op == NULL) return false;
+  // Views are the runtime's own work.
+  if (op->id == ETX_OP_et_view_default) return true;
+  return etx_kernel_find(program->kernels, op->id) != NULL;
+}
+
+static etx_status check_operators(const etx_method* method,
+                                  const etx_missing_sink* missing,
+                                  etx_diag* diag) {
+  const etx_pte_plan* plan = &method->plan;
+  etx_status status = ETX_OK;
+  for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
+    const etx_pte_operator name = etx_pte_operator_at(plan, i);
+    if (has_kernel(method->program, &name)) continue;
+    const size_t instruction = first_call(plan, i);
+    if (instruction == SIZE_MAX) continue;
+    status = etx_diag_fail(
+        diag, ETX_MISSING_OPERATOR,
+        "operator '%t%s%t' of instruction %z of method '%t' is missing",
+        name.name, name.overload.size > 0 ? "." : "", name.overload,
+        instruction, etx_pte_plan_name(plan));
+    if (missing == NULL) return status;
+    missing->missing(missing->context, name.name, name.overload, instruction);
+  }
+  return status;
+}
+
+static etx_status check_block(etx_text method, const char* what,
+                              const uint8_t* data, size_t size, size_t needed,
+                              etx_diag* diag) {
+  if (size < needed) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "method '%t' needs %z bytes of %s, %z were given",
+                         method, needed, what, size);
+  }
+  if (needed > 0 && (uintptr_t)data % ETX_MEMORY_ALIGNMENT != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "%s of method '%t' is not aligned to %z bytes", what,
+                         method, (size_t)ETX_MEMORY_ALIGNMENT);
+  }
+  return ETX_OK;
+}
+
+static etx_status check_state(etx_text method, const etx_planned_memory* state,
+                              size_t needed, etx_diag* diag) {
+  if (needed == 0) return ETX_OK;
+  if (state == NULL || state->torn == NULL) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "method '%t' has state and was given none", method);
+  }
+  return check_block(method, "state", state->data, state->size, needed, diag);
+}
+
+static etx_status take_memory(etx_method* method, etx_text name,
+                              const etx_method_totals* totals,
+                              const etx_method_memory* memory,
+                              etx_method_pieces* pieces, etx_diag* diag) {
+  ETX_TRY(check_block(name, "structures", memory->structures.data,
+                      memory->structures.size, 1, diag));
+  ETX_TRY(check_block(name, "scratch", memory->scratch.data,
+                      memory->scratch.size, totals->memory.scratch_bytes,
+                      diag));
+  ETX_TRY(check_block(name, "temporary memory", memory->temporary.data,
+                      memory->temporary.size, totals->memory.temporary_bytes,
+                      diag));
+  ETX_TRY(check_state(name, memory->state, totals->memory.state_bytes, diag));
+  etx_arena arena;
+  etx_arena_init(&arena, memory->structures.data, memory->structures.size);
+  if (!etx_method_lay_out(method, totals, &arena, pieces)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "method '%t' needs more than the %z bytes of "
+                         "structures that were given",
+                         name, memory->structures.size);
+  }
+  method->scratch = memory->scratch;
+  method->scratch.size = totals->memory.scratch_bytes;
+  method->temporary = memory->temporary;
+  method->temporary.size = totals->memory.temporary_bytes;
+  if (totals->memory.state_bytes > 0) method->state = *memory->state;
+  return ETX_OK;
+}
+
+// True if some input may come in different sizes or values.
+static bool is_dynamic(const etx_method* method) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->varies) return true;
+    if (input->tensor != ETX_NO_INDEX &&
+        method->tensors[input->tensor].sizes != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Tries the method at its upper bounds, so that what no kernel can do is
+// refused here. A stock file's bounds need not fit each other: it is tried
+// when its sizes are known.
+static etx_status prepare_at_bounds(etx_method* method, etx_diag* diag) {
+  if (method->prepares_as_it_runs) return ETX_OK;
+  if (is_dynamic(method)) {
+    if (method->blob_index == SIZE_MAX) return ETX_OK;
+    for (size_t i = 0; i < method->input_count; ++i) {
+      if (method->inputs[i].varies) return ETX_OK;
+    }
+  }
+  return etx_method_shape_all(method, diag);
+}
+
+// What a stock file trusts its host to do with private arenas.
+static void start_scratch(etx_method* method) {
+  if (method->program->has_blob || method->scratch.size == 0) return;
+  memset(method->scratch.data, 0, method->scratch.size);
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    const etx_method_tensor* tensor = &method->tensors[i];
+    if (tensor->home_kind != ETX_HOME_SCRATCH) continue;
+    const etx_pte_value value = etx_pte_value_at(
+        &method->plan, (size_t)(tensor->value - method->values));
+    const etx_pte_tensor* from = &value.as.tensor;
+    if (!from->has_allocation || from->data_buffer_index == 0) continue;
+    const etx_bytes data =
+        etx_pte_initial_data(&method->program->pte, from->data_buffer_index);
+    if (tensor->home_bytes > 0) {
+      memcpy(tensor->home, data.data, tensor->home_bytes);
+    }
+  }
+}
+
+static etx_status load(etx_method* method, etx_method_pieces* pieces,
+                       etx_diag* diag) {
+  etx_diag_init(method->kernel_diag);
+  for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
+  ETX_TRY(etx_method_decode_values(method, pieces, diag));
+  ETX_TRY(etx_method_decode_records(method, pieces, diag));
+  method->is_prepared = false;
+  ETX_TRY(prepare_at_bounds(method, diag));
+  if (!method->is_prepared) {
+    etx_method_restart(method);
+    etx_method_point(method);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_method_init(etx_method* method, const etx_program* program,
+                           etx_text name, const etx_method_memory* memory,
+                           const etx_missing_sink* missing, etx_diag* diag) {
+  etx_method loaded;
+  etx_method_totals totals;
+  etx_method_pieces pieces;
+  memset(&loaded, 0, sizeof loaded);
+  loaded.program = program;
+  loaded.first_state_step = SIZE_MAX;
+  ETX_TRY(etx_program_find_plan(program, name, &loaded.plan, diag));
+  if (!program->has_blob ||
+      !etx_blob_method_find(&program->blob, name, &loaded.blob_index)) {
+    loaded.blob_index = SIZE_MAX;
+  }
+  ETX_TRY(check_delegates(&loaded, diag));
+  ETX_TRY(check_devices(&loaded, diag));
+  ETX_TRY(check_operators(&loaded, missing, diag));
+  ETX_TRY(etx_method_count(program, &loaded.plan, &totals, diag));
+  ETX_TRY(take_memory(&loaded, name, &totals, memory, &pieces, diag));
+  ETX_TRY(load(&loaded, &pieces, diag));
+  start_scratch(&loaded);
+  *method = loaded;
+  return ETX_OK;
+}
+
+etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
+                           etx_diag* diag) {
+  const etx_text name = etx_pte_plan_name(&method->plan);
+  if (method->state.data == NULL) return ETX_OK;
+  ETX_TRY(check_state(name, state, (size_t)method->program->state_bytes, diag));
+  if (__atomic_load_n(&method->busy, __ATOMIC_ACQUIRE) != 0) {
+    return etx_diag_fail(diag, ETX_BAD_STATE,
+                         "method '%t' is running and cannot be bound", name);
+  }
+  method->state = *state;
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_method_tensor* tensor = &method->tensors[i];
+    if (tensor->home_kind != ETX_HOME_STATE) continue;
+    tensor->home = state->data + tensor->home_offset;
+  }
+  etx_method_point(method);
+  return ETX_OK;
+}

@@ -1,0 +1,240 @@
+// What the files behind method.h share.
+//
+// A method's values live in one array, as the file has them. A tensor value
+// has a second record, etx_method_tensor, that knows where its bytes are:
+//
+//   home   memory of its own: a constant, a place in scratch or state, or what
+//          the caller lent for an input. A view or a blank slot has none
+//   root   the tensor whose home it uses at present: itself, or through a view
+//          or a move another one
+//
+// So replacing memory (a new input, another session) changes homes, and one
+// walk over the tensors makes all data pointers right again.
+//
+// The shape phase walks the records in order and gives every tensor its sizes
+// and its root. It is done before the run, so a value must mean the same at
+// every record that names it: each use and each write sets ETX_MARK_FIXED, and
+// a value that would have to change after that sends the method into the
+// other mode, where shapes and work of one record follow each other.
+
+#ifndef ETX_RUNTIME_METHOD_INTERNAL_H
+#define ETX_RUNTIME_METHOD_INTERNAL_H
+
+#include "format/base/arena.h"
+#include "runtime/method.h"
+
+#define ETX_NO_INDEX UINT32_MAX
+
+// Bits of etx_method.marks.
+enum {
+  ETX_MARK_FIXED = 1,   // used or written in this shape phase
+  ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
+};
+
+typedef enum etx_method_home {
+  ETX_HOME_NONE,
+  ETX_HOME_CONSTANT,
+  ETX_HOME_SCRATCH,
+  ETX_HOME_STATE,
+  ETX_HOME_INPUT,  // borrowed from the caller
+} etx_method_home;
+
+typedef struct etx_method_tensor {
+  etx_value* value;
+  const int32_t* bounds;  // sizes as the file states them
+  const uint8_t* dim_order;
+  int32_t* sizes;  // of a dynamic tensor; NULL: sizes are `bounds`
+  int32_t* strides;
+  uint8_t* home;       // first byte at home; NULL until it is known
+  size_t home_offset;  // of state: from the start of arena 2
+  size_t home_bytes;   // that may be touched at home
+  size_t bound_numel;  // elements at `bounds`
+  size_t root_offset;  // of its data from the root's home
+  uint32_t root;       // position in tensors, or ETX_NO_INDEX
+  uint32_t base;       // tensor it is a constant view of, or none
+  size_t base_offset;  // of that view, in bytes
+  uint32_t input;      // position among the inputs, or ETX_NO_INDEX
+  uint8_t home_kind;   // etx_method_home
+  bool is_rebound;     // target of a view, a move or a returned self
+} etx_method_tensor;
+
+typedef enum etx_record_kind {
+  ETX_RECORD_KERNEL,
+  ETX_RECORD_SCALAR,  // writes a number; reads sizes and numbers only
+  ETX_RECORD_VIEW,    // et_view
+  ETX_RECORD_MOVE,
+  ETX_RECORD_JUMP,
+  ETX_RECORD_FREE,
+} etx_record_kind;
+
+typedef struct etx_method_record {
+  etx_call call;             // of kernels, scalars and views
+  const etx_kernel* kernel;  // NULL for the other kinds
+  uint64_t written;          // a bit for each schema argument that is written
+  uint32_t slot;             // value in the return slot if it is written, or
+                             // ETX_NO_INDEX
+  uint32_t from;             // move: source. Jump: condition. Free: value
+  uint32_t to;               // move: target value. Jump: destination, in the
+                             // chain, at most its length
+  uint32_t instruction;      // position in its chain
+  uint8_t kind;              // etx_record_kind
+  bool has_fixed_sizes;      // needs to be prepared only once
+  bool is_prepared;
+  bool writes_state;
+} etx_method_record;
+
+typedef struct etx_method_step {
+  etx_kernel_function run;
+  etx_call* call;  // first member of its record
+} etx_method_step;
+
+typedef struct etx_method_input {
+  uint32_t value;
+  uint32_t tensor;         // position in tensors, or ETX_NO_INDEX
+  uint8_t* data;           // the caller's
+  int32_t* sizes;          // as last set
+  int64_t integer;         // of an Int that varies
+  const etx_value* shown;  // new content of a mutable one; NULL: read only
+  bool is_set;
+  bool is_planned;  // copied at run
+  bool varies;
+} etx_method_input;
+
+// The tensor record of a value, or NULL if it is none.
+static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
+                                                      const etx_value* value) {
+  const uint32_t index = method->tensor_of[value - method->values];
+  return index == ETX_NO_INDEX ? NULL : &method->tensors[index];
+}
+
+// Bytes of a tensor at its present sizes.
+size_t etx_method_tensor_bytes(const etx_method_tensor* tensor);
+
+// Bytes that may be touched from its data on: what is left of its root's home.
+size_t etx_method_capacity(const etx_method* method,
+                           const etx_method_tensor* tensor);
+
+// method_layout.c: how many of everything, and where in the structures block.
+
+typedef struct etx_method_totals {
+  size_t values, tensors, records, chains, inputs, outputs, symbols;
+  size_t pointers;           // list items and arguments
+  size_t integers;           // sizes and strides
+  size_t arenas;             // entries of non_const_buffer_sizes
+  etx_memory_needed memory;  // structure_bytes are left to the layout
+} etx_method_totals;
+
+// Pieces of the block that are handed out while the method is decoded.
+typedef struct etx_method_pieces {
+  const etx_value** pointers;
+  int32_t* integers;
+  size_t* arena_offsets;  // by memory id, in the scratch block
+} etx_method_pieces;
+
+ETX_MUST_USE etx_status etx_method_count(const etx_program* program,
+                                         const etx_pte_plan* plan,
+                                         etx_method_totals* out_totals,
+                                         etx_diag* diag);
+// Takes everything from `arena`; false if it is too small.
+bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
+                        etx_arena* arena, etx_method_pieces* out_pieces);
+// Start of every arena in the scratch block; SIZE_MAX for the shared one.
+// Returns the end of the last. False on overflow. `out_offsets` may be NULL.
+bool etx_method_arena_offsets(const etx_program* program,
+                              const etx_pte_plan* plan, size_t* out_offsets,
+                              size_t* out_end);
+
+// method_unplanned.c: outputs of instructions that the file gives no memory.
+
+typedef struct etx_unplanned_cursor {
+  size_t chain, instruction, argument, item;
+  size_t examined;  // writes to values without memory so far
+} etx_unplanned_cursor;
+
+// The next value that an instruction writes, the file gives no memory, and the
+// runtime therefore has to: each once, in order of first write. False at the
+// end.
+ETX_MUST_USE etx_status etx_method_next_unplanned(const etx_program* program,
+                                                  const etx_pte_plan* plan,
+                                                  etx_unplanned_cursor* cursor,
+                                                  bool* out_found,
+                                                  uint32_t* out_value,
+                                                  etx_diag* diag);
+
+// method_values.c and method_records.c: the file's values as slots, its
+// instructions as records.
+
+ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,
+                                                 etx_method_pieces* pieces,
+                                                 etx_diag* diag);
+ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,
+                                                  etx_method_pieces* pieces,
+                                                  etx_diag* diag);
+
+// method_shapes.c: the shape phase.
+
+// Back to the start of a run: roots and sizes as they are before the first
+// record, with the inputs' present sizes.
+void etx_method_restart(etx_method* method);
+// All data pointers from homes and roots.
+void etx_method_point(etx_method* method);
+// Sizes, root and prepared kernel of one record; runs scalars and views.
+ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
+                                                etx_method_record* record,
+                                                etx_diag* diag);
+// The whole phase, and the steps. Leaves `is_prepared` false if the method
+// turns out to need the other mode.
+ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
+                                             etx_diag* diag);
+// Makes `target` use the memory and the sizes of `source`, which has the same
+// type and rank.
+ETX_MUST_USE etx_status etx_method_rebind(etx_method* method,
+                                          etx_method_tensor* target,
+                                          const etx_method_tensor* source,
+                                          etx_diag* diag);
+// Checks that the new content of each mutable input fits where it is copied to.
+ETX_MUST_USE etx_status etx_method_check_shown(const etx_method* method,
+                                               etx_diag* diag);
+// Checks that a tensor has memory for its present sizes.
+ETX_MUST_USE etx_status etx_method_check_memory(const etx_method* method,
+                                                const etx_value* value,
+                                                etx_diag* diag);
+
+// call_overlap.c
+
+// Refuses a call that writes where it also reads, unless its operator allows
+// exactly that.
+ETX_MUST_USE etx_status etx_method_check_overlap(
+    const etx_method* method, const etx_method_record* record, etx_diag* diag);
+
+// method_symbols.c: input sizes against symbols.
+
+// One input's sizes (or integer) alone, before it is accepted.
+ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,
+                                                     size_t input,
+                                                     const int32_t* sizes,
+                                                     etx_diag* diag);
+ETX_MUST_USE etx_status etx_method_check_input_integer(const etx_method* method,
+                                                       size_t input,
+                                                       int64_t integer,
+                                                       etx_diag* diag);
+// All inputs together: solves the symbols.
+ETX_MUST_USE etx_status etx_method_solve_symbols(etx_method* method,
+                                                 etx_diag* diag);
+
+// Hands the message that a kernel left, or at least the sentence of `status`,
+// on to the caller's diag. Returns `status`.
+etx_status etx_method_take_message(etx_method* method, etx_status status,
+                                   etx_diag* diag);
+
+// executor.c: appends " (method 'm', instruction 3, 'aten::add.out')" to the
+// message, the operator only if the message does not name it.
+void etx_method_name_record(const etx_method* method,
+                            const etx_method_record* record, etx_diag* diag);
+
+// method_ports.c: the name of an input, or "input_3" written into `hold`.
+enum { ETX_PORT_TEXT_BYTES = 24 };
+etx_text etx_method_input_name(const etx_method* method, size_t index,
+                               char hold[ETX_PORT_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,261 @@
+// The file's instructions as records: operators resolved, arguments as
+// pointers to slots. All that can be refused without sizes is refused here.
+
+#include "runtime/argument_check.h"
+#include "runtime/call_shape.h"
+#include "runtime/method_internal.h"
+
+static etx_status refuse_slot(uint32_t index, const char* what,
+                              const char* wanted, etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_BAD_FILE, "%s is value %u, expected %s", what,
+                       (uint64_t)index, wanted);
+}
+
+static bool is_scalar(const etx_value* value) {
+  return value->kind == ETX_VALUE_INT || value->kind == ETX_VALUE_BOOL ||
+         value->kind == ETX_VALUE_DOUBLE;
+}
+
+static etx_status decode_move(etx_method* method,
+                              const etx_pte_instruction* from,
+                              etx_method_record* record, etx_diag* diag) {
+  record->kind = ETX_RECORD_MOVE;
+  record->from = (uint32_t)from->index;
+  record->to = (uint32_t)from->target;
+  const etx_value* source = &method->values[record->from];
+  const etx_value* target = &method->values[record->to];
+  // A slot keeps its kind for good: calls rely on it.
+  if (source->kind != target->kind ||
+      (!is_scalar(source) && source->kind != ETX_VALUE_TENSOR &&
+       source->kind != ETX_VALUE_NONE)) {
+    return refuse_slot(record->to, "target of a move",
+                       "a number, a tensor or none, as its source", diag);
+  }
+  method->marks[record->to] |= ETX_MARK_VARIES;
+  if (source->kind != ETX_VALUE_TENSOR) return ETX_OK;
+  if (target->as.tensor.dtype != source->as.tensor.dtype ||
+      target->as.tensor.rank != source->as.tensor.rank) {
+    return refuse_slot(record->to, "target of a move",
+                       "a tensor of its source's type and rank", diag);
+  }
+  etx_method_tensor_of(method, target)->is_rebound = true;
+  return ETX_OK;
+}
+
+static etx_status decode_jump(const etx_method* method,
+                              const etx_pte_instruction* from, size_t length,
+                              etx_method_record* record, etx_diag* diag) {
+  record->kind = ETX_RECORD_JUMP;
+  record->from = (uint32_t)from->index;
+  const bool leaves = from->target < 0 || (size_t)from->target >= length;
+  record->to = leaves ? (uint32_t)length : (uint32_t)from->target;
+  const etx_value* condition = &method->values[record->from];
+  if (condition->kind == ETX_VALUE_BOOL) return ETX_OK;
+  if (condition->kind == ETX_VALUE_TENSOR &&
+      condition->as.tensor.dtype == ETX_DTYPE_BOOL) {
+    return ETX_OK;
+  }
+  return refuse_slot(record->from, "condition of a jump",
+                     "a bool or a tensor of bools", diag);
+}
+
+static etx_status decode_free(const etx_method* method,
+                              const etx_pte_instruction* from,
+                              etx_method_record* record, etx_diag* diag) {
+  record->kind = ETX_RECORD_FREE;
+  record->from = (uint32_t)from->index;
+  const etx_value* value = &method->values[record->from];
+  if (value->kind != ETX_VALUE_TENSOR) {
+    return refuse_slot(record->from, "freed value", "a tensor", diag);
+  }
+  etx_method_tensor_of(method, value)->is_rebound = true;
+  return ETX_OK;
+}
+
+// An output tensor must be one that may be written.
+static etx_status check_written(etx_method* method, const etx_value* value,
+                                etx_diag* diag) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor->home_kind == ETX_HOME_CONSTANT) {
+    return refuse_slot((uint32_t)(value - method->values), "output",
+                       "no constant", diag);
+  }
+  if (tensor->input == ETX_NO_INDEX) return ETX_OK;
+  etx_method_input* input = &method->inputs[tensor->input];
+  if (input->shown != NULL) return ETX_OK;
+  if (method->blob_index != SIZE_MAX) {
+    return refuse_slot(input->value, "output",
+                       "no input that the method must leave alone", diag);
+  }
+  input->shown = value;  // a stock file says so by writing it
+  return ETX_OK;
+}
+
+static etx_status check_outputs(etx_method* method,
+                                const etx_method_record* record,
+                                etx_diag* diag) {
+  const etx_call* call = &record->call;
+  for (size_t i = 0; i < etx_op_argument_count(call->op); ++i) {
+    if ((record->written >> i & 1) == 0) continue;
+    const etx_value* value = call->arguments[i];
+    if (value->kind == ETX_VALUE_TENSOR) {
+      ETX_TRY(check_written(method, value, diag));
+    } else if (value->kind == ETX_VALUE_TENSORS) {
+      for (size_t item = 0; item < value->as.tensors.count; ++item) {
+        ETX_TRY(check_written(method, value->as.tensors.items[item], diag));
+      }
+    }
+  }
+  return ETX_OK;
+}
+
+// What is special about the return slot.
+static void decode_result(etx_method* method, etx_method_record* record) {
+  etx_call* call = &record->call;
+  const etx_op* op = call->op;
+  const size_t last = etx_op_call_count(op) - 1;
+  const uint32_t slot = (uint32_t)(call->arguments[last] - method->values);
+  const bool is_view = record->kind == ETX_RECORD_VIEW;
+  if (op->result == ETX_RESULT_SCALAR) {
+    record->slot = slot;
+    method->marks[slot] |= ETX_MARK_VARIES;
+  } else if (is_view || (op->result == ETX_RESULT_SELF &&
+                         call->arguments[last] != call->arguments[0])) {
+    record->slot = slot;
+    method->tensors[method->tensor_of[slot]].is_rebound = true;
+  }
+  call->argument_count =
+      op->result == ETX_RESULT_SCALAR ? last + 1 : etx_op_argument_count(op);
+}
+
+static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
+                              const etx_pte_instruction* from,
+                              etx_method_record* record, etx_diag* diag) {
+  const etx_pte_operator name =
+      etx_pte_operator_at(&method->plan, (size_t)from->index);
+  const etx_op* op = etx_op_find(name.name, name.overload);
+  record->kernel = etx_kernel_find(method->program->kernels, op->id);
+  record->call.op = op;
+  const bool is_scalar_result = op->result == ETX_RESULT_SCALAR;
+  record->kind = op->id == ETX_OP_et_view_default ? ETX_RECORD_VIEW
+                 : is_scalar_result               ? ETX_RECORD_SCALAR
+                                                  : ETX_RECORD_KERNEL;
+  ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
+  const etx_value** arguments = pieces->pointers;
+  pieces->pointers += from->argument_count;
+  for (size_t i = 0; i < from->argument_count; ++i) {
+    arguments[i] = &method->values[from->arguments[i]];
+  }
+  record->call.arguments = arguments;
+  record->call.parallel = method->program->limits.parallel;
+  record->call.diag = method->kernel_diag;
+  record->call.temporary = method->temporary.data;
+  record->written = etx_op_written_arguments(op);
+  decode_result(method, record);
+  if (record->kind == ETX_RECORD_VIEW) return ETX_OK;
+  return check_outputs(method, record, diag);
+}
+
+static etx_status decode_instruction(etx_method* method,
+                                     etx_method_pieces* pieces, size_t chain,
+                                     size_t index, etx_method_record* record,
+                                     etx_diag* diag) {
+  const etx_pte_instruction from =
+      etx_pte_instruction_at(&method->plan, chain, index);
+  memset(record, 0, sizeof *record);
+  record->slot = ETX_NO_INDEX;
+  record->instruction = (uint32_t)index;
+  switch (from.kind) {
+    case ETX_PTE_KERNEL_CALL:
+      return decode_call(method, pieces, &from, record, diag);
+    case ETX_PTE_MOVE_CALL:
+      return decode_move(method, &from, record, diag);
+    case ETX_PTE_JUMP_FALSE_CALL:
+      return decode_jump(method, &from,
+                         etx_pte_instruction_count(&method->plan, chain),
+                         record, diag);
+    case ETX_PTE_FREE_CALL:
+      return decode_free(method, &from, record, diag);
+    default:
+      return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                           "instruction calls a delegate");
+  }
+}
+
+static bool has_fixed_tensor(const etx_method* method, const etx_value* value) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  return tensor->sizes == NULL && !tensor->is_rebound &&
+         tensor->home_kind != ETX_HOME_NONE;
+}
+
+static bool is_fixed_argument(const etx_method* method,
+                              const etx_value* value) {
+  if ((method->marks[value - method->values] & ETX_MARK_VARIES) != 0) {
+    return false;
+  }
+  switch (value->kind) {
+    case ETX_VALUE_TENSOR:
+      return has_fixed_tensor(method, value);
+    case ETX_VALUE_TENSORS:
+      for (size_t i = 0; i < value->as.tensors.count; ++i) {
+        const etx_value* item = value->as.tensors.items[i];
+        if (item != NULL && !has_fixed_tensor(method, item)) return false;
+      }
+      return true;
+    case ETX_VALUE_INTS:
+      for (size_t i = 0; i < value->as.integers.count; ++i) {
+        const size_t item =
+            (size_t)(value->as.integers.items[i] - method->values);
+        if ((method->marks[item] & ETX_MARK_VARIES) != 0) return false;
+      }
+      return true;
+    default:
+      return true;
+  }
+}
+
+// True if nothing that a kernel's prepare looks at can ever change.
+static bool has_fixed_arguments(const etx_method* method,
+                                const etx_method_record* record) {
+  if (record->kind != ETX_RECORD_KERNEL || record->slot != ETX_NO_INDEX) {
+    return false;
+  }
+  for (size_t i = 0; i < record->call.argument_count; ++i) {
+    if (!is_fixed_argument(method, record->call.arguments[i])) return false;
+  }
+  return true;
+}
+
+// True if what follows depends on more than sizes.
+static bool depends_on_data(const etx_method_record* record) {
+  if (record->kind == ETX_RECORD_SCALAR) {
+    return record->call.op->id == ETX_OP_local_scalar_dense;
+  }
+  return record->kind != ETX_RECORD_KERNEL && record->kind != ETX_RECORD_VIEW;
+}
+
+etx_status etx_method_decode_records(etx_method* method,
+                                     etx_method_pieces* pieces,
+                                     etx_diag* diag) {
+  size_t at = 0;
+  for (size_t chain = 0; chain < method->chain_count; ++chain) {
+    method->chain_starts[chain] = at;
+    const size_t count = etx_pte_instruction_count(&method->plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      etx_method_record* record = &method->records[at++];
+      const etx_status status =
+          decode_instruction(method, pieces, chain, i, record, diag);
+      if (status != ETX_OK) {
+        etx_method_name_record(method, record, diag);
+        return status;
+      }
+    }
+  }
+  method->chain_starts[method->chain_count] = at;
+  for (size_t i = 0; i < at; ++i) {
+    etx_method_record* record = &method->records[i];
+    record->has_fixed_sizes = has_fixed_arguments(method, record);
+    if (depends_on_data(record)) method->prepares_as_it_runs = true;
+  }
+  return ETX_OK;
+}

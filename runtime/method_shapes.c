@@ -1,0 +1,429 @@
+// The shape phase: sizes, roots and prepared kernels, record by record.
+//
+// A tensor's sizes and root at one record are what the records before it made
+// them. In the usual mode the whole phase comes first and the work after it, so
+// the phase checks that nothing it has already used changes again; what does
+// (a loop counter, a slot that is two views in turn) is left to the executor,
+// which then takes phase and work of each record together.
+
+#include "format/tensor/layout.h"
+#include "runtime/call_shape.h"
+#include "runtime/method_internal.h"
+
+size_t etx_method_tensor_bytes(const etx_method_tensor* tensor) {
+  const etx_tensor* view = &tensor->value->as.tensor;
+  size_t bytes = etx_dtype_bytes(view->dtype);
+  for (size_t i = 0; i < view->rank; ++i) bytes *= (size_t)view->sizes[i];
+  return bytes;
+}
+
+size_t etx_method_capacity(const etx_method* method,
+                           const etx_method_tensor* tensor) {
+  if (tensor->root == ETX_NO_INDEX) return 0;
+  const size_t bytes = method->tensors[tensor->root].home_bytes;
+  return bytes > tensor->root_offset ? bytes - tensor->root_offset : 0;
+}
+
+static void point(const etx_method* method, etx_method_tensor* tensor) {
+  uint8_t* home =
+      tensor->root == ETX_NO_INDEX ? NULL : method->tensors[tensor->root].home;
+  tensor->value->as.tensor.data =
+      home == NULL ? NULL : home + tensor->root_offset;
+}
+
+void etx_method_point(etx_method* method) {
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    point(method, &method->tensors[i]);
+  }
+}
+
+static void set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
+  const size_t rank = tensor->value->as.tensor.rank;
+  if (rank > 0) memcpy(tensor->sizes, sizes, rank * sizeof *sizes);
+  // Whoever accepted the sizes has seen that strides fit.
+  (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
+}
+
+void etx_method_restart(etx_method* method) {
+  for (size_t i = 0; i < method->value_count; ++i) {
+    method->marks[i] &= (uint8_t)~ETX_MARK_FIXED;
+  }
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    etx_method_tensor* tensor = &method->tensors[i];
+    const bool is_input = tensor->input != ETX_NO_INDEX;
+    if (tensor->sizes != NULL) {
+      set_sizes(tensor, is_input ? method->inputs[tensor->input].sizes
+                                 : tensor->bounds);
+    }
+    if (tensor->home_kind == ETX_HOME_INPUT) {
+      tensor->home_bytes = etx_method_tensor_bytes(tensor);
+    }
+    tensor->root =
+        tensor->home_kind == ETX_HOME_NONE ? tensor->base : (uint32_t)i;
+    tensor->root_offset =
+        tensor->home_kind == ETX_HOME_NONE ? tensor->base_offset : 0;
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->varies) {
+      method->values[input->value].as.integer = input->integer;
+    }
+  }
+}
+
+// True if the value was used before in this phase and so may not change; the
+// method then goes over to the other mode.
+static bool is_too_late(etx_method* method, const etx_value* value) {
+  if (method->prepares_as_it_runs) return false;
+  if ((method->marks[value - method->values] & ETX_MARK_FIXED) == 0) {
+    return false;
+  }
+  method->prepares_as_it_runs = true;
+  return true;
+}
+
+static void fix(etx_method* method, const etx_value* value) {
+  method->marks[value - method->values] |= ETX_MARK_FIXED;
+}
+
+// Marks an argument and what it lists.
+static void fix_argument(etx_method* method, const etx_value* value) {
+  fix(method, value);
+  if (value->kind == ETX_VALUE_INTS) {
+    for (size_t i = 0; i < value->as.integers.count; ++i) {
+      fix(method, value->as.integers.items[i]);
+    }
+  } else if (value->kind == ETX_VALUE_TENSORS) {
+    for (size_t i = 0; i < value->as.tensors.count; ++i) {
+      const etx_value* item = value->as.tensors.items[i];
+      if (item != NULL) fix(method, item);
+    }
+  }
+}
+
+static void fix_arguments(etx_method* method, const etx_method_record* record,
+                          bool written) {
+  for (size_t i = 0; i < record->call.argument_count; ++i) {
+    if ((record->written >> i & 1) == written) {
+      fix_argument(method, record->call.arguments[i]);
+    }
+  }
+}
+
+static uint64_t number_of(const etx_method* method,
+                          const etx_method_tensor* tensor) {
+  return (uint64_t)(tensor->value - method->values);
+}
+
+// Sizes of a shape as the tensor may take them.
+static etx_status check_sizes(const etx_method* method,
+                              const etx_method_tensor* tensor,
+                              const etx_shape* shape,
+                              int32_t sizes[ETX_MAX_RANK], etx_diag* diag) {
+  const etx_tensor* view = &tensor->value->as.tensor;
+  if (shape->rank != view->rank) {
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT, "output (value %u) has rank %i, found %i",
+        number_of(method, tensor), (int64_t)view->rank, (int64_t)shape->rank);
+  }
+  uint64_t numel = 1;
+  for (size_t i = 0; i < view->rank; ++i) {
+    const int64_t size = shape->dims[i];
+    if (size < 0 || size > INT32_MAX) {
+      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                           "size %i of dimension %z is outside 0 to 2147483647",
+                           size, i);
+    }
+    if (tensor->sizes == NULL && size != tensor->bounds[i]) {
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "output (value %u) has fixed size %i in dimension "
+                           "%z, found %i",
+                           number_of(method, tensor),
+                           (int64_t)tensor->bounds[i], i, size);
+    }
+    sizes[i] = (int32_t)size;
+    // Both factors stay below 2^31, so the product cannot wrap; a zero later
+    // on may still make it small again.
+    if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
+  }
+  if (numel > tensor->bound_numel) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "output (value %u) has room for %z elements, found %u",
+                         number_of(method, tensor), tensor->bound_numel, numel);
+  }
+  return ETX_OK;
+}
+
+static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
+  const etx_tensor* view = &tensor->value->as.tensor;
+  return view->rank == 0 ||
+         memcmp(view->sizes, sizes, view->rank * sizeof *sizes) == 0;
+}
+
+static etx_status resize(etx_method* method, etx_method_tensor* tensor,
+                         const etx_shape* shape, etx_diag* diag) {
+  int32_t sizes[ETX_MAX_RANK];
+  ETX_TRY(check_sizes(method, tensor, shape, sizes, diag));
+  if (tensor->sizes == NULL || has_sizes(tensor, sizes)) return ETX_OK;
+  if (is_too_late(method, tensor->value)) return ETX_OK;
+  int32_t strides[ETX_MAX_RANK];
+  if (!etx_layout_strides(sizes, tensor->dim_order, shape->rank, strides)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "strides of output (value %u) do not fit in 32 bits",
+                         number_of(method, tensor));
+  }
+  set_sizes(tensor, sizes);
+  return ETX_OK;
+}
+
+static etx_status resize_output(void* context, const etx_value* output,
+                                const etx_shape* shape) {
+  etx_method* method = (etx_method*)context;
+  etx_method_tensor* tensor = etx_method_tensor_of(method, output);
+  return resize(method, tensor, shape, method->kernel_diag);
+}
+
+static void use_memory_of(const etx_method* method, etx_method_tensor* target,
+                          const etx_method_tensor* source) {
+  target->root = source->root;
+  target->root_offset = source->root_offset;
+  point(method, target);
+}
+
+etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
+                             const etx_method_tensor* source, etx_diag* diag) {
+  const etx_tensor* from = &source->value->as.tensor;
+  const etx_tensor* to = &target->value->as.tensor;
+  if (from->dtype != to->dtype || from->rank != to->rank) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "value %u takes the place of a tensor of another type "
+                         "or rank",
+                         number_of(method, target));
+  }
+  if (is_too_late(method, target->value)) return ETX_OK;
+  etx_shape shape = {from->dtype, from->rank, {0}};
+  for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
+  ETX_TRY(resize(method, target, &shape, diag));
+  use_memory_of(method, target, source);
+  return ETX_OK;
+}
+
+etx_status etx_method_check_memory(const etx_method* method,
+                                   const etx_value* value, etx_diag* diag) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  const size_t bytes = etx_method_tensor_bytes(tensor);
+  const size_t capacity = etx_method_capacity(method, tensor);
+  if (bytes <= capacity) return ETX_OK;
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "value %u needs %z bytes and has %z at this point",
+                       number_of(method, tensor), bytes, capacity);
+}
+
+// Who a written tensor belongs to.
+static etx_status check_owner(etx_method* method, etx_method_record* record,
+                              const etx_value* value) {
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
+  const etx_method_tensor* root = &method->tensors[tensor->root];
+  if (root->home_kind == ETX_HOME_STATE) record->writes_state = true;
+  const bool is_read_only = root->home_kind == ETX_HOME_CONSTANT ||
+                            (root->home_kind == ETX_HOME_INPUT &&
+                             method->inputs[root->input].shown == NULL);
+  if (!is_read_only) return ETX_OK;
+  return etx_diag_fail(
+      method->kernel_diag, ETX_BAD_FILE,
+      "output (value %u) lies in %s that must not be written",
+      number_of(method, tensor),
+      root->home_kind == ETX_HOME_CONSTANT ? "a constant" : "an input");
+}
+
+static etx_status check_tensor(etx_method* method, etx_method_record* record,
+                               const etx_value* value, bool is_written) {
+  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return ETX_OK;
+  ETX_TRY(etx_method_check_memory(method, value, method->kernel_diag));
+  return is_written ? check_owner(method, record, value) : ETX_OK;
+}
+
+static etx_status check_tensors(etx_method* method, etx_method_record* record) {
+  for (size_t i = 0; i < record->call.argument_count; ++i) {
+    const etx_value* value = record->call.arguments[i];
+    const bool is_written = (record->written >> i & 1) != 0;
+    if (value->kind != ETX_VALUE_TENSORS) {
+      ETX_TRY(check_tensor(method, record, value, is_written));
+      continue;
+    }
+    for (size_t item = 0; item < value->as.tensors.count; ++item) {
+      ETX_TRY(check_tensor(method, record, value->as.tensors.items[item],
+                           is_written));
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status prepare_kernel(etx_method* method,
+                                 etx_method_record* record) {
+  etx_call* call = &record->call;
+  call->run = NULL;
+  call->temporary_bytes = 0;
+  ETX_TRY(record->kernel->prepare(call));
+  if (call->temporary_bytes > method->temporary.size) {
+    return etx_diag_fail(method->kernel_diag, ETX_INTERNAL,
+                         "kernel wants %z temporary bytes, its row stated %z",
+                         call->temporary_bytes, method->temporary.size);
+  }
+  return ETX_OK;
+}
+
+static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
+  if (record->has_fixed_sizes && record->is_prepared) return ETX_OK;
+  const bool mode = method->prepares_as_it_runs;
+  fix_arguments(method, record, false);
+  ETX_TRY(etx_call_size_outputs(&record->call, record->written, resize_output,
+                                method));
+  if (method->prepares_as_it_runs != mode) return ETX_OK;
+  fix_arguments(method, record, true);
+  record->writes_state = false;
+  ETX_TRY(check_tensors(method, record));
+  ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
+  ETX_TRY(prepare_kernel(method, record));
+  record->is_prepared = true;
+  if (record->slot == ETX_NO_INDEX) return ETX_OK;
+  // An in-place operator answers its first argument in a slot of its own.
+  return etx_method_rebind(
+      method, &method->tensors[method->tensor_of[record->slot]],
+      etx_method_tensor_of(method, record->call.arguments[0]),
+      method->kernel_diag);
+}
+
+// Computes a number. Its slot keeps the kind that calls were checked with.
+static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
+  etx_value* slot = &method->values[record->slot];
+  const etx_value_kind kind = slot->kind;
+  etx_call* call = &record->call;
+  for (size_t i = 0; i + 1 < call->argument_count; ++i) {
+    fix_argument(method, call->arguments[i]);
+  }
+  if (is_too_late(method, slot)) return ETX_OK;
+  if (call->op->id == ETX_OP_local_scalar_dense) {
+    ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
+  }
+  ETX_TRY(prepare_kernel(method, record));
+  ETX_TRY(call->run(call));
+  fix(method, slot);
+  if (slot->kind == kind) return ETX_OK;
+  slot->kind = kind;
+  slot->as.integer = 0;
+  return etx_diag_fail(call->diag, ETX_BAD_FILE,
+                       "result is of another kind than its slot (value %u)",
+                       (uint64_t)record->slot);
+}
+
+static etx_status keep_shape(void* context, const etx_value* output,
+                             const etx_shape* shape) {
+  (void)output;
+  *(etx_shape*)context = *shape;
+  return ETX_OK;
+}
+
+// Another header over the same elements.
+static etx_status shape_view(etx_method* method, etx_method_record* record) {
+  const etx_value* self = record->call.arguments[0];
+  etx_method_tensor* target = &method->tensors[method->tensor_of[record->slot]];
+  const etx_method_tensor* source = etx_method_tensor_of(method, self);
+  fix_arguments(method, record, false);
+  if (is_too_late(method, target->value)) return ETX_OK;
+  etx_shape shape = {self->as.tensor.dtype, 0, {0}};
+  ETX_TRY(etx_call_size_outputs(&record->call, record->written, keep_shape,
+                                &shape));
+  ETX_TRY(resize(method, target, &shape, method->kernel_diag));
+  if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
+      etx_method_tensor_bytes(target) != etx_method_tensor_bytes(source)) {
+    return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
+                         "a view of %z bytes over %z bytes of another type or "
+                         "number",
+                         etx_method_tensor_bytes(target),
+                         etx_method_tensor_bytes(source));
+  }
+  use_memory_of(method, target, source);
+  fix(method, target->value);
+  return ETX_OK;
+}
+
+etx_status etx_method_take_message(etx_method* method, etx_status status,
+                                   etx_diag* diag) {
+  if (diag == NULL || diag->status != ETX_OK) return status;
+  if (method->kernel_diag->status == ETX_OK) {
+    return etx_diag_fail(diag, status, "%s", etx_status_text(status));
+  }
+  *diag = *method->kernel_diag;
+  diag->status = status;
+  return status;
+}
+
+etx_status etx_method_shape_record(etx_method* method,
+                                   etx_method_record* record, etx_diag* diag) {
+  etx_status status = ETX_OK;
+  method->kernel_diag->status = ETX_OK;
+  switch (record->kind) {
+    case ETX_RECORD_KERNEL:
+      status = shape_kernel(method, record);
+      break;
+    case ETX_RECORD_SCALAR:
+      status = shape_scalar(method, record);
+      break;
+    case ETX_RECORD_VIEW:
+      status = shape_view(method, record);
+      break;
+    default:
+      break;
+  }
+  if (status == ETX_OK) return ETX_OK;
+  etx_method_take_message(method, status, diag);
+  etx_method_name_record(method, record, diag);
+  return status;
+}
+
+static void add_step(etx_method* method, etx_method_record* record) {
+  if (record->kind != ETX_RECORD_KERNEL) return;
+  if (record->writes_state && method->first_state_step == SIZE_MAX) {
+    method->first_state_step = method->step_count;
+  }
+  etx_method_step* step = &method->steps[method->step_count++];
+  step->run = record->call.run;
+  step->call = &record->call;
+}
+
+etx_status etx_method_check_shown(const etx_method* method, etx_diag* diag) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    const etx_method_input* input = &method->inputs[i];
+    if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;
+    const etx_method_tensor* tensor = &method->tensors[input->tensor];
+    const etx_method_tensor* shown = etx_method_tensor_of(method, input->shown);
+    ETX_TRY(etx_method_check_memory(method, input->shown, diag));
+    const bool is_equal =
+        shown->value->as.tensor.dtype == tensor->value->as.tensor.dtype &&
+        etx_method_tensor_bytes(shown) == etx_method_tensor_bytes(tensor);
+    if (is_equal) continue;
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "input %z of method '%t' gets a new content of "
+                         "another type or size",
+                         i, etx_pte_plan_name(&method->plan));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_method_shape_all(etx_method* method, etx_diag* diag) {
+  method->is_prepared = false;
+  method->step_count = 0;
+  method->first_state_step = SIZE_MAX;
+  etx_method_restart(method);
+  etx_method_point(method);
+  for (size_t i = 0; i < method->record_count; ++i) {
+    ETX_TRY(etx_method_shape_record(method, &method->records[i], diag));
+    if (method->prepares_as_it_runs) return ETX_OK;
+    add_step(method, &method->records[i]);
+  }
+  ETX_TRY(etx_method_check_shown(method, diag));
+  method->is_prepared = true;
+  return ETX_OK;
+}

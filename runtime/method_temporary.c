@@ -1,0 +1,164 @@
+// One instruction's arguments are built in a frame of fixed size on the stack,
+// at upper-bound sizes and without data, and its kernel is asked.
+
+#include "runtime/method_temporary.h"
+
+#include "format/tensor/layout.h"
+#include "runtime/argument_check.h"
+
+// Operators with temporaries are products, convolutions and the like: few
+// tensors, short lists.
+enum { FRAME_VALUES = ETX_MAX_ARGUMENTS + 24, FRAME_STRIDES = 128 };
+
+typedef struct frame {
+  const etx_pte_plan* plan;
+  etx_value values[FRAME_VALUES];
+  const etx_value* arguments[ETX_MAX_ARGUMENTS];
+  const etx_value* items[FRAME_VALUES];
+  int32_t strides[FRAME_STRIDES];
+  size_t value_count;
+  size_t item_count;
+  size_t stride_count;
+} frame;
+
+// A free slot, or NULL if the frame is full.
+static etx_value* take_value(frame* f) {
+  return f->value_count == FRAME_VALUES ? NULL : &f->values[f->value_count++];
+}
+
+static bool add_tensor(frame* f, const etx_pte_tensor* from, etx_value* out) {
+  if (from->rank > FRAME_STRIDES - f->stride_count) return false;
+  int32_t* strides = f->strides + f->stride_count;
+  f->stride_count += from->rank;
+  (void)etx_layout_strides(from->sizes, from->dim_order, from->rank, strides);
+  out->kind = ETX_VALUE_TENSOR;
+  out->as.tensor =
+      (etx_tensor){NULL, from->sizes, strides, from->rank, from->dtype};
+  return true;
+}
+
+// A number, a text or a tensor: everything that is no list of values.
+static bool add_plain(frame* f, size_t index, const etx_value** out_value) {
+  etx_value* out = take_value(f);
+  if (out == NULL) return false;
+  *out_value = out;
+  const etx_pte_value from = etx_pte_value_at(f->plan, index);
+  if (from.kind == ETX_PTE_TENSOR) return add_tensor(f, &from.as.tensor, out);
+  etx_value_of_plain(&from, out);
+  return true;
+}
+
+static const etx_value** take_items(frame* f, size_t count) {
+  if (count > FRAME_VALUES - f->item_count) return NULL;
+  const etx_value** items = f->items + f->item_count;
+  f->item_count += count;
+  return items;
+}
+
+static bool add_integers(frame* f, const etx_pte_value* from, etx_value* out) {
+  const size_t count = from->as.integers.count;
+  const etx_value** items = take_items(f, count);
+  if (items == NULL) return false;
+  out->kind = ETX_VALUE_INTS;
+  out->as.integers.items = items;
+  out->as.integers.count = count;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t index = (size_t)from->as.integers.items[i];
+    if (!add_plain(f, index, &items[i])) return false;
+  }
+  return true;
+}
+
+static bool add_tensors(frame* f, const etx_pte_value* from, etx_value* out) {
+  const size_t count = from->as.tensors.count;
+  const etx_value** items = take_items(f, count);
+  if (items == NULL) return false;
+  out->kind = ETX_VALUE_TENSORS;
+  out->as.tensors.items = items;
+  out->as.tensors.count = count;
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t index = from->as.tensors.items[i];
+    items[i] = NULL;
+    // Items that are no tensors are None.
+    if (index < 0) continue;
+    if (etx_pte_value_kind(f->plan, (size_t)index) != ETX_PTE_TENSOR) continue;
+    if (!add_plain(f, (size_t)index, &items[i])) return false;
+  }
+  return true;
+}
+
+// Reads one argument from the file into the frame. False if it is full.
+static bool add_argument(frame* f, size_t index, const etx_value** out_value) {
+  const etx_pte_value from = etx_pte_value_at(f->plan, index);
+  const bool is_integers = from.kind == ETX_PTE_INT_LIST;
+  const bool is_tensors = from.kind == ETX_PTE_TENSOR_LIST ||
+                          from.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
+  if (!is_integers && !is_tensors) return add_plain(f, index, out_value);
+  etx_value* out = take_value(f);
+  if (out == NULL) return false;
+  *out_value = out;
+  return is_integers ? add_integers(f, &from, out) : add_tensors(f, &from, out);
+}
+
+static etx_status ask_kernel(const etx_program* program,
+                             const etx_pte_plan* plan,
+                             const etx_pte_instruction* instruction,
+                             const etx_op* op, const etx_kernel* kernel,
+                             size_t* out_bytes, etx_diag* diag) {
+  frame f;
+  f.plan = plan;
+  f.value_count = f.item_count = f.stride_count = 0;
+  etx_call call;
+  memset(&call, 0, sizeof call);
+  call.op = op;
+  call.arguments = f.arguments;
+  call.argument_count = etx_op_argument_count(op);
+  call.parallel = program->limits.parallel;
+  call.diag = diag;
+  for (size_t i = 0; i < call.argument_count; ++i) {
+    if (!add_argument(&f, (size_t)instruction->arguments[i], &f.arguments[i])) {
+      return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                           "arguments of '%s' name more values than an "
+                           "operator with temporaries may",
+                           op->name);
+    }
+  }
+  return kernel->temporary_bytes(&call, out_bytes);
+}
+
+static etx_status count_instruction(const etx_program* program,
+                                    const etx_pte_plan* plan,
+                                    const etx_pte_instruction* instruction,
+                                    size_t* out_bytes, etx_diag* diag) {
+  *out_bytes = 0;
+  const etx_pte_operator name =
+      etx_pte_operator_at(plan, (size_t)instruction->index);
+  const etx_op* op = etx_op_find(name.name, name.overload);
+  if (op == NULL) return ETX_OK;
+  const etx_kernel* kernel = etx_kernel_find(program->kernels, op->id);
+  if (kernel == NULL || kernel->temporary_bytes == NULL) return ETX_OK;
+  // What loading will refuse needs no memory.
+  if (etx_arguments_check(plan, instruction, op, NULL) != ETX_OK) {
+    return ETX_OK;
+  }
+  return ask_kernel(program, plan, instruction, op, kernel, out_bytes, diag);
+}
+
+etx_status etx_method_count_temporary(const etx_program* program,
+                                      const etx_pte_plan* plan,
+                                      size_t* out_bytes, etx_diag* diag) {
+  size_t most = 0;
+  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
+    const size_t count = etx_pte_instruction_count(plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_at(plan, chain, i);
+      if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
+      size_t bytes = 0;
+      ETX_TRY(count_instruction(program, plan, &instruction, &bytes, diag));
+      if (bytes > most) most = bytes;
+    }
+  }
+  *out_bytes = most;
+  return ETX_OK;
+}

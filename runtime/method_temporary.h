@@ -1,0 +1,18 @@
+// Temporary memory of a method's kernels, counted before it has any memory.
+
+#ifndef ETX_RUNTIME_METHOD_TEMPORARY_H
+#define ETX_RUNTIME_METHOD_TEMPORARY_H
+
+#include "runtime/program.h"
+
+// The largest number of temporary bytes that a kernel of `plan` may need at
+// upper-bound sizes. Reads one instruction at a time from the file, and only
+// those whose kernel states temporaries. Instructions that this build has no
+// kernel for, or that name the wrong kinds of values, count as none: loading
+// the method refuses them.
+ETX_MUST_USE etx_status etx_method_count_temporary(const etx_program* program,
+                                                   const etx_pte_plan* plan,
+                                                   size_t* out_bytes,
+                                                   etx_diag* diag);
+
+#endif

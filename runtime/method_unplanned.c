@@ -1,0 +1,183 @@
+// A stock file may leave outputs without planned memory and trust its host to
+// bring some. Here the runtime does: they lie behind the arenas in the scratch
+// block. There are few of them if any, so each is looked up by walking the
+// instructions again, which needs no memory.
+
+#include "runtime/argument_check.h"
+#include "runtime/call_shape.h"
+#include "runtime/method_internal.h"
+
+// Writes to values without memory that are looked at: more than any real file
+// has, so that the walks below do not grow with the square of a hostile one.
+enum { MAX_EXAMINED = 512 };
+
+static const etx_op* op_of(const etx_pte_plan* plan,
+                           const etx_pte_instruction* instruction) {
+  if (instruction->kind != ETX_PTE_KERNEL_CALL) return NULL;
+  const etx_pte_operator name =
+      etx_pte_operator_at(plan, (size_t)instruction->index);
+  const etx_op* op = etx_op_find(name.name, name.overload);
+  if (op == NULL || op->id == ETX_OP_et_view_default) return NULL;
+  return etx_arguments_check(plan, instruction, op, NULL) == ETX_OK ? op : NULL;
+}
+
+// Value number `item` that stands in an argument: itself or a list's item.
+// False past the end.
+static bool item_at(const etx_pte_plan* plan, int32_t index, size_t item,
+                    uint32_t* out_value) {
+  const etx_pte_value value = etx_pte_value_at(plan, (size_t)index);
+  const bool is_list = value.kind == ETX_PTE_TENSOR_LIST ||
+                       value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
+  if (!is_list && item > 0) return false;
+  if (is_list && item >= value.as.tensors.count) return false;
+  // -1 becomes a value that is no tensor's.
+  *out_value = (uint32_t)(is_list ? value.as.tensors.items[item] : index);
+  return true;
+}
+
+// Moves to the next value that some instruction writes. False at the end.
+static bool next_written(const etx_pte_plan* plan, etx_unplanned_cursor* cursor,
+                         uint32_t* out_value) {
+  for (; cursor->chain < etx_pte_chain_count(plan);
+       ++cursor->chain, cursor->instruction = 0) {
+    const size_t count = etx_pte_instruction_count(plan, cursor->chain);
+    for (; cursor->instruction < count;
+         ++cursor->instruction, cursor->argument = 0) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_at(plan, cursor->chain, cursor->instruction);
+      const etx_op* op = op_of(plan, &instruction);
+      const size_t arguments = op == NULL ? 0 : etx_op_argument_count(op);
+      const uint64_t written = op == NULL ? 0 : etx_op_written_arguments(op);
+      for (; cursor->argument < arguments;
+           ++cursor->argument, cursor->item = 0) {
+        if ((written >> cursor->argument & 1) == 0) continue;
+        const int32_t index = instruction.arguments[cursor->argument];
+        if (item_at(plan, index, cursor->item, out_value)) {
+          ++cursor->item;
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+static bool is_input(const etx_pte_plan* plan, uint32_t value) {
+  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
+    if ((uint32_t)etx_pte_input_at(plan, i) == value) return true;
+  }
+  return false;
+}
+
+static bool is_blob_view(const etx_program* program, const etx_pte_plan* plan,
+                         uint32_t value) {
+  size_t blob = 0;
+  if (!program->has_blob ||
+      !etx_blob_method_find(&program->blob, etx_pte_plan_name(plan), &blob)) {
+    return false;
+  }
+  const size_t count = etx_blob_view_count(&program->blob, blob);
+  for (size_t i = 0; i < count; ++i) {
+    if (etx_blob_view_at(&program->blob, blob, i).value == value) return true;
+  }
+  return false;
+}
+
+// The value whose slot an instruction makes point at other memory, or
+// ETX_NO_INDEX.
+static uint32_t rebound_by(const etx_pte_plan* plan,
+                           const etx_pte_instruction* instruction) {
+  if (instruction->kind == ETX_PTE_MOVE_CALL) {
+    return (uint32_t)instruction->target;
+  }
+  if (instruction->kind != ETX_PTE_KERNEL_CALL) return ETX_NO_INDEX;
+  const etx_pte_operator name =
+      etx_pte_operator_at(plan, (size_t)instruction->index);
+  const etx_op* op = etx_op_find(name.name, name.overload);
+  if (op == NULL || instruction->argument_count != etx_op_call_count(op)) {
+    return ETX_NO_INDEX;
+  }
+  const size_t last = instruction->argument_count - 1;
+  const bool is_view = op->id == ETX_OP_et_view_default;
+  if (!is_view && op->result != ETX_RESULT_SELF) return ETX_NO_INDEX;
+  if (instruction->arguments[last] == instruction->arguments[0]) {
+    return ETX_NO_INDEX;
+  }
+  return (uint32_t)instruction->arguments[last];
+}
+
+static bool is_rebound(const etx_pte_plan* plan, uint32_t value) {
+  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
+    const size_t count = etx_pte_instruction_count(plan, chain);
+    for (size_t i = 0; i < count; ++i) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_at(plan, chain, i);
+      if (rebound_by(plan, &instruction) == value) return true;
+    }
+  }
+  return false;
+}
+
+// True if the write at `cursor` (already past it) is not the first of `value`.
+static bool was_written(const etx_pte_plan* plan,
+                        const etx_unplanned_cursor* cursor, uint32_t value) {
+  etx_unplanned_cursor earlier = {0, 0, 0, 0, 0};
+  uint32_t written = 0;
+  while (next_written(plan, &earlier, &written)) {
+    if (earlier.chain == cursor->chain &&
+        earlier.instruction == cursor->instruction &&
+        earlier.argument == cursor->argument && earlier.item == cursor->item) {
+      return false;
+    }
+    if (written == value) return true;
+  }
+  return false;
+}
+
+static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
+  if (index >= etx_pte_value_count(plan)) return false;
+  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return false;
+  const etx_pte_value value = etx_pte_value_at(plan, index);
+  return !value.as.tensor.has_allocation &&
+         value.as.tensor.data_buffer_index == 0;
+}
+
+// Most files plan everything: then there is nothing to walk for.
+static bool all_have_memory(const etx_pte_plan* plan) {
+  size_t without = 0;
+  const size_t count = etx_pte_value_count(plan);
+  for (size_t i = 0; i < count; ++i) {
+    if (lacks_memory(plan, (uint32_t)i)) ++without;
+  }
+  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
+    if (lacks_memory(plan, (uint32_t)etx_pte_input_at(plan, i))) --without;
+  }
+  return without == 0;
+}
+
+etx_status etx_method_next_unplanned(const etx_program* program,
+                                     const etx_pte_plan* plan,
+                                     etx_unplanned_cursor* cursor,
+                                     bool* out_found, uint32_t* out_value,
+                                     etx_diag* diag) {
+  *out_found = false;
+  uint32_t value = 0;
+  if (all_have_memory(plan)) return ETX_OK;
+  while (next_written(plan, cursor, &value)) {
+    if (!lacks_memory(plan, value) || is_input(plan, value)) continue;
+    if (++cursor->examined > MAX_EXAMINED) {
+      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                           "method '%t' writes more than %z outputs without "
+                           "planned memory",
+                           etx_pte_plan_name(plan), (size_t)MAX_EXAMINED);
+    }
+    if (is_blob_view(program, plan, value) || is_rebound(plan, value) ||
+        was_written(plan, cursor, value)) {
+      continue;
+    }
+    *out_found = true;
+    *out_value = value;
+    return ETX_OK;
+  }
+  return ETX_OK;
+}

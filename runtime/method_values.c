@@ -1,0 +1,317 @@
+// The file's values as slots, and for each tensor where its bytes are.
+
+#include "format/tensor/layout.h"
+#include "runtime/argument_check.h"
+#include "runtime/method_internal.h"
+
+static etx_status refuse(const etx_method* method, size_t value,
+                         etx_status status, const char* why, etx_diag* diag) {
+  return etx_diag_fail(diag, status, "value %z of method '%t' %s", value,
+                       etx_pte_plan_name(&method->plan), why);
+}
+
+// Where a planned tensor lies: verified to lie within its arena.
+static void find_planned_home(const etx_method* method,
+                              const etx_method_pieces* pieces,
+                              const etx_pte_tensor* from,
+                              etx_method_tensor* tensor) {
+  const size_t arena = pieces->arena_offsets[from->memory_id];
+  if (arena == SIZE_MAX) {
+    tensor->home_kind = ETX_HOME_STATE;
+    tensor->home_offset = (size_t)from->memory_offset;
+    tensor->home = method->state.data + tensor->home_offset;
+  } else {
+    tensor->home_kind = ETX_HOME_SCRATCH;
+    tensor->home_offset = arena + (size_t)from->memory_offset;
+    tensor->home = method->scratch.data + tensor->home_offset;
+  }
+}
+
+static void find_home(const etx_method* method, const etx_method_pieces* pieces,
+                      const etx_pte_tensor* from, etx_method_tensor* tensor) {
+  tensor->home_kind = ETX_HOME_NONE;
+  tensor->home = NULL;
+  tensor->home_offset = 0;
+  tensor->home_bytes = 0;
+  if (from->has_allocation) {
+    find_planned_home(method, pieces, from, tensor);
+  } else if (from->data_buffer_index != 0) {
+    const etx_bytes bytes =
+        etx_pte_constant(&method->program->pte, from->data_buffer_index);
+    tensor->home_kind = ETX_HOME_CONSTANT;
+    tensor->home = (uint8_t*)(uintptr_t)bytes.data;
+  } else {
+    return;
+  }
+  tensor->home_bytes = etx_pte_tensor_bytes(from);
+}
+
+static int32_t* take_integers(etx_method_pieces* pieces, size_t count) {
+  int32_t* taken = pieces->integers;
+  pieces->integers += count;
+  return taken;
+}
+
+static const etx_value** take_pointers(etx_method_pieces* pieces,
+                                       size_t count) {
+  const etx_value** taken = pieces->pointers;
+  pieces->pointers += count;
+  return taken;
+}
+
+static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
+                                const etx_pte_tensor* from, size_t index,
+                                etx_diag* diag) {
+  etx_value* value = &method->values[index];
+  if (from->dynamism == ETX_PTE_DYNAMIC_UNBOUND) {
+    return refuse(method, index, ETX_UNSUPPORTED,
+                  "has no upper bound of its sizes", diag);
+  }
+  if (from->location == ETX_PTE_EXTERNAL) {
+    return refuse(method, index, ETX_UNSUPPORTED,
+                  "has its data in another file", diag);
+  }
+  if (etx_pte_tensor_numel(from) > INT32_MAX) {
+    return refuse(method, index, ETX_UNSUPPORTED,
+                  "has more than 2147483647 elements", diag);
+  }
+  const uint32_t at = (uint32_t)method->tensor_count++;
+  etx_method_tensor* tensor = &method->tensors[at];
+  memset(tensor, 0, sizeof *tensor);
+  method->tensor_of[index] = at;
+  tensor->value = value;
+  tensor->bounds = from->sizes;
+  tensor->dim_order = from->dim_order;
+  tensor->root = tensor->base = tensor->input = ETX_NO_INDEX;
+  tensor->strides = take_integers(pieces, from->rank);
+  if (from->dynamism != ETX_PTE_STATIC) {
+    tensor->sizes = take_integers(pieces, from->rank);
+    if (from->rank > 0) {
+      memcpy(tensor->sizes, from->sizes, from->rank * sizeof(int32_t));
+    }
+  }
+  // Verified to fit when the file was opened.
+  (void)etx_layout_strides(from->sizes, from->dim_order, from->rank,
+                           tensor->strides);
+  tensor->bound_numel = etx_pte_tensor_numel(from);
+  find_home(method, pieces, from, tensor);
+  value->kind = ETX_VALUE_TENSOR;
+  value->as.tensor =
+      (etx_tensor){NULL, tensor->sizes == NULL ? from->sizes : tensor->sizes,
+                   tensor->strides, from->rank, from->dtype};
+  return ETX_OK;
+}
+
+static void decode_integers(etx_method* method, etx_method_pieces* pieces,
+                            const etx_pte_value* from, etx_value* out) {
+  const size_t count = from->as.integers.count;
+  const etx_value** items = take_pointers(pieces, count);
+  for (size_t i = 0; i < count; ++i) {
+    items[i] = &method->values[from->as.integers.items[i]];
+  }
+  out->kind = ETX_VALUE_INTS;
+  out->as.integers.items = items;
+  out->as.integers.count = count;
+}
+
+// In a list -1 and a value that is no tensor are None.
+static void decode_tensors(etx_method* method, etx_method_pieces* pieces,
+                           const etx_pte_value* from, etx_value* out) {
+  const size_t count = from->as.tensors.count;
+  const etx_value** items = take_pointers(pieces, count);
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t index = from->as.tensors.items[i];
+    const bool is_tensor =
+        index >= 0 &&
+        etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR;
+    items[i] = is_tensor ? &method->values[index] : NULL;
+  }
+  out->kind = ETX_VALUE_TENSORS;
+  out->as.tensors.items = items;
+  out->as.tensors.count = count;
+}
+
+static etx_status decode_slots(etx_method* method, etx_method_pieces* pieces,
+                               etx_diag* diag) {
+  method->tensor_count = 0;  // counted up again, to the same number
+  for (size_t i = 0; i < method->value_count; ++i) {
+    const etx_pte_value from = etx_pte_value_at(&method->plan, i);
+    etx_value* out = &method->values[i];
+    memset(out, 0, sizeof *out);
+    method->tensor_of[i] = ETX_NO_INDEX;
+    method->marks[i] = 0;
+    switch (from.kind) {
+      case ETX_PTE_TENSOR:
+        ETX_TRY(decode_tensor(method, pieces, &from.as.tensor, i, diag));
+        break;
+      case ETX_PTE_INT_LIST:
+        decode_integers(method, pieces, &from, out);
+        break;
+      case ETX_PTE_TENSOR_LIST:
+      case ETX_PTE_OPTIONAL_TENSOR_LIST:
+        decode_tensors(method, pieces, &from, out);
+        break;
+      default:
+        etx_value_of_plain(&from, out);
+        break;
+    }
+  }
+  return ETX_OK;
+}
+
+// An input without planned memory lives in the caller's.
+static etx_status decode_input_tensor(etx_method* method,
+                                      etx_method_pieces* pieces, size_t index,
+                                      etx_method_input* input, etx_diag* diag) {
+  etx_method_tensor* tensor = &method->tensors[input->tensor];
+  if (tensor->input != ETX_NO_INDEX) {
+    return refuse(method, input->value, ETX_BAD_FILE, "is an input twice",
+                  diag);
+  }
+  if (tensor->home_kind == ETX_HOME_CONSTANT ||
+      tensor->home_kind == ETX_HOME_STATE) {
+    return refuse(method, input->value, ETX_BAD_FILE,
+                  tensor->home_kind == ETX_HOME_STATE
+                      ? "is an input and lies in shared state"
+                      : "is an input and a constant",
+                  diag);
+  }
+  tensor->input = (uint32_t)index;
+  input->is_planned = tensor->home_kind == ETX_HOME_SCRATCH;
+  if (!input->is_planned) tensor->home_kind = ETX_HOME_INPUT;
+  const size_t rank = tensor->value->as.tensor.rank;
+  input->sizes = take_integers(pieces, rank);
+  if (rank > 0) {
+    memcpy(input->sizes, tensor->bounds, rank * sizeof(int32_t));
+  }
+  return ETX_OK;
+}
+
+static etx_status decode_inputs(etx_method* method, etx_method_pieces* pieces,
+                                etx_diag* diag) {
+  for (size_t i = 0; i < method->input_count; ++i) {
+    etx_method_input* input = &method->inputs[i];
+    memset(input, 0, sizeof *input);
+    input->value = (uint32_t)etx_pte_input_at(&method->plan, i);
+    input->tensor = method->tensor_of[input->value];
+    const etx_value* value = &method->values[input->value];
+    switch (value->kind) {
+      case ETX_VALUE_TENSOR:
+        ETX_TRY(decode_input_tensor(method, pieces, i, input, diag));
+        break;
+      case ETX_VALUE_NONE:
+      case ETX_VALUE_BOOL:
+      case ETX_VALUE_DOUBLE:
+      case ETX_VALUE_STRING:
+        input->is_set = true;  // fixed: setting it only compares
+        break;
+      case ETX_VALUE_INT:
+        input->is_set = true;
+        input->integer = value->as.integer;
+        break;
+      default:
+        return refuse(method, input->value, ETX_UNSUPPORTED,
+                      "is an input and a list", diag);
+    }
+  }
+  return ETX_OK;
+}
+
+// What the blob knows: inputs that vary or are written, and views.
+static etx_status decode_blob_inputs(etx_method* method, etx_diag* diag) {
+  const etx_blob* blob = &method->program->blob;
+  for (size_t i = 0; i < method->input_count; ++i) {
+    etx_method_input* input = &method->inputs[i];
+    if (!etx_blob_input_at(blob, method->blob_index, i).is_mutable) continue;
+    input->shown = &method->values[input->value];
+  }
+  const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row =
+        etx_blob_input_dim_at(blob, method->blob_index, i);
+    if (row.dim >= 0) continue;
+    etx_method_input* input = &method->inputs[row.input];
+    if (method->values[input->value].kind != ETX_VALUE_INT) {
+      return refuse(method, input->value, ETX_BAD_FILE,
+                    "varies with a symbol but is no int", diag);
+    }
+    input->varies = true;
+    input->is_set = false;
+    method->marks[input->value] |= ETX_MARK_VARIES;
+  }
+  const size_t outputs = etx_blob_output_count(blob, method->blob_index);
+  for (size_t i = 0; i < outputs && i < method->output_count; ++i) {
+    const int32_t shown =
+        etx_blob_output_at(blob, method->blob_index, i).mutated_input;
+    if (shown < 0 || (size_t)shown >= method->input_count) continue;
+    if (method->outputs[i]->kind != ETX_VALUE_TENSOR) continue;
+    method->inputs[shown].shown = method->outputs[i];
+  }
+  return ETX_OK;
+}
+
+static etx_status decode_views(etx_method* method, etx_diag* diag) {
+  const etx_blob* blob = &method->program->blob;
+  const size_t count = etx_blob_view_count(blob, method->blob_index);
+  for (size_t i = 0; i < count; ++i) {
+    const etx_blob_view row = etx_blob_view_at(blob, method->blob_index, i);
+    const uint32_t view = method->tensor_of[row.value];
+    const uint32_t base = method->tensor_of[row.base];
+    etx_method_tensor* tensor = &method->tensors[view];
+    // What has memory of its own needs no base; of several the first counts.
+    if (tensor->home_kind != ETX_HOME_NONE || tensor->base != ETX_NO_INDEX ||
+        method->tensors[base].home_kind == ETX_HOME_NONE) {
+      continue;
+    }
+    if (row.offset % etx_dtype_bytes(tensor->value->as.tensor.dtype) != 0) {
+      return refuse(method, row.value, ETX_BAD_FILE,
+                    "is a view at an offset that does not suit its type", diag);
+    }
+    tensor->base = base;
+    tensor->base_offset = (size_t)row.offset;
+  }
+  return ETX_OK;
+}
+
+// Memory behind the arenas for outputs that the file gives none.
+static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
+  size_t end = 0;
+  if (!etx_method_arena_offsets(method->program, &method->plan, NULL, &end)) {
+    return ETX_INTERNAL;
+  }
+  etx_unplanned_cursor cursor = {0, 0, 0, 0, 0};
+  for (;;) {
+    bool found = false;
+    uint32_t value = 0;
+    ETX_TRY(etx_method_next_unplanned(method->program, &method->plan, &cursor,
+                                      &found, &value, diag));
+    if (!found) return ETX_OK;
+    etx_method_tensor* tensor = &method->tensors[method->tensor_of[value]];
+    end =
+        (end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
+    tensor->home_kind = ETX_HOME_SCRATCH;
+    tensor->home_offset = end;
+    tensor->home = method->scratch.data + end;
+    tensor->home_bytes = etx_method_tensor_bytes(tensor);
+    end += tensor->home_bytes;
+  }
+}
+
+etx_status etx_method_decode_values(etx_method* method,
+                                    etx_method_pieces* pieces, etx_diag* diag) {
+  size_t end = 0;
+  if (!etx_method_arena_offsets(method->program, &method->plan,
+                                pieces->arena_offsets, &end)) {
+    return ETX_INTERNAL;
+  }
+  ETX_TRY(decode_slots(method, pieces, diag));
+  ETX_TRY(decode_inputs(method, pieces, diag));
+  for (size_t i = 0; i < method->output_count; ++i) {
+    method->outputs[i] = &method->values[etx_pte_output_at(&method->plan, i)];
+  }
+  if (method->blob_index != SIZE_MAX) {
+    ETX_TRY(decode_blob_inputs(method, diag));
+    ETX_TRY(decode_views(method, diag));
+  }
+  return place_unplanned(method, diag);
+}

@@ -1,0 +1,186 @@
+// Activations that the stock library has no kernel for, as arithmetic. All are
+// functions of one floating tensor.
+
+#include "exporter/lower_internal.h"
+
+static etx_status floating_self(etx_lower* lower, uint32_t* out_self) {
+  uint32_t self = 0;
+  ETX_TRY(etx_lower_tensor(lower, &lower->args[0], &self));
+  const etx_dtype dtype = etx_lower_shape(lower, self)->dtype;
+  if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants a floating tensor, found %s",
+                         lower->node->aten, etx_dtype_name(dtype));
+  }
+  *out_self = self;
+  return ETX_OK;
+}
+
+static etx_status clamp(etx_lower* lower, uint32_t self, double low,
+                        double high, uint32_t* out_value) {
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_double(low),
+                             etx_ir_double(high)};
+  return etx_lower_emit(lower, ETX_OP_clamp_out, args, 3, out_value);
+}
+
+etx_status etx_lowering_silu(etx_lower* lower) {
+  uint32_t self = 0;
+  uint32_t gate = 0;
+  ETX_TRY(floating_self(lower, &self));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_sigmoid_out, self, &gate));
+  return etx_lower_binary(lower, ETX_OP_mul_out, self, gate,
+                          &lower->results[0]);
+}
+
+etx_status etx_lowering_relu6(etx_lower* lower) {
+  uint32_t self = 0;
+  ETX_TRY(floating_self(lower, &self));
+  return clamp(lower, self, 0.0, 6.0, &lower->results[0]);
+}
+
+// relu6(x + 3) / 6
+static etx_status hard_gate(etx_lower* lower, uint32_t self,
+                            uint32_t* out_value) {
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_add_out, self, 3.0, &value));
+  ETX_TRY(clamp(lower, value, 0.0, 6.0, &value));
+  return etx_lower_with_constant(lower, ETX_OP_div_out, value, 6.0, out_value);
+}
+
+etx_status etx_lowering_hardsigmoid(etx_lower* lower) {
+  uint32_t self = 0;
+  ETX_TRY(floating_self(lower, &self));
+  return hard_gate(lower, self, &lower->results[0]);
+}
+
+etx_status etx_lowering_hardswish(etx_lower* lower) {
+  uint32_t self = 0;
+  uint32_t gate = 0;
+  ETX_TRY(floating_self(lower, &self));
+  ETX_TRY(hard_gate(lower, self, &gate));
+  return etx_lower_binary(lower, ETX_OP_mul_out, self, gate,
+                          &lower->results[0]);
+}
+
+// log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), which never overflows.
+static etx_status softplus(etx_lower* lower, uint32_t self,
+                           uint32_t* out_value) {
+  uint32_t value = 0;
+  uint32_t positive = 0;
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, self, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, value, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, value, &value));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_add_out, value, 1.0, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_log_out, value, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, self, &positive));
+  return etx_lower_binary(lower, ETX_OP_add_out, positive, value, out_value);
+}
+
+static double number_of(const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_INT ? (double)arg->as.integer : arg->as.real;
+}
+
+// softplus(beta * x) / beta, and x itself beyond the threshold.
+etx_status etx_lowering_softplus(etx_lower* lower) {
+  const double beta = number_of(&lower->args[1]);
+  const double threshold = number_of(&lower->args[2]);
+  uint32_t self = 0;
+  uint32_t scaled = 0;
+  uint32_t value = 0;
+  uint32_t large = 0;
+  ETX_TRY(floating_self(lower, &self));
+  scaled = self;
+  if (beta != 1.0) {
+    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, beta,
+                                    &scaled));
+  }
+  ETX_TRY(softplus(lower, scaled, &value));
+  if (beta != 1.0) {
+    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_div_out, value, beta,
+                                    &value));
+  }
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, scaled, threshold,
+                                &large));
+  return etx_lower_where(lower, large, self, value, &lower->results[0]);
+}
+
+etx_status etx_lowering_mish(etx_lower* lower) {
+  uint32_t self = 0;
+  uint32_t value = 0;
+  ETX_TRY(floating_self(lower, &self));
+  ETX_TRY(softplus(lower, self, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_tanh_out, value, &value));
+  return etx_lower_binary(lower, ETX_OP_mul_out, self, value,
+                          &lower->results[0]);
+}
+
+// scale * (x > 0 ? x : alpha * (exp(x * input_scale) - 1))
+etx_status etx_lowering_elu(etx_lower* lower) {
+  const double alpha = number_of(&lower->args[1]);
+  const double scale = number_of(&lower->args[2]);
+  const double input_scale = number_of(&lower->args[3]);
+  uint32_t self = 0;
+  uint32_t low = 0;
+  uint32_t positive = 0;
+  ETX_TRY(floating_self(lower, &self));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, input_scale,
+                                  &low));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, low, &low));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, low, 1.0, &low));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, low, alpha * scale,
+                                  &low));
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0,
+                                &positive));
+  if (scale != 1.0) {
+    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, scale, &self));
+  }
+  return etx_lower_where(lower, positive, self, low, &lower->results[0]);
+}
+
+// First half times the sigmoid of the second half.
+etx_status etx_lowering_glu(etx_lower* lower) {
+  uint32_t self = 0;
+  ETX_TRY(floating_self(lower, &self));
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  size_t axis = 0;
+  ETX_TRY(etx_lower_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
+  etx_dim half = 0;
+  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_FLOOR_DIVIDE,
+                            shape.dims[axis], 2, &half));
+  uint32_t first = 0;
+  uint32_t second = 0;
+  ETX_TRY(etx_lower_slice(lower, self, axis, 0, half, 1, &first));
+  ETX_TRY(etx_lower_slice(lower, self, axis, half, shape.dims[axis], 1,
+                          &second));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_sigmoid_out, second, &second));
+  return etx_lower_binary(lower, ETX_OP_mul_out, first, second,
+                          &lower->results[0]);
+}
+
+// log(sigmoid(x)) = -softplus(-x)
+etx_status etx_lowering_log_sigmoid(etx_lower* lower) {
+  uint32_t self = 0;
+  uint32_t value = 0;
+  ETX_TRY(floating_self(lower, &self));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, self, &value));
+  ETX_TRY(softplus(lower, value, &value));
+  return etx_lower_unary(lower, ETX_OP_neg_out, value, &lower->results[0]);
+}
+
+// prelu: x where positive, weight * x below; the weight runs along dim 1.
+etx_status etx_lowering_prelu(etx_lower* lower) {
+  uint32_t self = 0;
+  ETX_TRY(floating_self(lower, &self));
+  uint32_t weight = lower->args[1].as.value;
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  etx_dim dims[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape.rank; ++i) dims[i] = 1;
+  if (shape.rank > 1) dims[1] = etx_lower_shape(lower, weight)->dims[0];
+  ETX_TRY(etx_lower_view(lower, weight, dims, shape.rank, &weight));
+  uint32_t low = 0;
+  uint32_t positive = 0;
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, weight, self, &low));
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0,
+                                &positive));
+  return etx_lower_where(lower, positive, self, low, &lower->results[0]);
+}

@@ -1,0 +1,193 @@
+// New tensors: arange, full and its relatives.
+
+#include "exporter/lower_internal.h"
+
+static etx_dtype number_dtype(const etx_ir_arg* number) {
+  if (number->kind == ETX_IR_ARG_BOOL) return ETX_DTYPE_BOOL;
+  return number->kind == ETX_IR_ARG_INT ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
+}
+
+// --- arange --------------------------------------------------------------------
+
+static etx_status emit_arange(etx_lower* lower, const etx_ir_arg* start,
+                              const etx_ir_arg* end, const etx_ir_arg* step,
+                              const etx_ir_arg* dtype, uint32_t* out_value) {
+  const bool integers = start->kind == ETX_IR_ARG_INT &&
+                        end->kind == ETX_IR_ARG_INT &&
+                        step->kind == ETX_IR_ARG_INT;
+  etx_dtype type = integers ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
+  if (dtype->kind == ETX_IR_ARG_DTYPE) type = dtype->as.dtype;
+  const etx_ir_arg args[] = {*start, *end, *step};
+  return etx_lower_emit_all(lower, ETX_OP_arange_start_out, args, 3, &type,
+                            out_value);
+}
+
+etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
+                            uint32_t* out_value) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  const etx_ir_arg one = etx_ir_int(1);
+  const etx_ir_arg end = etx_ir_int(count);
+  const etx_ir_arg none = etx_ir_none();
+  return emit_arange(lower, &zero, &end, &one, &none, out_value);
+}
+
+// arange(end, dtype, ..)
+etx_status etx_lowering_arange(etx_lower* lower) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  const etx_ir_arg one = etx_ir_int(1);
+  return emit_arange(lower, &zero, &lower->args[0], &one, &lower->args[1],
+                     &lower->results[0]);
+}
+
+// arange.start(start, end, dtype, ..)
+etx_status etx_lowering_arange_start(etx_lower* lower) {
+  const etx_ir_arg one = etx_ir_int(1);
+  return emit_arange(lower, &lower->args[0], &lower->args[1], &one,
+                     &lower->args[2], &lower->results[0]);
+}
+
+// arange.start_step(start, end, step, dtype, ..)
+etx_status etx_lowering_arange_step(etx_lower* lower) {
+  return emit_arange(lower, &lower->args[0], &lower->args[1], &lower->args[2],
+                     &lower->args[3], &lower->results[0]);
+}
+
+// --- one value everywhere ------------------------------------------------------
+
+// Sizes are stated, not taken from a tensor, so that no tensor is kept alive
+// for its sizes alone.
+static etx_status emit_full(etx_lower* lower, const etx_ir_arg* sizes,
+                            const etx_ir_arg* fill, etx_dtype dtype) {
+  if (sizes->as.list.count == 0) {
+    return etx_lower_number(lower, fill, dtype, &lower->results[0]);
+  }
+  const etx_ir_arg args[] = {*sizes, *fill};
+  return etx_lower_emit_all(lower, ETX_OP_full_out, args, 2, &dtype,
+                            &lower->results[0]);
+}
+
+static etx_dtype stated_or(const etx_ir_arg* dtype, etx_dtype otherwise) {
+  return dtype->kind == ETX_IR_ARG_DTYPE ? dtype->as.dtype : otherwise;
+}
+
+// full(size, fill_value, dtype, ..)
+etx_status etx_lowering_full(etx_lower* lower) {
+  return emit_full(lower, &lower->args[0], &lower->args[1],
+                   stated_or(&lower->args[2], number_dtype(&lower->args[1])));
+}
+
+static etx_status fill_sizes(etx_lower* lower, int64_t number) {
+  const etx_ir_arg fill = etx_ir_int(number);
+  return emit_full(lower, &lower->args[0], &fill,
+                   stated_or(&lower->args[1], ETX_DTYPE_FLOAT32));
+}
+
+// zeros, ones, and empty, whose content may be anything: (size, dtype, ..)
+etx_status etx_lowering_zeros(etx_lower* lower) { return fill_sizes(lower, 0); }
+
+etx_status etx_lowering_ones(etx_lower* lower) { return fill_sizes(lower, 1); }
+
+// The sizes of the first argument and a fill value.
+static etx_status fill_like(etx_lower* lower, const etx_ir_arg* fill,
+                            const etx_ir_arg* dtype) {
+  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
+  etx_ir_arg sizes;
+  ETX_TRY(etx_lower_ints(lower, shape.dims, shape.rank, &sizes));
+  return emit_full(lower, &sizes, fill, stated_or(dtype, shape.dtype));
+}
+
+// full_like(self, fill_value, dtype, ..)
+etx_status etx_lowering_full_like(etx_lower* lower) {
+  return fill_like(lower, &lower->args[1], &lower->args[2]);
+}
+
+// zeros_like, ones_like, empty_like: (self, dtype, ..)
+etx_status etx_lowering_zeros_like(etx_lower* lower) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  return fill_like(lower, &zero, &lower->args[1]);
+}
+
+etx_status etx_lowering_ones_like(etx_lower* lower) {
+  const etx_ir_arg one = etx_ir_int(1);
+  return fill_like(lower, &one, &lower->args[1]);
+}
+
+// zero(self)
+etx_status etx_lowering_zero(etx_lower* lower) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  const etx_ir_arg none = etx_ir_none();
+  return fill_like(lower, &zero, &none);
+}
+
+// fill(self, value): the value is a number, or a 0-d tensor.
+etx_status etx_lowering_fill(etx_lower* lower) {
+  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
+  const etx_ir_arg none = etx_ir_none();
+  if (lower->args[1].kind != ETX_IR_ARG_VALUE) {
+    return fill_like(lower, &lower->args[1], &none);
+  }
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_operand(lower, &lower->args[1], shape.dtype, &value));
+  return etx_lower_expand(lower, value, shape.dims, shape.rank,
+                          &lower->results[0]);
+}
+
+static etx_status new_filled(etx_lower* lower, const etx_ir_arg* fill,
+                             const etx_ir_arg* dtype) {
+  const etx_dtype own =
+      etx_lower_shape(lower, lower->args[0].as.value)->dtype;
+  return emit_full(lower, &lower->args[1], fill, stated_or(dtype, own));
+}
+
+// new_zeros, new_empty: (self, size, dtype, ..)
+etx_status etx_lowering_new_zeros(etx_lower* lower) {
+  const etx_ir_arg zero = etx_ir_int(0);
+  return new_filled(lower, &zero, &lower->args[2]);
+}
+
+etx_status etx_lowering_new_ones(etx_lower* lower) {
+  const etx_ir_arg one = etx_ir_int(1);
+  return new_filled(lower, &one, &lower->args[2]);
+}
+
+// new_full(self, size, fill_value, dtype, ..)
+etx_status etx_lowering_new_full(etx_lower* lower) {
+  return new_filled(lower, &lower->args[2], &lower->args[3]);
+}
+
+// scalar_tensor(s, dtype, ..)
+etx_status etx_lowering_scalar_tensor(etx_lower* lower) {
+  return etx_lower_number(
+      lower, &lower->args[0],
+      stated_or(&lower->args[1], ETX_DTYPE_FLOAT32), &lower->results[0]);
+}
+
+// --- triangles -----------------------------------------------------------------
+
+// The element at row r and column c stays where c - r <= diagonal (tril) or
+// >= diagonal (triu); the rest is 0.
+etx_status etx_lowering_triangle(etx_lower* lower) {
+  const uint32_t self = lower->args[0].as.value;
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  if (shape.rank < 2) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants rank 2 or more, found %u",
+                         lower->node->aten, (uint64_t)shape.rank);
+  }
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t mask = 0;
+  uint32_t zero = 0;
+  ETX_TRY(etx_lower_arange(lower, shape.dims[shape.rank - 2], &rows));
+  ETX_TRY(etx_lower_arange(lower, shape.dims[shape.rank - 1], &columns));
+  ETX_TRY(etx_lower_unsqueeze(lower, rows, 1, &rows));
+  if (lower->args[1].as.integer != 0) {
+    uint32_t shift = 0;
+    ETX_TRY(etx_lower_number(lower, &lower->args[1], ETX_DTYPE_INT64, &shift));
+    ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, rows, shift, &rows));
+  }
+  ETX_TRY(etx_lower_binary(lower, lower->row->op, columns, rows, &mask));
+  const etx_ir_arg number = etx_ir_int(0);
+  ETX_TRY(etx_lower_number(lower, &number, shape.dtype, &zero));
+  return etx_lower_where(lower, mask, self, zero, &lower->results[0]);
+}

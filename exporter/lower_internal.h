@@ -1,0 +1,223 @@
+// What the lowering functions of all families share: the node at hand, and a
+// builder that appends lowered nodes.
+//
+// lowering.def maps an ATen operator to a function
+//
+//   etx_status etx_lowering_<function>(etx_lower* lower);
+//
+// which finds the node's arguments bound to the ATen schema in `args` (one for
+// each argument, defaults filled in, kinds checked), appends nodes with the
+// builder below and stores the values that stand for the node's outputs in
+// `results`. A failure with a message in `diag` is a problem of the user's
+// program; only OUT_OF_MEMORY and INTERNAL end the pass.
+//
+// The builder never emits what does nothing: a cast to the same type, a view
+// or expand to the same shape, a permute that moves nothing return their
+// operand.
+
+#ifndef ETX_EXPORTER_LOWER_INTERNAL_H
+#define ETX_EXPORTER_LOWER_INTERNAL_H
+
+#include "exporter/export.h"
+#include "exporter/infer.h"
+#include "exporter/ir.h"
+
+typedef struct etx_lower etx_lower;
+
+// One row of lowering.def.
+typedef struct etx_lowering {
+  const char* aten;       // "aten.add.Tensor"
+  const char* arguments;  // ATen text of the functional schema, see op_schema.h
+  etx_status (*function)(etx_lower* lower);
+  etx_op_id op;  // for functions that serve many rows; else ETX_OP_COUNT
+} etx_lowering;
+
+struct etx_lower {
+  etx_ir_module* module;
+  etx_ir_method* method;
+  etx_target target;
+  etx_diag* diag;
+  const etx_lowering* row;
+  const etx_ir_node* node;             // the imported node
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];  // bound to the row's schema
+  size_t arg_count;
+  uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
+  etx_text name;        // stem of new values' names
+  uint32_t name_count;  // values named so far
+};
+
+// Finds the row of an ATen operator; NULL if it cannot be imported.
+const etx_lowering* etx_lowering_find(etx_text aten);
+// The row whose name is nearest to `aten`, for messages.
+const etx_lowering* etx_lowering_nearest(etx_text aten);
+size_t etx_lowering_count(void);
+const etx_lowering* etx_lowering_at(size_t index);
+
+// Binds the node's arguments to its row's schema: fills `args`. Refuses
+// unknown, surplus and missing arguments and those of a wrong kind.
+ETX_MUST_USE etx_status etx_lower_bind(etx_lower* lower);
+
+// Reads a schema's default text; NONE where there is none.
+ETX_MUST_USE etx_status etx_lower_default(etx_pool* pool,
+                                          const etx_argument* argument,
+                                          etx_ir_arg* out);
+
+// --- appending nodes -------------------------------------------------------
+
+// Appends a node of `op`. Arguments left out at the end take their defaults.
+// `dtype` is the type of the first output where the operator leaves it to its
+// out tensor, or NULL. `out_values` has room for all outputs.
+ETX_MUST_USE etx_status etx_lower_emit_all(etx_lower* lower, etx_op_id op,
+                                           const etx_ir_arg* args,
+                                           size_t arg_count,
+                                           const etx_dtype* dtype,
+                                           uint32_t* out_values);
+// The same for one output.
+ETX_MUST_USE etx_status etx_lower_emit(etx_lower* lower, etx_op_id op,
+                                       const etx_ir_arg* args,
+                                       size_t arg_count, uint32_t* out_value);
+// One tensor, or two, and defaults.
+ETX_MUST_USE etx_status etx_lower_unary(etx_lower* lower, etx_op_id op,
+                                        uint32_t self, uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_binary(etx_lower* lower, etx_op_id op,
+                                         uint32_t self, uint32_t other,
+                                         uint32_t* out_value);
+// A tensor and a number.
+ETX_MUST_USE etx_status etx_lower_with_number(etx_lower* lower, etx_op_id op,
+                                              uint32_t self, double number,
+                                              uint32_t* out_value);
+// A tensor and a number that is made a 0-d constant of the tensor's type.
+ETX_MUST_USE etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
+                                                uint32_t self, double number,
+                                                uint32_t* out_value);
+
+// --- numbers and types -----------------------------------------------------
+
+// A number (INT, DOUBLE or BOOL) as a 0-d tensor of `dtype`: a constant, or
+// computed where it is symbolic.
+ETX_MUST_USE etx_status etx_lower_number(etx_lower* lower,
+                                         const etx_ir_arg* number,
+                                         etx_dtype dtype, uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_cast(etx_lower* lower, uint32_t self,
+                                       etx_dtype dtype, uint32_t* out_value);
+// torch.result_type over tensors and numbers: 0-d tensors and numbers count by
+// category.
+ETX_MUST_USE etx_status etx_lower_result_type(etx_lower* lower,
+                                              const etx_ir_arg* operands,
+                                              size_t count,
+                                              etx_dtype* out_dtype);
+// A tensor or number as a tensor of `dtype`.
+ETX_MUST_USE etx_status etx_lower_operand(etx_lower* lower,
+                                          const etx_ir_arg* operand,
+                                          etx_dtype dtype,
+                                          uint32_t* out_value);
+// An argument of type Tensor, which in archives may also be a number.
+ETX_MUST_USE etx_status etx_lower_tensor(etx_lower* lower,
+                                         const etx_ir_arg* arg,
+                                         uint32_t* out_value);
+static inline etx_ir_arg etx_ir_double(double real) {
+  etx_ir_arg arg = {ETX_IR_ARG_DOUBLE, {0}};
+  arg.as.real = real;
+  return arg;
+}
+static inline etx_ir_arg etx_ir_bool(bool boolean) {
+  etx_ir_arg arg = {ETX_IR_ARG_BOOL, {0}};
+  arg.as.boolean = boolean;
+  return arg;
+}
+static inline etx_ir_arg etx_ir_none(void) {
+  const etx_ir_arg arg = {ETX_IR_ARG_NONE, {0}};
+  return arg;
+}
+// A list argument over `items`, which emitting copies.
+static inline etx_ir_arg etx_ir_list(etx_ir_arg* items, size_t count) {
+  etx_ir_arg arg = {ETX_IR_ARG_LIST, {0}};
+  arg.as.list.items = items;
+  arg.as.list.count = count;
+  return arg;
+}
+// An int[] argument; lives in the pool.
+ETX_MUST_USE etx_status etx_lower_ints(etx_lower* lower, const etx_dim* dims,
+                                       size_t count, etx_ir_arg* out);
+
+// --- shapes ----------------------------------------------------------------
+
+// Type of a value. The pointer is good until the next node is appended.
+const etx_shape* etx_lower_shape(const etx_lower* lower, uint32_t value);
+// A dimension given from either end; `rank` 0 counts as 1.
+ETX_MUST_USE etx_status etx_lower_axis(etx_lower* lower, etx_dim dim,
+                                       size_t rank, size_t* out_axis);
+// Product of dims [first, end).
+ETX_MUST_USE etx_status etx_lower_product(etx_lower* lower, const etx_dim* dims,
+                                          size_t first, size_t end,
+                                          etx_dim* out);
+bool etx_lower_same_dims(const etx_lower* lower, const etx_dim* a,
+                         const etx_dim* b, size_t count);
+// The shape that shapes `a` and `b` broadcast to; the type is a's.
+ETX_MUST_USE etx_status etx_lower_broadcast(etx_lower* lower,
+                                            const etx_shape* a,
+                                            const etx_shape* b,
+                                            etx_shape* out);
+
+// --- views -----------------------------------------------------------------
+
+ETX_MUST_USE etx_status etx_lower_view(etx_lower* lower, uint32_t self,
+                                       const etx_dim* dims, size_t rank,
+                                       uint32_t* out_value);
+// `order[i]` is the dimension of `self` that becomes dimension i.
+ETX_MUST_USE etx_status etx_lower_permute(etx_lower* lower, uint32_t self,
+                                          const size_t* order,
+                                          uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_transpose(etx_lower* lower, uint32_t self,
+                                            size_t a, size_t b,
+                                            uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_expand(etx_lower* lower, uint32_t self,
+                                         const etx_dim* dims, size_t rank,
+                                         uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_unsqueeze(etx_lower* lower, uint32_t self,
+                                            size_t axis, uint32_t* out_value);
+// Start and end lie within the dimension.
+ETX_MUST_USE etx_status etx_lower_slice(etx_lower* lower, uint32_t self,
+                                        size_t axis, etx_dim start,
+                                        etx_dim end, int64_t step,
+                                        uint32_t* out_value);
+// Brings the arguments of a slice (INT or NONE) into [0, size].
+ETX_MUST_USE etx_status etx_lower_slice_range(etx_lower* lower, etx_dim size,
+                                              const etx_ir_arg* start,
+                                              const etx_ir_arg* end,
+                                              etx_dim* out_start,
+                                              etx_dim* out_end);
+
+// --- what families offer each other ------------------------------------------
+
+// self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
+ETX_MUST_USE etx_status etx_lower_matmul(etx_lower* lower, uint32_t self,
+                                         uint32_t other, uint32_t* out_value);
+// input @ weight^T + bias; bias may be ETX_IR_NONE.
+ETX_MUST_USE etx_status etx_lower_linear(etx_lower* lower, uint32_t input,
+                                         uint32_t weight, uint32_t bias,
+                                         uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_softmax(etx_lower* lower, uint32_t self,
+                                          etx_dim dim, uint32_t* out_value);
+ETX_MUST_USE etx_status etx_lower_where(etx_lower* lower, uint32_t condition,
+                                        uint32_t self, uint32_t other,
+                                        uint32_t* out_value);
+// Reduction over a list of dims (all if it is empty).
+ETX_MUST_USE etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op,
+                                         uint32_t self, const etx_dim* dims,
+                                         size_t dim_count, bool keep,
+                                         uint32_t* out_value);
+// 0, 1, .. count-1 as int64.
+ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
+                                         uint32_t* out_value);
+
+// Prototypes of all lowering functions, from the rows.
+#define LOWER(aten, arguments, function) \
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
+#define LOWER_OP(aten, arguments, function, op) \
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
+#include "exporter/lowering.def"
+#undef LOWER
+#undef LOWER_OP
+
+#endif

@@ -1,0 +1,177 @@
+// Numbers and types: Python numbers become 0-d constants of the type that the
+// operation computes in, and lesser tensors are cast, so that kernels see equal
+// types. torch.result_type decides: tensors with dimensions count before 0-d
+// tensors, those before numbers, and a lower rank counts only by a higher
+// category (bool, integer, floating).
+
+#include <string.h>
+
+#include "exporter/lower_internal.h"
+
+static double number_as_double(const etx_ir_arg* number) {
+  if (number->kind == ETX_IR_ARG_INT) return (double)number->as.integer;
+  if (number->kind == ETX_IR_ARG_BOOL) return number->as.boolean ? 1.0 : 0.0;
+  return number->as.real;
+}
+
+// Integers stay exact; a double is cut toward zero, as PyTorch does.
+static bool number_as_int(const etx_ir_arg* number, int64_t* out) {
+  if (number->kind == ETX_IR_ARG_INT) {
+    *out = number->as.integer;
+    return true;
+  }
+  const double real = number_as_double(number);
+  if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0)) {
+    return false;
+  }
+  *out = (int64_t)real;
+  return true;
+}
+
+static size_t put_integer(int64_t value, etx_dtype dtype, uint8_t out[8]) {
+  const size_t bytes = etx_dtype_bytes(dtype);
+  const uint64_t bits = (uint64_t)value;
+  for (size_t i = 0; i < bytes; ++i) out[i] = (uint8_t)(bits >> (8 * i));
+  return bytes;
+}
+
+// Bytes of `number` as `dtype`, little-endian; false for types that are not
+// written here (half types).
+static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
+                         uint8_t out[8], size_t* out_bytes) {
+  int64_t integer = 0;
+  if (dtype == ETX_DTYPE_FLOAT32) {
+    const float real = number->kind == ETX_IR_ARG_INT
+                           ? (float)number->as.integer
+                           : (float)number_as_double(number);
+    memcpy(out, &real, sizeof real);
+    *out_bytes = sizeof real;
+    return true;
+  }
+  if (dtype == ETX_DTYPE_FLOAT64) {
+    const double real = number_as_double(number);
+    memcpy(out, &real, sizeof real);
+    *out_bytes = sizeof real;
+    return true;
+  }
+  if (dtype == ETX_DTYPE_BOOL) {
+    out[0] = number_as_double(number) != 0.0;
+    *out_bytes = 1;
+    return true;
+  }
+  if (etx_dtype_category_of(dtype) != ETX_CATEGORY_INTEGER) return false;
+  if (!number_as_int(number, &integer)) return false;
+  *out_bytes = put_integer(integer, dtype, out);
+  return true;
+}
+
+etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
+                            etx_dtype dtype, uint32_t* out_value) {
+  const bool symbolic = number->kind == ETX_IR_ARG_INT &&
+                        !etx_dim_is_number(number->as.integer);
+  uint8_t bytes[8];
+  size_t size = 0;
+  if (symbolic || !number_bytes(number, dtype, bytes, &size)) {
+    return etx_lower_emit_all(lower, ETX_OP_scalar_tensor_out, number, 1,
+                              &dtype, out_value);
+  }
+  uint8_t* const data = etx_pool_take(lower->module->pool, size);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(data, bytes, size);
+  const etx_ir_constant constant = {dtype, 0, {0}, {data, size}};
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(lower->module, &constant, &index));
+  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+}
+
+etx_status etx_lower_cast(etx_lower* lower, uint32_t self, etx_dtype dtype,
+                          uint32_t* out_value) {
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  if (shape.dtype == dtype) {
+    *out_value = self;
+    return ETX_OK;
+  }
+  etx_dim order[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape.rank; ++i) order[i] = (etx_dim)i;
+  etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_bool(false),
+                       etx_ir_none()};
+  ETX_TRY(etx_lower_ints(lower, order, shape.rank, &args[2]));
+  return etx_lower_emit_all(lower, ETX_OP_to_dim_order_copy_out, args, 3,
+                            &dtype, out_value);
+}
+
+// The default type of a Python number.
+static etx_dtype number_dtype(const etx_ir_arg* number) {
+  if (number->kind == ETX_IR_ARG_BOOL) return ETX_DTYPE_BOOL;
+  if (number->kind == ETX_IR_ARG_INT) return ETX_DTYPE_INT64;
+  return ETX_DTYPE_FLOAT32;
+}
+
+// What is known of one rank of operands: nothing yet, or a type.
+typedef struct rank_type {
+  bool known;
+  etx_dtype dtype;
+} rank_type;
+
+static bool promote_into(rank_type* into, etx_dtype dtype) {
+  if (!into->known) {
+    *into = (rank_type){true, dtype};
+    return true;
+  }
+  return etx_dtype_promote(into->dtype, dtype, &into->dtype);
+}
+
+// The lower rank counts only if its category is higher.
+static bool combine(rank_type higher, rank_type lower, rank_type* out) {
+  *out = higher.known ? higher : lower;
+  if (!higher.known || !lower.known) return true;
+  const etx_dtype_category high = etx_dtype_category_of(higher.dtype);
+  const etx_dtype_category low = etx_dtype_category_of(lower.dtype);
+  if (low <= high) return true;
+  return etx_dtype_promote(higher.dtype, lower.dtype, &out->dtype);
+}
+
+etx_status etx_lower_result_type(etx_lower* lower, const etx_ir_arg* operands,
+                                 size_t count, etx_dtype* out_dtype) {
+  rank_type with_dims = {false, ETX_DTYPE_BOOL};
+  rank_type without = with_dims;
+  rank_type numbers = with_dims;
+  bool ok = true;
+  for (size_t i = 0; i < count; ++i) {
+    if (operands[i].kind == ETX_IR_ARG_NONE) continue;
+    if (operands[i].kind != ETX_IR_ARG_VALUE) {
+      ok = ok && promote_into(&numbers, number_dtype(&operands[i]));
+      continue;
+    }
+    const etx_shape* const shape =
+        etx_lower_shape(lower, operands[i].as.value);
+    ok = ok && promote_into(shape->rank == 0 ? &without : &with_dims,
+                            shape->dtype);
+  }
+  rank_type result = with_dims;
+  ok = ok && combine(without, numbers, &result);
+  ok = ok && combine(with_dims, result, &result);
+  if (!ok || !result.known) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "the operands have no common type");
+  }
+  *out_dtype = result.dtype;
+  return ETX_OK;
+}
+
+etx_status etx_lower_operand(etx_lower* lower, const etx_ir_arg* operand,
+                             etx_dtype dtype, uint32_t* out_value) {
+  if (operand->kind == ETX_IR_ARG_VALUE) {
+    return etx_lower_cast(lower, operand->as.value, dtype, out_value);
+  }
+  return etx_lower_number(lower, operand, dtype, out_value);
+}
+
+etx_status etx_lower_tensor(etx_lower* lower, const etx_ir_arg* arg,
+                            uint32_t* out_value) {
+  if (arg->kind == ETX_IR_ARG_VALUE) {
+    *out_value = arg->as.value;
+    return ETX_OK;
+  }
+  return etx_lower_number(lower, arg, number_dtype(arg), out_value);
+}

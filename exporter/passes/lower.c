@@ -1,0 +1,356 @@
+// Rewrites imported ATen nodes into nodes with rows of format/ops.
+//
+// Each node is handed to its row's function, which appends to a fresh list of
+// nodes. What stands for the node's output then takes over the output's name,
+// so that messages and dumps still speak the author's names. A node whose
+// inputs could not be lowered is skipped in silence: its problem was reported
+// where it began.
+
+#include "exporter/ir_edit.h"
+#include "exporter/lower_internal.h"
+#include "exporter/passes/pass_list.h"
+
+typedef struct lowering {
+  etx_pass_context* context;
+  etx_ir_method* method;
+  uint32_t* map;        // what stands for an imported value
+  bool* is_broken;      // its definition could not be lowered
+  size_t value_count;   // imported values
+} lowering;
+
+// --- stated types --------------------------------------------------------------
+
+enum { SAMPLES = 6, MAX_SYMBOLS = 64 };
+
+// Assignment `sample` of the method's symbols: lowest, highest, then mixed.
+static void assign(const etx_symbols* symbols, size_t sample,
+                   int64_t values[MAX_SYMBOLS]) {
+  for (size_t i = 0; i < symbols->symbol_count && i < MAX_SYMBOLS; ++i) {
+    const int64_t low = symbols->symbols[i].minimum;
+    const int64_t high = symbols->symbols[i].maximum;
+    const uint64_t span = (uint64_t)(high - low) + 1;
+    const uint64_t step = (sample * 7 + i * 3 + 1) * UINT64_C(2654435761);
+    values[i] = sample == 0   ? low
+                : sample == 1 ? high
+                              : low + (int64_t)(step % span);
+  }
+}
+
+// True if some assignment shows that the sizes are not the same; then what
+// they are there.
+static bool sizes_differ(const etx_symbols* symbols, etx_dim stated,
+                         etx_dim found, int64_t* out_stated,
+                         int64_t* out_found) {
+  if (etx_symbols_equal(symbols, stated, found)) return false;
+  if (symbols->symbol_count > MAX_SYMBOLS) return false;
+  int64_t values[MAX_SYMBOLS];
+  for (size_t sample = 0; sample < SAMPLES; ++sample) {
+    assign(symbols, sample, values);
+    const bool known =
+        etx_symbols_evaluate(symbols, stated, values, out_stated) == ETX_OK &&
+        etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
+    if (known && *out_stated != *out_found) return true;
+  }
+  return false;
+}
+
+// Compares what was stated of an output with what was inferred.
+static bool check_stated(const lowering* self, const etx_ir_place* place,
+                         uint32_t stated, const etx_shape* found) {
+  const etx_ir_value* const value = &self->method->values[stated];
+  etx_problems* const problems = self->context->problems;
+  if (!value->has_shape) return true;
+  if (value->shape.dtype != found->dtype) {
+    etx_problem(problems, place, "'%t' is stated as %s, found %s", value->name,
+                etx_dtype_name(value->shape.dtype),
+                etx_dtype_name(found->dtype));
+    return false;
+  }
+  if (value->shape.rank != found->rank) {
+    etx_problem(problems, place, "'%t' is stated with rank %u, found %u",
+                value->name, (uint64_t)value->shape.rank,
+                (uint64_t)found->rank);
+    return false;
+  }
+  for (size_t i = 0; i < found->rank; ++i) {
+    int64_t expected = 0;
+    int64_t actual = 0;
+    if (!sizes_differ(&self->method->symbols, value->shape.dims[i],
+                      found->dims[i], &expected, &actual)) {
+      continue;
+    }
+    etx_problem(problems, place,
+                "dimension %z of '%t' is stated as %i, found %i", i,
+                value->name, expected, actual);
+    return false;
+  }
+  return true;
+}
+
+// --- results -------------------------------------------------------------------
+
+// True if a node appended since `first` defines `value`.
+static bool is_fresh(const etx_ir_method* method, size_t first,
+                     uint32_t value) {
+  for (size_t i = first; i < method->node_count; ++i) {
+    for (size_t j = 0; j < method->nodes[i].output_count; ++j) {
+      if (method->nodes[i].outputs[j] == value) return true;
+    }
+  }
+  return false;
+}
+
+// Lets the imported value `name` take the place of `value` in the nodes
+// appended since `first`.
+static void rename_fresh(etx_ir_method* method, size_t first, uint32_t value,
+                         uint32_t name) {
+  for (size_t i = first; i < method->node_count; ++i) {
+    etx_ir_node* const node = &method->nodes[i];
+    for (size_t j = 0; j < node->output_count; ++j) {
+      if (node->outputs[j] == value) node->outputs[j] = name;
+    }
+    for (size_t j = 0; j < node->arg_count; ++j) {
+      etx_ir_arg* const arg = &node->args[j];
+      const bool is_list = arg->kind == ETX_IR_ARG_LIST;
+      const size_t count = is_list ? arg->as.list.count : 1;
+      for (size_t k = 0; k < count; ++k) {
+        etx_ir_arg* const item = is_list ? &arg->as.list.items[k] : arg;
+        if (item->kind == ETX_IR_ARG_VALUE && item->as.value == value) {
+          item->as.value = name;
+        }
+      }
+    }
+  }
+}
+
+// Stated sizes are kept where the inferred ones are equal but spelled in
+// another way: all of the method then speaks of the same expressions.
+static void take_over(lowering* self, size_t first, uint32_t output,
+                      uint32_t result) {
+  etx_ir_method* const method = self->method;
+  etx_ir_value* const value = &method->values[output];
+  if (!is_fresh(method, first, result)) {
+    self->map[output] = result;
+    return;
+  }
+  if (!value->has_shape) value->shape = method->values[result].shape;
+  value->has_shape = true;
+  rename_fresh(method, first, result, output);
+}
+
+static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
+                        uint32_t* results) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t output = node->outputs[i];
+    if (output == ETX_IR_NONE) continue;
+    if (results[i] == ETX_IR_NONE) {
+      self->is_broken[output] = true;
+      continue;
+    }
+    const etx_shape found = self->method->values[results[i]].shape;
+    if (!check_stated(self, &node->place, output, &found)) {
+      self->is_broken[output] = true;
+      continue;
+    }
+    const uint32_t result = results[i];
+    take_over(self, first, output, result);
+    // A value may stand for two outputs; the second one then means the first.
+    for (size_t j = i + 1; j < node->output_count; ++j) {
+      if (results[j] == result && self->map[output] == output) {
+        results[j] = output;
+      }
+    }
+  }
+}
+
+// --- nodes ---------------------------------------------------------------------
+
+// Imported values that stand in an argument become what stands for them now.
+// One step is enough: results are made of replaced arguments.
+static void replace_imported(const lowering* self, etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
+    arg->as.value = self->map[arg->as.value];
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    replace_imported(self, &arg->as.list.items[i]);
+  }
+}
+
+static bool arg_is_broken(const lowering* self, const etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_VALUE) {
+    return arg->as.value < self->value_count && self->is_broken[arg->as.value];
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return false;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    if (arg_is_broken(self, &arg->as.list.items[i])) return true;
+  }
+  return false;
+}
+
+static bool uses_broken(const lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    if (arg_is_broken(self, &node->args[i])) return true;
+  }
+  return false;
+}
+
+static void mark_broken(lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] != ETX_IR_NONE) {
+      self->is_broken[node->outputs[i]] = true;
+    }
+  }
+}
+
+static void report_unknown(lowering* self, const etx_ir_node* node) {
+  const etx_lowering* const nearest = etx_lowering_nearest(node->aten);
+  etx_problem(self->context->problems, &node->place,
+              "operator '%t' is not supported; the nearest that is: '%s'",
+              node->aten, nearest->aten);
+}
+
+static etx_text stem_of(const lowering* self, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] != ETX_IR_NONE) {
+      return self->method->values[node->outputs[i]].name;
+    }
+  }
+  return node->aten;
+}
+
+// Runs the row's function. A refusal becomes a problem at the node.
+static etx_status run_row(lowering* self, const etx_ir_node* node,
+                          const etx_lowering* row, uint32_t* results,
+                          bool* out_done) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  etx_lower lower = {.module = self->context->module,
+                     .method = self->method,
+                     .target = self->context->options->target,
+                     .diag = &diag,
+                     .row = row,
+                     .node = node,
+                     .results = results,
+                     .name = stem_of(self, node)};
+  etx_status status = etx_lower_bind(&lower);
+  if (status == ETX_OK) status = row->function(&lower);
+  *out_done = status == ETX_OK;
+  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
+  if (status == ETX_INTERNAL) {
+    return etx_diag_fail(self->context->diag, status, "%s, lowering '%t'",
+                         diag.text, node->aten);
+  }
+  if (diag.text_size == 0) {
+    etx_problem(self->context->problems, &node->place, "'%t': %s", node->aten,
+                etx_status_text(status));
+  } else {
+    etx_problem(self->context->problems, &node->place, "%s", diag.text);
+  }
+  return ETX_OK;
+}
+
+static etx_status lower_node(lowering* self, etx_ir_node* node) {
+  const etx_lowering* const row = etx_lowering_find(node->aten);
+  if (row == NULL) {
+    report_unknown(self, node);
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  if (uses_broken(self, node)) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  size_t room = ETX_INFER_MAX_OUTPUTS;
+  if (node->output_count > room) room = node->output_count;
+  uint32_t* const results =
+      etx_pool_take(self->context->module->pool, room * sizeof(uint32_t));
+  if (results == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < room; ++i) results[i] = ETX_IR_NONE;
+  const size_t first = self->method->node_count;
+  bool done = false;
+  ETX_TRY(run_row(self, node, row, results, &done));
+  if (done) {
+    finish_node(self, node, first, results);
+  } else {
+    self->method->node_count = first;
+    mark_broken(self, node);
+  }
+  return ETX_OK;
+}
+
+// A node that was made lowered stays as it is.
+static etx_status keep_node(lowering* self, etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  uint32_t index = 0;
+  return etx_ir_add_node(self->context->module, self->method, node, &index);
+}
+
+// --- methods -------------------------------------------------------------------
+
+// What a target cannot express at all.
+static void check_target(const lowering* self) {
+  if (self->context->options->target != ETX_TARGET_EXECUTORCH) return;
+  for (size_t i = 0; i < self->method->input_count; ++i) {
+    const etx_ir_input* const input = &self->method->inputs[i];
+    if (input->arg.kind != ETX_IR_ARG_INT ||
+        etx_dim_is_number(input->arg.as.integer)) {
+      continue;
+    }
+    etx_problem(self->context->problems, &input->place,
+                "input '%t' of method '%t' is an integer that varies, which "
+                "the target 'executorch' cannot express",
+                input->name, self->method->name);
+  }
+}
+
+static void check_results(const lowering* self) {
+  const etx_ir_place nowhere = {.file = self->method->file};
+  for (size_t i = 0; i < self->method->output_count; ++i) {
+    const etx_ir_output* const output = &self->method->outputs[i];
+    if (!arg_is_broken(self, &output->arg)) continue;
+    if (self->context->problems->count != 0) return;
+    etx_problem(self->context->problems, &nowhere,
+                "output '%t' of method '%t' is not computed", output->name,
+                self->method->name);
+  }
+}
+
+static etx_status lower_method(etx_pass_context* context,
+                               etx_ir_method* method) {
+  etx_pool* const pool = context->module->pool;
+  etx_ir_node* const nodes = method->nodes;
+  const size_t node_count = method->node_count;
+  lowering self = {context, method, etx_ir_identity_map(pool, method),
+                   etx_pool_take(pool, method->value_count),
+                   method->value_count};
+  if (self.map == NULL || self.is_broken == NULL) return ETX_OUT_OF_MEMORY;
+  method->nodes = NULL;
+  method->node_count = method->node_capacity = 0;
+  check_target(&self);
+  const size_t problems_before = context->problems->count;
+  for (size_t i = 0; i < node_count; ++i) {
+    ETX_TRY(nodes[i].op == NULL ? lower_node(&self, &nodes[i])
+                                : keep_node(&self, &nodes[i]));
+  }
+  check_results(&self);
+  if (context->problems->count != problems_before) return ETX_OK;
+  // Values made while lowering stand for themselves.
+  uint32_t* const map = etx_ir_identity_map(pool, method);
+  if (map == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(map, self.map, self.value_count * sizeof *map);
+  etx_ir_replace(method, map);
+  return etx_ir_renumber(context->module, method);
+}
+
+etx_status etx_pass_lower(etx_pass_context* context) {
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    ETX_TRY(lower_method(context, &context->module->methods[i]));
+  }
+  return ETX_OK;
+}

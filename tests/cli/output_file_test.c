@@ -1,0 +1,122 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/output_file.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/etx_output_XXXXXX";
+static char path[128];
+
+static int make_directory(void** state) {
+  (void)state;
+  if (mkdtemp(directory) == NULL) return -1;
+  snprintf(path, sizeof path, "%s/out.bin", directory);
+  return 0;
+}
+
+static int remove_directory(void** state) {
+  (void)state;
+  unlink(path);
+  return rmdir(directory);
+}
+
+static int count_files(void) {
+  DIR* const list = opendir(directory);
+  int count = 0;
+  while (readdir(list) != NULL) ++count;
+  closedir(list);
+  return count - 2;  // "." and ".."
+}
+
+static etx_status write_bytes(etx_output_file* output, size_t size) {
+  static uint8_t bytes[100000];
+  const etx_sink sink = etx_output_file_sink(output);
+  return etx_sink_write(&sink, bytes, size);
+}
+
+static void a_file_appears_only_when_it_is_kept(void** state) {
+  (void)state;
+  etx_output_file output;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  assert_int_equal(etx_output_file_open(&output, path, &diag), ETX_OK);
+  assert_int_equal(write_bytes(&output, 10), ETX_OK);
+  assert_int_equal(access(path, F_OK), -1);
+  assert_int_equal(etx_output_file_finish(&output), ETX_OK);
+  assert_int_equal(access(path, F_OK), -1);
+  assert_int_equal(etx_output_file_keep(&output), ETX_OK);
+  assert_int_equal(access(path, F_OK), 0);
+  etx_output_file_drop(&output);
+  assert_int_equal(count_files(), 1);
+  unlink(path);
+}
+
+static void a_dropped_file_leaves_nothing(void** state) {
+  (void)state;
+  etx_output_file output;
+  assert_int_equal(etx_output_file_open(&output, path, NULL), ETX_OK);
+  assert_int_equal(write_bytes(&output, 10), ETX_OK);
+  etx_output_file_drop(&output);
+  assert_int_equal(count_files(), 0);
+}
+
+static void a_full_disk_is_told_and_leaves_nothing(void** state) {
+  (void)state;
+  struct rlimit before;
+  struct rlimit small;
+  etx_output_file output;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  assert_int_equal(etx_output_file_open(&output, path, &diag), ETX_OK);
+  etx_status status = write_bytes(&output, 50000);
+  if (status == ETX_OK) status = etx_output_file_finish(&output);
+  etx_output_file_drop(&output);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(status, ETX_HOST_FAILED);
+  assert_non_null(strstr(diag.text, path));
+  assert_int_equal(count_files(), 0);
+}
+
+static void a_place_that_is_not_there_is_refused(void** state) {
+  (void)state;
+  etx_output_file output;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  assert_int_equal(etx_output_file_open(&output, "/nowhere/at/all/x", &diag),
+                   ETX_HOST_FAILED);
+  assert_non_null(strstr(diag.text, "/nowhere/at/all/x"));
+  etx_output_file_drop(&output);
+}
+
+static void a_device_is_not_replaced(void** state) {
+  (void)state;
+  etx_output_file output;
+  assert_int_equal(etx_output_file_open(&output, "/dev/null", NULL),
+                   ETX_HOST_FAILED);
+  assert_int_equal(access("/dev/null", W_OK), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_file_appears_only_when_it_is_kept),
+      cmocka_unit_test(a_dropped_file_leaves_nothing),
+      cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
+      cmocka_unit_test(a_place_that_is_not_there_is_refused),
+      cmocka_unit_test(a_device_is_not_replaced),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

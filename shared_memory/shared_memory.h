@@ -32,7 +32,9 @@ typedef struct etx_shared_memory {
 ETX_MUST_USE etx_status etx_shared_memory_needed(const etx_program* program,
                                                  size_t* out_bytes);
 
-// Starts a session: writes the header and every initial value.
+// Starts a session: writes the header and every initial value. A stock file
+// whose methods state different initial data for the same shared bytes is
+// ETX_BAD_FILE.
 ETX_MUST_USE etx_status etx_shared_memory_init(etx_shared_memory* shared,
                                                const etx_program* program,
                                                etx_bytes_mut block,
@@ -67,8 +69,9 @@ ETX_MUST_USE etx_status etx_shared_memory_reset(etx_shared_memory* shared,
                                                 etx_text name_or_prefix,
                                                 etx_diag* diag);
 
-// Snapshot: fingerprint of the program, layout, sizes, checksum, and the
-// bytes of all states. `out` must have etx_shared_memory_save_needed bytes.
+// Snapshot: fingerprint of the program, layout, sizes, checksum (CRC-32), and
+// the bytes of all states; snapshot.c draws it. `out` must have
+// etx_shared_memory_save_needed bytes, at any address. Torn state is refused.
 size_t etx_shared_memory_save_needed(const etx_shared_memory* shared);
 ETX_MUST_USE etx_status etx_shared_memory_save(const etx_shared_memory* shared,
                                                etx_bytes_mut out,

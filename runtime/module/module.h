@@ -11,8 +11,13 @@
 //   etx_module_load_method(&module, "set_cache", &allocator, &diag);
 //   etx_module_execute(&module, "set_cache", inputs, 1, &diag);
 //
+// Scratch and temporary memory are one block each for all methods of a file of
+// etx's own, as large as the largest method needs, taken at the first load.
+//
 // Ownership  a module owns the mapped file and the memory of its methods;
-//            whatever was opened is closed by the matching `close`.
+//            whatever was opened is closed by the matching `close`. Its
+//            methods point into it, so a module stays where it was opened.
+//            Sessions are closed before their module.
 // Threads    one module, one thread; the program inside may be shared.
 
 #ifndef ETX_RUNTIME_MODULE_MODULE_H
@@ -23,7 +28,9 @@
 
 // Where memory comes from. Both calls get `context`.
 typedef struct etx_module_memory {
+  // Never asked for 0 bytes; the alignment is 64. NULL if there is none left.
   void* (*take)(void* context, size_t bytes, size_t alignment);
+  // Gives back what `take` answered.
   void (*give_back)(void* context, void* memory);
   void* context;
 } etx_module_memory;
@@ -40,12 +47,11 @@ typedef struct etx_module {
   etx_program program;
   etx_module_memory memory;
   struct etx_module_method* methods;  // list of loaded ones
-  void* file;        // mapped bytes
-  size_t file_size;
-  bool is_mapped;    // else taken from `memory`
-  void* scratch;     // one block for all methods: the maximum
-  size_t scratch_size;
-  void* temporary;
+  etx_bytes file;
+  bool is_mapped;      // file: by us, else kept by the caller
+  void* scratch;       // one block for all methods: the maximum. A stock
+  size_t scratch_size;  // file's methods have one each
+  void* temporary;     // one block for all methods: the maximum
   size_t temporary_size;
 } etx_module;
 
@@ -76,8 +82,7 @@ ETX_MUST_USE etx_status etx_module_shared_allocator(
     etx_planned_memory* out_allocator, etx_diag* diag);
 
 // Loads a method. A NULL allocator gives it private state with initial values.
-// Loading a loaded method again binds it to the allocator. Scratch is one
-// block for all methods of the module.
+// Loading a loaded method again binds it to the allocator.
 ETX_MUST_USE etx_status etx_module_load_method(
     etx_module* module, const char* name, const etx_planned_memory* allocator,
     etx_diag* diag);
@@ -90,6 +95,12 @@ etx_method* etx_module_method(etx_module* module, const char* name);
 ETX_MUST_USE etx_status etx_module_execute(etx_module* module, const char* name,
                                            const etx_value* inputs,
                                            size_t input_count, etx_diag* diag);
+
+// Loads as etx_module_load_method does and hands every operator that is missing
+// to `missing`, which may be NULL.
+ETX_MUST_USE etx_status etx_module_load_method_telling(
+    etx_module* module, const char* name, const etx_planned_memory* allocator,
+    const etx_missing_sink* missing, etx_diag* diag);
 
 // An output of the last execution; the method owns it.
 ETX_MUST_USE etx_status etx_module_output(etx_module* module, const char* name,

@@ -1,0 +1,135 @@
+// Opening a module, its sessions, and running its methods.
+
+#include "runtime/module/module.h"
+
+#include <stdlib.h>
+
+#include "runtime/module/module_file.h"
+#include "runtime/module/module_method.h"
+
+static void* take_from_heap(void* context, size_t bytes, size_t alignment) {
+  (void)context;
+  // aligned_alloc wants whole multiples.
+  const size_t rest = bytes % alignment;
+  const size_t padding = rest == 0 ? 0 : alignment - rest;
+  if (bytes > SIZE_MAX - padding) return NULL;
+  return aligned_alloc(alignment, bytes + padding);
+}
+
+static void give_back_to_heap(void* context, void* memory) {
+  (void)context;
+  free(memory);
+}
+
+static const etx_module_memory heap = {take_from_heap, give_back_to_heap, NULL};
+
+etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
+                                 const etx_module_options* options,
+                                 etx_diag* diag) {
+  static const etx_module_options no_options = {NULL, NULL, NULL};
+  if (options == NULL) options = &no_options;
+  memset(module, 0, sizeof *module);
+  module->memory = options->memory == NULL ? heap : *options->memory;
+  module->file = file;
+  const etx_kernel_table* kernels =
+      options->kernels == NULL ? &etx_all_kernels : options->kernels;
+  return etx_program_open(&module->program, file, kernels, options->limits,
+                          diag);
+}
+
+etx_status etx_module_open(etx_module* module, const char* path,
+                           const etx_module_options* options, etx_diag* diag) {
+  etx_bytes file;
+  memset(module, 0, sizeof *module);
+  ETX_TRY(etx_module_file_map(path, &file, diag));
+  const etx_status status = etx_module_open_bytes(module, file, options, diag);
+  if (status == ETX_OK) {
+    module->is_mapped = true;
+    return ETX_OK;
+  }
+  etx_module_file_unmap(file);
+  memset(module, 0, sizeof *module);
+  return status;
+}
+
+void etx_module_close(etx_module* module) {
+  etx_module_methods_close(module);
+  if (module->is_mapped) etx_module_file_unmap(module->file);
+  memset(module, 0, sizeof *module);
+}
+
+etx_status etx_module_shared_open(etx_module_shared* shared, etx_module* module,
+                                  etx_diag* diag) {
+  etx_bytes_mut block = {NULL, 0};
+  memset(shared, 0, sizeof *shared);
+  ETX_TRY(etx_shared_memory_needed(&module->program, &block.size));
+  ETX_TRY(etx_module_take(module, &block, "a session", diag));
+  const etx_status status =
+      etx_shared_memory_init(&shared->memory, &module->program, block, diag);
+  if (status != ETX_OK) {
+    module->memory.give_back(module->memory.context, block.data);
+    memset(shared, 0, sizeof *shared);
+    return status;
+  }
+  shared->module = module;
+  shared->block = block.data;
+  return ETX_OK;
+}
+
+void etx_module_shared_close(etx_module_shared* shared) {
+  if (shared->block != NULL) {
+    const etx_module_memory* memory = &shared->module->memory;
+    memory->give_back(memory->context, shared->block);
+  }
+  memset(shared, 0, sizeof *shared);
+}
+
+etx_status etx_module_shared_allocator(etx_module_shared* shared,
+                                       const char* method,
+                                       etx_planned_memory* out_allocator,
+                                       etx_diag* diag) {
+  return etx_shared_memory_allocator(&shared->memory, etx_text_of(method),
+                                     out_allocator, diag);
+}
+
+static etx_status loaded(etx_module* module, const char* name,
+                         etx_method** out_method, etx_diag* diag) {
+  if (etx_module_method(module, name) == NULL) {
+    ETX_TRY(etx_module_load_method(module, name, NULL, diag));
+  }
+  *out_method = etx_module_method(module, name);
+  return ETX_OK;
+}
+
+etx_status etx_module_execute(etx_module* module, const char* name,
+                              const etx_value* inputs, size_t input_count,
+                              etx_diag* diag) {
+  etx_method* method = NULL;
+  ETX_TRY(loaded(module, name, &method, diag));
+  for (size_t i = 0; i < input_count; ++i) {
+    ETX_TRY(etx_method_set_value(method, i, &inputs[i], diag));
+  }
+  return etx_method_run(method, diag);
+}
+
+etx_status etx_module_output(etx_module* module, const char* name, size_t index,
+                             const etx_value** out_value, etx_diag* diag) {
+  const etx_method* method = etx_module_method(module, name);
+  if (method == NULL) {
+    return etx_diag_fail(diag, ETX_BAD_STATE, "method '%s' is not loaded",
+                         name);
+  }
+  if (etx_method_output(method, index, out_value) == ETX_OK) return ETX_OK;
+  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                       "output %z asked for, method '%s' has %z", index, name,
+                       method->output_count);
+}
+
+etx_value etx_module_tensor(void* data, etx_dtype dtype, const int32_t* sizes,
+                            uint8_t rank) {
+  etx_value value;
+  memset(&value, 0, sizeof value);
+  value.kind = ETX_VALUE_TENSOR;
+  value.as.tensor = (etx_tensor){data, sizes, NULL, rank, dtype};
+  return value;
+}

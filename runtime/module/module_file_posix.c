@@ -1,0 +1,48 @@
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/module/module_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static etx_status refuse(const char* path, const char* what, etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what, path,
+                       strerror(errno));
+}
+
+static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
+                                etx_diag* diag) {
+  struct stat status;
+  if (fstat(file, &status) != 0) return refuse(path, "look at", diag);
+  if (!S_ISREG(status.st_mode)) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "'%s' is no regular file",
+                         path);
+  }
+  *out_file = (etx_bytes){NULL, 0};
+  if (status.st_size == 0) return ETX_OK;
+  if ((uintmax_t)status.st_size > SIZE_MAX) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED,
+                         "'%s' is larger than the address space", path);
+  }
+  const size_t size = (size_t)status.st_size;
+  void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (data == MAP_FAILED) return refuse(path, "map", diag);
+  *out_file = (etx_bytes){(const uint8_t*)data, size};
+  return ETX_OK;
+}
+
+etx_status etx_module_file_map(const char* path, etx_bytes* out_file,
+                               etx_diag* diag) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return refuse(path, "open", diag);
+  const etx_status status = map_open_file(file, path, out_file, diag);
+  close(file);
+  return status;
+}
+
+void etx_module_file_unmap(etx_bytes file) {
+  if (file.size > 0) munmap((void*)(uintptr_t)file.data, file.size);
+}

@@ -1,0 +1,16 @@
+// Loaded methods of a module and their memory. Seen by runtime/module/ only.
+
+#ifndef ETX_RUNTIME_MODULE_MODULE_METHOD_H
+#define ETX_RUNTIME_MODULE_MODULE_METHOD_H
+
+#include "runtime/module/module.h"
+
+// Takes `block->size` zeroed bytes, at least one; `what` is for the message.
+ETX_MUST_USE etx_status etx_module_take(etx_module* module,
+                                        etx_bytes_mut* block, const char* what,
+                                        etx_diag* diag);
+
+// Gives back every method and the blocks they share.
+void etx_module_methods_close(etx_module* module);
+
+#endif

@@ -1,0 +1,37 @@
+// The first 64 bytes of a session's block, and what starts one. Seen by
+// shared_memory/ only.
+
+#ifndef ETX_SHARED_MEMORY_SESSION_HEADER_H
+#define ETX_SHARED_MEMORY_SESSION_HEADER_H
+
+#include "shared_memory/shared_memory.h"
+
+#define ETX_SESSION_MAGIC 0x53585445u  // "ETXS" in a little-endian dump
+
+typedef struct etx_session_header {
+  uint32_t magic;
+  uint32_t torn;         // non-zero: half-written
+  uint64_t state_bytes;  // of the arena behind the header
+  uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
+  uint8_t reserved[16];  // zeros
+} etx_session_header;
+
+_Static_assert(sizeof(etx_session_header) == ETX_SHARED_MEMORY_HEADER,
+               "the header has a fixed size");
+
+// Identifies the program that a session belongs to: the blob's fingerprint, or
+// for a stock file its size and checksum.
+void etx_session_fingerprint(const etx_program* program,
+                             uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]);
+
+// Checks size and alignment of a block for a session of `program`.
+ETX_MUST_USE etx_status etx_session_check_block(const etx_program* program,
+                                                etx_bytes_mut block,
+                                                etx_diag* diag);
+
+// Writes a fresh header and points `shared` at the block. The arena is left as
+// it is.
+void etx_session_start(etx_shared_memory* shared, const etx_program* program,
+                       etx_bytes_mut block);
+
+#endif

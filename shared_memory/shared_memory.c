@@ -1,0 +1,209 @@
+// A session's block: starting it, finding and resetting states in it.
+
+#include "shared_memory/shared_memory.h"
+
+#include "format/base/checked_math.h"
+#include "format/tensor/layout.h"
+#include "shared_memory/session_header.h"
+#include "shared_memory/shared_plan.h"
+
+etx_status etx_shared_memory_needed(const etx_program* program,
+                                    size_t* out_bytes) {
+  size_t bytes = 0;
+  if (program->state_bytes > SIZE_MAX ||
+      !etx_add_size(ETX_SHARED_MEMORY_HEADER, (size_t)program->state_bytes,
+                    &bytes)) {
+    return ETX_OUT_OF_RANGE;
+  }
+  *out_bytes = bytes;
+  return ETX_OK;
+}
+
+static void write_initial(uint8_t* arena, const etx_shared_state* state) {
+  uint8_t* out = arena + state->offset;
+  if (state->bytes == 0) return;
+  if (state->initial.size == 0) {
+    memset(out, 0, state->bytes);
+  } else if (!state->is_uniform) {
+    memcpy(out, state->initial.data, state->bytes);
+  } else {
+    for (size_t at = 0; at < state->bytes; at += state->initial.size) {
+      memcpy(out + at, state->initial.data, state->initial.size);
+    }
+  }
+}
+
+typedef bool (*choice)(etx_text name, etx_text wanted);
+
+static bool choose_all(etx_text name, etx_text wanted) {
+  (void)name;
+  (void)wanted;
+  return true;
+}
+
+// The state itself, or everything below it as a module.
+static bool choose_below(etx_text name, etx_text wanted) {
+  if (!etx_text_starts_with(name, wanted)) return false;
+  return name.size == wanted.size || name.data[wanted.size] == '.';
+}
+
+// Zeros first and stated values second, since a stock file names a state in
+// several methods and may state its value in only one. Returns the number of
+// rows that were chosen.
+static size_t write_chosen(const etx_program* program, uint8_t* arena,
+                           choice is_chosen, etx_text wanted) {
+  size_t count = 0;
+  etx_shared_state state;
+  etx_shared_cursor cursor = {0, 0};
+  while (etx_shared_plan_next(program, &cursor, &state)) {
+    if (!is_chosen(state.name, wanted)) continue;
+    ++count;
+    if (state.initial.size == 0) write_initial(arena, &state);
+  }
+  cursor = (etx_shared_cursor){0, 0};
+  while (etx_shared_plan_next(program, &cursor, &state)) {
+    if (!is_chosen(state.name, wanted)) continue;
+    if (state.initial.size > 0) write_initial(arena, &state);
+  }
+  return count;
+}
+
+static void write_all(const etx_program* program, uint8_t* arena) {
+  if (program->state_bytes == 0) return;
+  // Gaps between states are zeros too, so that equal states are equal bytes.
+  memset(arena, 0, (size_t)program->state_bytes);
+  write_chosen(program, arena, choose_all, etx_text_of(""));
+}
+
+// After all initial data was written, whatever does not read back was
+// overwritten by a method that states something else.
+static etx_status check_agreement(const etx_program* program,
+                                  const uint8_t* arena, etx_diag* diag) {
+  etx_shared_state state;
+  etx_shared_cursor cursor = {0, 0};
+  if (program->has_blob) return ETX_OK;
+  while (etx_shared_plan_next(program, &cursor, &state)) {
+    if (state.initial.size == 0) continue;
+    if (memcmp(arena + state.offset, state.initial.data, state.bytes) == 0) {
+      continue;
+    }
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "methods give different initial data to the shared "
+                         "bytes at offset %z ('%t')",
+                         state.offset, state.name);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_session_check_block(const etx_program* program,
+                                   etx_bytes_mut block, etx_diag* diag) {
+  size_t needed = 0;
+  if (etx_shared_memory_needed(program, &needed) != ETX_OK) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "state needs more bytes than this machine can "
+                         "address");
+  }
+  if (block.size < needed) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "a session needs %z bytes, %z were given", needed,
+                         block.size);
+  }
+  if ((uintptr_t)block.data % ETX_SHARED_MEMORY_ALIGNMENT != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "a session's block is not aligned to %z bytes",
+                         (size_t)ETX_SHARED_MEMORY_ALIGNMENT);
+  }
+  return ETX_OK;
+}
+
+void etx_session_start(etx_shared_memory* shared, const etx_program* program,
+                       etx_bytes_mut block) {
+  etx_session_header* header = (etx_session_header*)(void*)block.data;
+  memset(header, 0, sizeof *header);
+  header->magic = ETX_SESSION_MAGIC;
+  header->state_bytes = program->state_bytes;
+  etx_session_fingerprint(program, header->fingerprint);
+  shared->program = program;
+  shared->block = block.data;
+  shared->block_size = ETX_SHARED_MEMORY_HEADER + (size_t)program->state_bytes;
+  shared->planned.data = block.data + ETX_SHARED_MEMORY_HEADER;
+  shared->planned.size = (size_t)program->state_bytes;
+  shared->planned.torn = &header->torn;
+}
+
+etx_status etx_shared_memory_init(etx_shared_memory* shared,
+                                  const etx_program* program,
+                                  etx_bytes_mut block, etx_diag* diag) {
+  ETX_TRY(etx_session_check_block(program, block, diag));
+  uint8_t* arena = block.data + ETX_SHARED_MEMORY_HEADER;
+  write_all(program, arena);
+  ETX_TRY(check_agreement(program, arena, diag));
+  etx_session_start(shared, program, block);
+  return ETX_OK;
+}
+
+etx_status etx_shared_memory_allocator(etx_shared_memory* shared,
+                                       etx_text method,
+                                       etx_planned_memory* out_allocator,
+                                       etx_diag* diag) {
+  etx_pte_plan plan;
+  ETX_TRY(etx_program_find_plan(shared->program, method, &plan, diag));
+  *out_allocator = shared->planned;
+  return ETX_OK;
+}
+
+etx_status etx_shared_memory_find(const etx_shared_memory* shared,
+                                  etx_text name, etx_tensor* out_state,
+                                  etx_state_hold* hold, etx_diag* diag) {
+  etx_shared_state state;
+  if (!etx_shared_plan_find(shared->program, name, &state)) {
+    return etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no state '%t'",
+                         name);
+  }
+  for (size_t i = 0; i < state.rank; ++i) hold->sizes[i] = state.sizes[i];
+  if (!etx_layout_strides(state.sizes, state.dim_order, state.rank,
+                          hold->strides)) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "strides of state '%t' do not fit in 32 bits", name);
+  }
+  *out_state = (etx_tensor){shared->planned.data + state.offset, hold->sizes,
+                            hold->strides, state.rank, state.dtype};
+  return ETX_OK;
+}
+
+size_t etx_shared_memory_count(const etx_shared_memory* shared) {
+  size_t count = 0;
+  etx_shared_state state;
+  etx_shared_cursor cursor = {0, 0};
+  while (etx_shared_plan_next_name(shared->program, &cursor, &state)) ++count;
+  return count;
+}
+
+etx_text etx_shared_memory_name_at(const etx_shared_memory* shared,
+                                   size_t index) {
+  etx_shared_state state;
+  etx_shared_cursor cursor = {0, 0};
+  while (etx_shared_plan_next_name(shared->program, &cursor, &state)) {
+    if (index-- == 0) return state.name;
+  }
+  return etx_text_of("");
+}
+
+etx_status etx_shared_memory_reset(etx_shared_memory* shared,
+                                   etx_text name_or_prefix, etx_diag* diag) {
+  if (name_or_prefix.size == 0) {
+    write_all(shared->program, shared->planned.data);
+    *shared->planned.torn = 0;
+    return ETX_OK;
+  }
+  const size_t count = write_chosen(shared->program, shared->planned.data,
+                                    choose_below, name_or_prefix);
+  if (count > 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_NOT_FOUND,
+                       "the program has no state '%t' and none below it",
+                       name_or_prefix);
+}
+
+bool etx_shared_memory_is_torn(const etx_shared_memory* shared) {
+  return *shared->planned.torn != 0;
+}

@@ -71,6 +71,11 @@ bool etx_dtype_promote(etx_dtype a, etx_dtype b, etx_dtype* out_dtype) {
     return true;
   }
   if (left == ETX_CATEGORY_OPAQUE || right == ETX_CATEGORY_OPAQUE) return false;
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
+    if (left != ETX_CATEGORY_FLOATING && right != ETX_CATEGORY_FLOATING) {
+      return false;
+    }
+  }
   if (left != right) {
     const etx_dtype high = left > right ? a : b;
     const etx_dtype low = left > right ? b : a;
@@ -84,7 +89,6 @@ bool etx_dtype_promote(etx_dtype a, etx_dtype b, etx_dtype* out_dtype) {
     return true;
   }
   if (left == ETX_CATEGORY_INTEGER) {
-    if (is_wide_unsigned(a) || is_wide_unsigned(b)) return false;
     *out_dtype = promote_integers(a, b);
     return true;
   }

@@ -1,0 +1,121 @@
+#include "tests/format/format_test.h"
+
+#include <math.h>
+
+static void a_new_diag_is_empty(void** state) {
+  etx_diag diag;
+  (void)state;
+  memset(&diag, 0xff, sizeof diag);
+  etx_diag_init(&diag);
+  assert_int_equal(diag.status, ETX_OK);
+  assert_string_equal(diag.text, "");
+}
+
+static void every_conversion_is_known(void** state) {
+  char out[200];
+  (void)state;
+  const etx_text text = {"abcdef", 3};
+  etx_format_text(out, sizeof out, "%s %t %i %u %z %x %f %%", "s", text,
+                  (int64_t)-5, (uint64_t)7, (size_t)9, (uint64_t)0xbeef, 1.5);
+  assert_string_equal(out, "s abc -5 7 9 beef 1.5 %");
+}
+
+static void the_extremes_of_numbers_are_exact(void** state) {
+  char out[100];
+  (void)state;
+  etx_format_text(out, sizeof out, "%i %i %u", INT64_MIN, INT64_MAX,
+                  UINT64_MAX);
+  assert_string_equal(
+      out, "-9223372036854775808 9223372036854775807 18446744073709551615");
+}
+
+static void doubles_have_six_digits_or_a_word(void** state) {
+  char out[100];
+  (void)state;
+  etx_format_text(out, sizeof out, "%f %f %f %f", 0.0, -0.25, (double)NAN,
+                  (double)-INFINITY);
+  assert_string_equal(out, "0 -0.25 nan -inf");
+}
+
+static void a_string_that_is_missing_is_named_so(void** state) {
+  char out[20];
+  (void)state;
+  etx_format_text(out, sizeof out, "%s", (const char*)NULL);
+  assert_string_equal(out, "(none)");
+}
+
+static void what_does_not_fit_is_cut(void** state) {
+  char out[5];
+  (void)state;
+  assert_int_equal(etx_format_text(out, sizeof out, "%s", "abcdefgh"), 4);
+  assert_string_equal(out, "abcd");
+  assert_int_equal(etx_format_text(NULL, 0, "%s", "abc"), 0);
+}
+
+static void control_characters_of_names_are_replaced(void** state) {
+  char out[20];
+  (void)state;
+  etx_format_text(out, sizeof out, "'%s'", "a\x1b[2Jb\n");
+  assert_string_equal(out, "'a?[2Jb?'");
+}
+
+static void the_first_message_wins(void** state) {
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  assert_int_equal(etx_diag_fail_at(&diag, ETX_BAD_FILE, 12, "first"),
+                   ETX_BAD_FILE);
+  assert_int_equal(etx_diag_fail_line(&diag, ETX_NOT_FOUND, 3, 4, "second"),
+                   ETX_NOT_FOUND);
+  assert_int_equal(diag.status, ETX_BAD_FILE);
+  assert_int_equal(diag.offset, 12);
+  assert_int_equal(diag.line, 0);
+  assert_string_equal(diag.text, "first");
+}
+
+static void a_line_and_a_column_are_kept(void** state) {
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  (void)etx_diag_fail_line(&diag, ETX_BAD_FILE, 3, 4, "here");
+  assert_int_equal(diag.line, 3);
+  assert_int_equal(diag.column, 4);
+}
+
+static void more_is_appended_to_a_message_and_never_past_its_end(void** state) {
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  etx_diag_append(&diag, "nothing to append to");
+  assert_string_equal(diag.text, "");
+  (void)etx_diag_fail(&diag, ETX_BAD_FILE, "bad");
+  etx_diag_append(&diag, " (method '%s')", "forward");
+  assert_string_equal(diag.text, "bad (method 'forward')");
+  for (int i = 0; i < 100; ++i) etx_diag_append(&diag, " and so on");
+  assert_int_equal(diag.text_size, sizeof diag.text - 1);
+  assert_int_equal(strlen(diag.text), diag.text_size);
+}
+
+static void a_diag_is_optional(void** state) {
+  (void)state;
+  etx_diag_init(NULL);
+  etx_diag_append(NULL, "x");
+  assert_int_equal(etx_diag_fail(NULL, ETX_INTERNAL, "x"), ETX_INTERNAL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_new_diag_is_empty),
+      cmocka_unit_test(every_conversion_is_known),
+      cmocka_unit_test(the_extremes_of_numbers_are_exact),
+      cmocka_unit_test(doubles_have_six_digits_or_a_word),
+      cmocka_unit_test(a_string_that_is_missing_is_named_so),
+      cmocka_unit_test(what_does_not_fit_is_cut),
+      cmocka_unit_test(control_characters_of_names_are_replaced),
+      cmocka_unit_test(the_first_message_wins),
+      cmocka_unit_test(a_line_and_a_column_are_kept),
+      cmocka_unit_test(more_is_appended_to_a_message_and_never_past_its_end),
+      cmocka_unit_test(a_diag_is_optional),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+#include "tests/format/format_test.h"
+
+#include "format/base/size_limits.h"
+#include "format/flatbuffers/fb_builder.h"
+#include "format/flatbuffers/fb_verifier.h"
+
+// ---- one small table, byte by byte ----
+
+static const etx_fb_field_info small_fields[] = {
+    {"number", ETX_FB_I32, false, 0},
+    {"text", ETX_FB_STRING, true, 0},
+    {"wide", ETX_FB_U64, false, 0}};
+static const etx_fb_table_info small_tables[] = {{"Small", small_fields, 3}};
+static const etx_fb_schema small = {small_tables, NULL, {'T', 'E', 'S', 'T'}};
+
+static const uint8_t good[] = {
+    20,  0,   0,   0,    // 0: the root table is at 20
+    'T', 'E', 'S', 'T',  // 4: identifier
+    0,   0,              // 8: padding
+    10,  0,              // 10: vtable: its size
+    12,  0,              // 12: size of the table
+    4,   0,              // 14: field 0 at 4 in the table
+    8,   0,              // 16: field 1 at 8
+    0,   0,              // 18: field 2 is absent
+    10,  0,   0,   0,    // 20: the table: 10 bytes back to its vtable
+    251, 255, 255, 255,  // 24: -5
+    4,   0,   0,   0,    // 28: the string is 4 bytes on
+    2,   0,   0,   0,    // 32: its length
+    'h', 'i', 0,   0,    // 36: its bytes and a NUL
+};
+
+static etx_status verify_copy(const uint8_t* bytes, uint32_t size,
+                              etx_diag* diag) {
+  const etx_fb_buffer buffer = {bytes, size};
+  etx_diag_init(diag);
+  return etx_fb_verify(&buffer, &small, 0, diag);
+}
+
+static void a_good_table_is_accepted(void** state) {
+  etx_diag diag;
+  (void)state;
+  assert_ok(verify_copy(good, sizeof good, &diag));
+  // The last byte is padding.
+  assert_ok(verify_copy(good, sizeof good - 1, &diag));
+}
+
+typedef struct damage {
+  uint32_t position;
+  uint8_t value;
+  const char* message;
+} damage;
+
+static void each_damage_has_its_reason(void** state) {
+  static const damage damages[] = {
+      {4, 'X', "identifier"},
+      {0, 0, "a reference leads to byte 0 of 40"},
+      {0, 40, "a reference leads to byte 40 of 40"},
+      {3, 1, "a reference leads to byte 16777236 of 40"},
+      {0, 21, "a table lies at byte 21, not a multiple of 4"},
+      {0, 39, "a table lies at byte 39"},
+      {20, 9, "the table at byte 20 has its vtable 9 bytes away"},
+      {20, 30, "has its vtable 30 bytes away"},
+      {10, 9, "a vtable has 9 bytes"},
+      {10, 2, "a vtable has 2 bytes"},
+      {10, 32,
+       "a vtable has 32 bytes, which is odd or less than 4, or more "
+       "than the 30 that are left"},
+      {14, 2, "'Small.number': a field lies at byte 2 of its table"},
+      {14, 17,
+       "'Small.number': a field lies at byte 17 of its table, 20 bytes "
+       "are left"},
+      {14, 6, "'Small.number': a field lies at byte 26, not a multiple of 4"},
+      {16, 0, "'Small.text': the table at byte 20 lacks the needed field 1"},
+      {16, 6, "'Small.text': a field lies at byte 26"},
+      {18, 8, "'Small.wide': a field lies at byte 28, not a multiple of 8"},
+      {18, 16,
+       "'Small.wide': a field lies at byte 16 of its table, 20 bytes "
+       "are left"},
+      {28, 5, "'Small.text': a vector lies at byte 33, not a multiple of 4"},
+      {28, 0, "'Small.text': a reference leads to byte 28 of 40"},
+      {28, 12, "'Small.text': a reference leads to byte 40 of 40"},
+      {32, 5, "'Small.text': a vector's elements take 5 bytes, 4 are left"},
+      {35, 255, "'Small.text': a vector's elements take"},
+      {32, 4, "'Small.text': a string ends at byte 40"},
+      {32, 1,
+       "'Small.text': a string ends at byte 37 with 105 instead of a "
+       "zero byte"},
+      {38, 1, "'Small.text': a string ends at byte 38 with 1"},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT(damages); ++i) {
+    uint8_t bytes[sizeof good];
+    etx_diag diag;
+    memcpy(bytes, good, sizeof good);
+    bytes[damages[i].position] = damages[i].value;
+    assert_int_equal(verify_copy(bytes, sizeof bytes, &diag), ETX_BAD_FILE);
+    assert_says(&diag, damages[i].message);
+  }
+}
+
+static void every_truncation_is_refused(void** state) {
+  etx_diag diag;
+  (void)state;
+  for (uint32_t size = 0; size + 1 < sizeof good; ++size) {
+    assert_int_equal(verify_copy(good, size, &diag), ETX_BAD_FILE);
+  }
+}
+
+// Common Python writers share vtables between tables of different sizes.
+static void the_size_of_a_table_is_not_trusted_nor_needed(void** state) {
+  uint8_t bytes[sizeof good];
+  etx_diag diag;
+  (void)state;
+  memcpy(bytes, good, sizeof good);
+  bytes[12] = 4;
+  assert_ok(verify_copy(bytes, sizeof bytes, &diag));
+}
+
+// ---- every type ----
+
+enum { NODE, LEAF };
+enum { CODE, MEMBER, CHILDREN, CHILD, BYTES, WIDES, TEXT, FIELD_COUNT };
+static const etx_fb_field_info node_fields[] = {
+    [CODE] = {"code", ETX_FB_CODE, false, 0},
+    [MEMBER] = {"member", ETX_FB_UNION, false, 0},
+    [CHILDREN] = {"children", ETX_FB_TABLES, false, NODE},
+    [CHILD] = {"child", ETX_FB_TABLE, false, NODE},
+    [BYTES] = {"bytes", ETX_FB_U8S, false, 0},
+    [WIDES] = {"wides", ETX_FB_F64S, false, 0},
+    [TEXT] = {"text", ETX_FB_STRING, false, 0}};
+static const etx_fb_field_info leaf_fields[] = {
+    {"number", ETX_FB_I32, true, 0}};
+static const etx_fb_table_info node_tables[] = {
+    {"Node", node_fields, FIELD_COUNT}, {"Leaf", leaf_fields, 1}};
+static const uint8_t node_members[] = {LEAF, NODE};
+static const etx_fb_union_info node_unions[] = {{"Member", node_members, 2}};
+static const etx_fb_schema nodes = {
+    node_tables, node_unions, {'N', 'O', 'D', 'E'}};
+
+static uint64_t block[8192];
+
+typedef struct built {
+  etx_fb_builder b;
+  etx_bytes_mut bytes;
+} built;
+
+static void begin(built* it) {
+  const etx_bytes_mut space = {(uint8_t*)block, sizeof block};
+  etx_fb_builder_init(&it->b, space);
+}
+
+static etx_fb_ref leaf(built* it, int32_t number) {
+  etx_fb_builder_start(&it->b);
+  etx_fb_builder_add_i32(&it->b, 0, number, 0);
+  return etx_fb_builder_end(&it->b);
+}
+
+static etx_fb_ref node_of(built* it, uint32_t field, etx_fb_ref ref) {
+  etx_fb_builder_start(&it->b);
+  etx_fb_builder_add_ref(&it->b, field, ref);
+  return etx_fb_builder_end(&it->b);
+}
+
+static etx_fb_ref union_of(built* it, uint8_t code, etx_fb_ref member) {
+  etx_fb_builder_start(&it->b);
+  etx_fb_builder_add_ref(&it->b, MEMBER, member);
+  etx_fb_builder_add_u8(&it->b, CODE, code, 0);
+  return etx_fb_builder_end(&it->b);
+}
+
+static etx_status verify(built* it, etx_fb_ref root, uint32_t max_tables,
+                         etx_diag* diag) {
+  assert_ok(etx_fb_builder_finish(&it->b, root, nodes.identifier, &it->bytes));
+  const etx_fb_buffer buffer = {it->bytes.data, (uint32_t)it->bytes.size};
+  etx_diag_init(diag);
+  return etx_fb_verify(&buffer, &nodes, max_tables, diag);
+}
+
+static void members_of_a_union_are_verified(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  assert_ok(verify(&it, union_of(&it, 1, leaf(&it, 5)), 0, &diag));
+  begin(&it);  // a leaf of 0 lacks its needed number
+  assert_int_equal(verify(&it, union_of(&it, 1, leaf(&it, 0)), 0, &diag),
+                   ETX_BAD_FILE);
+  assert_says(&diag, "'Leaf.number'");
+  begin(&it);
+  assert_int_equal(verify(&it, union_of(&it, 3, leaf(&it, 5)), 0, &diag),
+                   ETX_BAD_FILE);
+  assert_says(&diag, "a union holds member 3, the largest known is 2");
+  begin(&it);
+  assert_int_equal(verify(&it, union_of(&it, 0, leaf(&it, 5)), 0, &diag),
+                   ETX_BAD_FILE);
+  assert_says(&diag, "a value without a member");
+}
+
+static void a_member_without_a_value_is_left_to_the_reader(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  assert_ok(verify(&it, union_of(&it, 2, 0), 0, &diag));
+}
+
+static void every_table_of_a_vector_is_verified(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  for (size_t bad = 0; bad < 3; ++bad) {
+    begin(&it);
+    const size_t notes = etx_fb_builder_take_notes(&it.b, 3);
+    for (size_t i = 0; i < 3; ++i) {
+      etx_fb_builder_note(&it.b, notes, i,
+                          union_of(&it, 1, leaf(&it, i == bad ? 0 : 5)));
+    }
+    const etx_fb_ref tables = etx_fb_builder_tables(&it.b, notes, 3);
+    assert_int_equal(verify(&it, node_of(&it, CHILDREN, tables), 0, &diag),
+                     ETX_BAD_FILE);
+    assert_says(&diag, "'Leaf.number'");
+  }
+}
+
+static void wide_elements_must_be_aligned(void** state) {
+  static const double wides[] = {1, 2};
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  const etx_fb_ref vector = etx_fb_builder_vector(&it.b, wides, 2, 8, 8);
+  assert_ok(verify(&it, node_of(&it, WIDES, vector), 0, &diag));
+  // The same bytes four bytes on: everything but the eights stays aligned.
+  memmove(it.bytes.data - 4, it.bytes.data, it.bytes.size);
+  const uint8_t* moved = it.bytes.data - 4;
+  static uint64_t room[64];
+  uint8_t* shifted = (uint8_t*)room;
+  memcpy(shifted, moved, 8);
+  memset(shifted + 8, 0, 4);
+  memcpy(shifted + 12, moved + 8, it.bytes.size - 8);
+  shifted[0] = (uint8_t)(shifted[0] + 4);
+  const etx_fb_buffer buffer = {shifted, (uint32_t)it.bytes.size + 4};
+  etx_diag_init(&diag);
+  assert_int_equal(etx_fb_verify(&buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "'Node.wides': a vector's elements lie at byte");
+}
+
+static etx_fb_ref chain_of(built* it, size_t tables) {
+  etx_fb_ref ref = node_of(it, TEXT, 0);
+  for (size_t i = 1; i < tables; ++i) ref = node_of(it, CHILD, ref);
+  return ref;
+}
+
+static void nesting_has_a_limit(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  assert_ok(verify(&it, chain_of(&it, ETX_MAX_FB_DEPTH), 0, &diag));
+  begin(&it);
+  assert_int_equal(verify(&it, chain_of(&it, ETX_MAX_FB_DEPTH + 1), 0, &diag),
+                   ETX_BAD_FILE);
+  assert_says(&diag, "tables are nested 65 deep, at most 64 are allowed");
+}
+
+static void the_number_of_tables_has_a_limit(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  assert_ok(verify(&it, chain_of(&it, 10), 10, &diag));
+  begin(&it);
+  assert_int_equal(verify(&it, chain_of(&it, 11), 10, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "there are more than 10 tables");
+}
+
+// Each level refers to the next one twice: 2^40 tables if each is followed.
+static void shared_tables_cannot_ask_for_endless_work(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  etx_fb_ref ref = node_of(&it, TEXT, 0);
+  for (int level = 0; level < 40; ++level) {
+    const size_t notes = etx_fb_builder_take_notes(&it.b, 2);
+    etx_fb_builder_note(&it.b, notes, 0, ref);
+    etx_fb_builder_note(&it.b, notes, 1, ref);
+    ref = node_of(&it, CHILDREN, etx_fb_builder_tables(&it.b, notes, 2));
+  }
+  assert_int_equal(verify(&it, ref, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "there are more than 1000000 tables");
+}
+
+// A newer writer may know more.
+static void fields_that_the_schema_does_not_know_are_skipped(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  begin(&it);
+  assert_ok(
+      verify(&it,
+             node_of(&it, FIELD_COUNT + 2,
+                     etx_fb_builder_string(&it.b, etx_text_of("unknown"))),
+             0, &diag));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_good_table_is_accepted),
+      cmocka_unit_test(each_damage_has_its_reason),
+      cmocka_unit_test(every_truncation_is_refused),
+      cmocka_unit_test(the_size_of_a_table_is_not_trusted_nor_needed),
+      cmocka_unit_test(members_of_a_union_are_verified),
+      cmocka_unit_test(a_member_without_a_value_is_left_to_the_reader),
+      cmocka_unit_test(every_table_of_a_vector_is_verified),
+      cmocka_unit_test(wide_elements_must_be_aligned),
+      cmocka_unit_test(nesting_has_a_limit),
+      cmocka_unit_test(the_number_of_tables_has_a_limit),
+      cmocka_unit_test(shared_tables_cannot_ask_for_endless_work),
+      cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -15,6 +15,8 @@
 #include "format/base/sink.h"
 #include "format/ops/op_shapes.h"
 
+enum { ETX_SYMBOLS_MAX_COUNT = 64 };  // of one method: a bit each
+
 typedef struct etx_symbol {
   etx_text name;
   int64_t minimum;  // at least 0 for a size
@@ -75,6 +77,10 @@ typedef enum etx_symbol_op {
 ETX_MUST_USE etx_status etx_symbols_apply(etx_symbols* symbols,
                                           etx_symbol_op op, etx_dim a,
                                           etx_dim b, etx_dim* out);
+
+// Python's // and % on numbers. False for a divisor of 0 and on overflow.
+bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
+                      int64_t* out_rest);
 
 // The arithmetic as shape rules want it; valid as long as `symbols`.
 etx_dim_math etx_symbols_math(etx_symbols* symbols);

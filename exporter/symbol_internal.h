@@ -16,7 +16,6 @@ enum {
   ETX_TERM_MAX_DEGREE = 12,       // atoms in one product
   ETX_SUM_MAX_TERMS = 48,         // terms in one sum
   ETX_EXPRESSION_MAX_DEPTH = 24,  // opaque parts inside one another
-  ETX_SYMBOLS_MAX_COUNT = 64,     // symbols of one method
   ETX_EXPRESSION_MAX_COUNT = 100000,
   ETX_EXPRESSION_MAX_WEIGHT = 20000,  // steps to evaluate one expression
   ETX_SYMBOLS_MAX_POINTS = 4096,      // assignments tried one by one for bounds
@@ -115,9 +114,5 @@ void etx_symbols_difference(const etx_symbols* symbols, etx_dim a, etx_dim b,
 // Computes the bounds of an expression whose operands have theirs.
 void etx_expression_set_bounds(const etx_symbols* symbols,
                                etx_expression* expression, etx_dim self);
-
-// Python's // and % for a divisor that is not 0. False on overflow.
-bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
-                      int64_t* out_rest);
 
 #endif

@@ -1,0 +1,162 @@
+// Parts of the .pt2 reader, for read_pt2.c and pt2_*.c only.
+//
+//   read_pt2.c       the zip: consistency, names, CRCs, versions
+//   pt2_schema.c     the shape of the JSON: kinds, unions, places in messages
+//   pt2_symbols.c    symbolic sizes and their ranges
+//   pt2_weights.c    payload configs: views of stored bytes as constants
+//   pt2_signature.c  inputs, outputs, mutations and their names
+//   pt2_nodes.c      nodes and their arguments
+//
+// Two kinds of failure. What contradicts the format ends the file: functions
+// return ETX_BAD_FILE with a message in the diag. What is sound but not for us
+// (control flow, data-dependent sizes, unknown operators) is reported to the
+// import, and reading goes on so that all problems come out at once.
+
+#ifndef ETX_EXPORTER_PT2_INTERNAL_H
+#define ETX_EXPORTER_PT2_INTERNAL_H
+
+#include "exporter/read_pt2.h"
+
+enum { ETX_PT2_PLACE_BYTES = 200 };
+
+// What a graph name stands for so far.
+typedef enum etx_pt2_name_state {
+  ETX_PT2_UNDEFINED,
+  ETX_PT2_PLACEHOLDER,  // an input of the graph that has no value yet
+  ETX_PT2_DEFINED,
+} etx_pt2_name_state;
+
+typedef struct etx_pt2_graph {
+  etx_import* import;
+  etx_pt2_archive* archive;
+  etx_pool* pool;
+  etx_diag* diag;
+  uint32_t method_index;
+  etx_ir_method* method;
+  char place[ETX_PT2_PLACE_BYTES];  // where in the program, for messages
+  etx_ir_place where;               // the same for problems
+
+  const etx_json* program;
+  const etx_json* graph;
+  const etx_json* nodes;
+  const etx_json* tensor_values;
+  const etx_json* sym_ints;
+  const etx_json* sym_bools;
+  const etx_json* sym_floats;
+  const etx_json* ranges;
+  const etx_json* input_specs;
+  const etx_json* output_specs;
+  const etx_json* weights;  // payload configs
+  const etx_json* constants;
+
+  // By position in tensor_values.
+  uint8_t* states;   // etx_pt2_name_state
+  uint32_t* values;  // of the method, once defined
+  uint8_t* is_used;  // some kept node, output or mutation reads it
+} etx_pt2_graph;
+
+// ---- read_pt2.c
+
+// The bytes of a member, CRC checked. ETX_NOT_FOUND without message if there
+// is none.
+ETX_MUST_USE etx_status etx_pt2_member_read(etx_pt2_archive* archive,
+                                            etx_text name, etx_pool* pool,
+                                            etx_bytes* out_bytes,
+                                            etx_diag* diag);
+
+// ---- pt2_schema.c
+
+// Sets the place that the next messages name.
+void etx_pt2_set_place(etx_pt2_graph* graph, const char* format, ...);
+
+// Refuses the file: "<member>: <place>: ...".
+etx_status etx_pt2_refuse(etx_pt2_graph* graph, const char* format, ...);
+
+// The same for what is sound but not supported: ETX_UNSUPPORTED.
+etx_status etx_pt2_decline(etx_pt2_graph* graph, const char* format, ...);
+
+// Refuses unless `value` is there and of a kind.
+ETX_MUST_USE etx_status etx_pt2_want(etx_pt2_graph* graph,
+                                     const etx_json* value, etx_json_kind kind,
+                                     const char* what);
+
+// The member `key` of an object, which must have a kind.
+ETX_MUST_USE etx_status etx_pt2_field(etx_pt2_graph* graph,
+                                      const etx_json* object, const char* key,
+                                      etx_json_kind kind,
+                                      const etx_json** out_value);
+
+// The string member `key`.
+ETX_MUST_USE etx_status etx_pt2_text(etx_pt2_graph* graph,
+                                     const etx_json* object, const char* key,
+                                     etx_text* out_text);
+
+// The only member of a union.
+ETX_MUST_USE etx_status etx_pt2_union(etx_pt2_graph* graph,
+                                      const etx_json* value, etx_text* out_tag,
+                                      const etx_json** out_payload);
+
+// A float: a number, or "NaN", "Infinity", "-Infinity".
+ETX_MUST_USE etx_status etx_pt2_double(etx_pt2_graph* graph,
+                                       const etx_json* value, double* out);
+
+// An element type by the archive's code.
+ETX_MUST_USE etx_status etx_pt2_dtype(etx_pt2_graph* graph,
+                                      const etx_json* value,
+                                      etx_dtype* out_dtype);
+
+// Refuses layouts other than strided and devices other than the CPU.
+ETX_MUST_USE etx_status etx_pt2_check_storage(etx_pt2_graph* graph,
+                                              const etx_json* tensor_meta);
+
+// ---- pt2_symbols.c
+
+// A SymInt: a number or an expression.
+ETX_MUST_USE etx_status etx_pt2_size(etx_pt2_graph* graph,
+                                     const etx_json* value, etx_dim* out);
+
+// Sizes and type of a TensorMeta.
+ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
+                                      const etx_json* tensor_meta,
+                                      etx_shape* out_shape);
+
+// The integer behind a name of sym_int_values.
+ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
+                                           etx_dim* out);
+
+// ---- pt2_weights.c
+
+// Checks an entry of a payload config and gives its type.
+ETX_MUST_USE etx_status etx_pt2_payload_type(etx_pt2_graph* graph,
+                                             const etx_json* entry,
+                                             etx_ir_constant* out_type);
+
+// etx_import_load for an entry of a payload config.
+etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
+                        const etx_ir_constant* type, uint32_t* out_constant,
+                        etx_diag* diag);
+
+// ---- pt2_signature.c
+
+// Inputs of the graph, before its nodes; outputs and mutations after them.
+ETX_MUST_USE etx_status etx_pt2_read_inputs(etx_pt2_graph* graph);
+ETX_MUST_USE etx_status etx_pt2_read_outputs(etx_pt2_graph* graph);
+
+// ---- pt2_nodes.c
+
+// Marks the names that nodes and outputs read.
+ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
+ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
+
+// Position of a tensor's name in tensor_values.
+ETX_MUST_USE etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
+                                            size_t* out_position);
+// The value that a tensor's name stands for.
+ETX_MUST_USE etx_status etx_pt2_use_tensor(etx_pt2_graph* graph, etx_text name,
+                                           uint32_t* out_value);
+// An Argument that is not a tensor and needs no names: fixed inputs, outputs.
+ETX_MUST_USE etx_status etx_pt2_argument(etx_pt2_graph* graph,
+                                         const etx_json* argument,
+                                         etx_ir_arg* out_arg);
+
+#endif

@@ -1,0 +1,143 @@
+// A directory of methods as one module: one file a method, the stem is its
+// name. Files are taken in byte order of their names and everything that is
+// joined ends up sorted, so the order in which the host lists them is not
+// seen.
+
+#include "exporter/export.h"
+#include "exporter/host_file.h"
+#include "exporter/import.h"
+#include "exporter/read_pt2.h"
+#include "format/pte/reserved_names.h"
+
+typedef struct source_file {
+  etx_text path;
+  etx_text method;
+} source_file;
+
+typedef struct reading {
+  etx_import import;
+  etx_pool* pool;
+  source_file* files;
+  size_t file_count, file_capacity;
+  etx_pt2_archive* archives;  // one a .pt2 file, open until values are loaded
+  size_t archive_count;
+} reading;
+
+static bool ends_with(etx_text text, const char* suffix) {
+  const etx_text end = etx_text_of(suffix);
+  return text.size > end.size &&
+         memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
+}
+
+static etx_status add_file(reading* r, etx_text path) {
+  const etx_text name = etx_path_name(path);
+  if (name.size == 0 || name.data[0] == '.' ||
+      (!ends_with(name, ".pt2") && !ends_with(name, ".yaml")) ||
+      etx_text_is(name, "program.yaml")) {
+    return ETX_OK;
+  }
+  ETX_TRY(etx_pool_grow(r->pool, &r->files, r->file_count, &r->file_capacity,
+                        sizeof *r->files));
+  source_file* const file = &r->files[r->file_count++];
+  file->path = path;
+  file->method = name;
+  file->method.size -= ends_with(name, ".pt2") ? 4 : 5;
+  return ETX_OK;
+}
+
+static etx_status list_files(reading* r, const char* path, etx_diag* diag) {
+  etx_text* names = NULL;
+  size_t count = 0;
+  ETX_TRY(etx_directory_list(r->pool, path, &names, &count, diag));
+  for (size_t i = 0; i < count; ++i) {
+    const etx_text full = etx_path_join(r->pool, etx_text_of(path), names[i]);
+    if (full.data == NULL) return ETX_OUT_OF_MEMORY;
+    if (etx_path_kind_of(full.data) == ETX_PATH_DIRECTORY) continue;
+    ETX_TRY(add_file(r, full));
+  }
+  return ETX_OK;
+}
+
+static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
+  switch (etx_path_kind_of(path)) {
+    case ETX_PATH_MISSING:
+      return etx_diag_fail(diag, ETX_HOST_FAILED,
+                           "'%s' does not exist or cannot be read", path);
+    case ETX_PATH_DIRECTORY:
+      ETX_TRY(list_files(r, path, diag));
+      break;
+    case ETX_PATH_FILE:
+      ETX_TRY(add_file(r, etx_pool_copy_text(r->pool, etx_text_of(path))));
+      break;
+  }
+  if (r->file_count != 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_NOT_FOUND,
+                       "'%s' holds no method: expected files that end in .pt2 "
+                       "or .yaml",
+                       path);
+}
+
+static bool is_reserved(etx_text name) {
+  return etx_text_is(name, ETX_METHOD_INIT) ||
+         etx_text_is(name, ETX_METHOD_BUFFER_NAMES) ||
+         etx_text_is(name, ETX_METHOD_BUFFER_PLAN);
+}
+
+static etx_status read_file(reading* r, const source_file* file) {
+  etx_import* const import = &r->import;
+  etx_ir_place place = {0};
+  uint32_t other = 0;
+  place.file = file->path;
+  if (is_reserved(file->method)) {
+    etx_import_problem(import, ETX_BAD_ARGUMENT, &place,
+                       "'%t' is the name of a method that etx makes itself: "
+                       "rename the file",
+                       file->method);
+    return ETX_OK;
+  }
+  if (etx_ir_find_method(import->module, file->method, &other)) {
+    etx_import_problem(import, ETX_BAD_ARGUMENT, &place,
+                       "method '%t' is also defined by '%t'", file->method,
+                       import->module->methods[other].file);
+    return ETX_OK;
+  }
+  return etx_pt2_read(&r->archives[r->archive_count++], import, file->path,
+                      file->method);
+}
+
+static etx_status join(reading* r) {
+  etx_import_mark_mutated(&r->import);
+  ETX_TRY(etx_import_settle(&r->import, NULL));
+  return r->import.status == ETX_OK ? etx_import_compact(r->import.module)
+                                    : ETX_OK;
+}
+
+static etx_status read_all(reading* r, const char* path, etx_diag* diag) {
+  ETX_TRY(find_files(r, path, diag));
+  r->archives = etx_pool_take(r->pool, r->file_count * sizeof *r->archives);
+  if (r->archives == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < r->file_count; ++i) {
+    ETX_TRY(read_file(r, &r->files[i]));
+  }
+  return join(r);
+}
+
+etx_status etx_export_read(etx_ir_module* module, const char* path,
+                           etx_problems* problems, etx_diag* diag) {
+  reading r = {0};
+  etx_diag own;
+  etx_diag_init(&own);
+  if (diag == NULL) diag = &own;
+  r.pool = module->pool;
+  etx_import_init(&r.import, module, problems, diag);
+  const size_t reported = r.import.problem_count;
+  const etx_status status = read_all(&r, path, diag);
+  for (size_t i = 0; i < r.archive_count; ++i) etx_pt2_close(&r.archives[i]);
+  if (status != ETX_OK && r.import.problem_count == reported) {
+    etx_ir_place place = {0};
+    place.file = etx_text_of(path);
+    etx_problem(problems, &place, "%s",
+                diag->text_size != 0 ? diag->text : etx_status_text(status));
+  }
+  return status != ETX_OK ? status : r.import.status;
+}

@@ -10,6 +10,8 @@
 
 #include "exporter/export.h"
 #include "exporter/ir.h"
+#include "exporter/place.h"
+#include "exporter/place_copy.h"
 
 typedef struct etx_pass_context {
   etx_ir_module* module;              // changed by every pass
@@ -20,6 +22,8 @@ typedef struct etx_pass_context {
   etx_status (*after)(void* context, etx_text pass, bool is_lowered,
                       const etx_ir_module* module);
   void* after_context;
+  etx_placement* placements;  // by method, made by the pass place_values
+  etx_place_copies copies;    // copies that remain, for the report
 } etx_pass_context;
 
 typedef struct etx_pass {

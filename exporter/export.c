@@ -1,0 +1,165 @@
+#include "exporter/export.h"
+
+#include "exporter/emit_program.h"
+#include "exporter/host_file.h"
+#include "exporter/passes/pass_list.h"
+#include "exporter/plan_memory.h"
+#include "exporter/shared_state.h"
+
+enum { MIN_ALIGNMENT = 16 };
+
+typedef struct exporting {
+  etx_ir_module* module;
+  const etx_export_options* options;
+  etx_problems* problems;
+  etx_diag* diag;
+  etx_pass_context passes;
+  etx_state_layout layout;
+  etx_method_memory* memory;
+  etx_emit_program program;
+  etx_emit_result result;
+} exporting;
+
+static void tell(const exporting* e, const char* stage, size_t done) {
+  enum { STAGES = 4 };
+  if (e->options->progress == NULL) return;
+  e->options->progress(e->options->progress_context, stage, done, STAGES);
+}
+
+// Those who only ask whether there were problems need not bring a list.
+static etx_status run_passes(exporting* e, etx_problems* own) {
+  e->passes = (etx_pass_context){
+      .module = e->module,
+      .options = e->options,
+      .problems = e->problems == NULL ? own : e->problems,
+      .diag = e->diag,
+  };
+  return etx_passes_run(&e->passes);
+}
+
+static etx_status lay_out_state(exporting* e) {
+  etx_bytes keep = {NULL, 0};
+  if (e->options->keep_layout != NULL) {
+    ETX_TRY(etx_file_read(e->module->pool, e->options->keep_layout, &keep,
+                          e->diag));
+  }
+  const etx_status status =
+      etx_shared_state_layout(e->module, keep, &e->layout, e->diag);
+  if (status != ETX_OK && e->options->keep_layout != NULL) {
+    etx_diag_append(e->diag, ", keeping the layout of '%s'",
+                    e->options->keep_layout);
+  }
+  ETX_TRY(status);
+  return etx_shared_state_publish(e->module, &e->layout);
+}
+
+// The options that can change the bytes, always in one order.
+static etx_text describe_options(const exporting* e) {
+  const etx_export_options* const o = e->options;
+  return etx_pool_format(
+      e->module->pool, "passes=%s;algorithm=%s;keep=%s",
+      o->passes == NULL ? "" : o->passes,
+      o->algorithm == NULL ? "" : o->algorithm,
+      o->keep_layout == NULL ? "no" : "yes");
+}
+
+static etx_status write_program(exporting* e, const etx_sink* sink) {
+  e->program.module = e->module;
+  e->program.placements = e->passes.placements;
+  e->program.memory = e->memory;
+  e->program.layout = &e->layout;
+  e->program.target = e->options->target;
+  e->program.options = describe_options(e);
+  if (e->program.options.data == NULL) return ETX_OUT_OF_MEMORY;
+  return etx_emit_write(&e->program, sink, &e->result, e->diag);
+}
+
+// ---------------------------------------------------------------- report
+
+static etx_export_method_report report_method(const exporting* e,
+                                              size_t index) {
+  const etx_ir_method* const method = &e->module->methods[index];
+  const etx_method_memory* const memory = &e->memory[index];
+  etx_export_method_report row = {
+      .name = method->name,
+      .scratch_bytes = memory->scratch_bytes,
+      .lower_bound = memory->lower_bound,
+      .value_count = memory->block_count,
+      .instruction_count = e->result.instruction_counts[index],
+      .peak_instruction = (uint32_t)memory->peak_node,
+      .algorithm = memory->algorithm,
+  };
+  if (memory->peak_node < method->node_count) {
+    row.peak_operator = etx_text_of(method->nodes[memory->peak_node].op->name);
+  }
+  const etx_place_copies* const copies = &e->passes.copies;
+  for (size_t i = 0; i < copies->count; ++i) {
+    if (copies->items[i].method == index) {
+      row.copied_bytes += copies->items[i].bytes;
+    }
+  }
+  return row;
+}
+
+static etx_status report_copies(const exporting* e, etx_export_report* report) {
+  const etx_place_copies* const copies = &e->passes.copies;
+  report->copies = etx_pool_take(e->module->pool,
+                                 copies->count * sizeof *report->copies);
+  if (report->copies == NULL) return ETX_OUT_OF_MEMORY;
+  report->copy_count = copies->count;
+  for (size_t i = 0; i < copies->count; ++i) {
+    const etx_place_copy* const copy = &copies->items[i];
+    report->copies[i] = (etx_export_copy_report){
+        e->module->methods[copy->method].name, copy->target, copy->bytes,
+        etx_text_of(copy->reason)};
+  }
+  return ETX_OK;
+}
+
+static etx_status make_report(const exporting* e,
+                              etx_export_report* out_report) {
+  const size_t count = e->module->method_count;
+  etx_export_report report = {
+      .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
+      .method_count = count,
+      .state_bytes = e->layout.bytes,
+      .state_count = e->layout.count,
+      .constant_bytes = e->result.constant_bytes,
+      .constant_count = e->result.constant_count,
+      .file_bytes = e->result.file_bytes,
+  };
+  if (report.methods == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    report.methods[i] = report_method(e, i);
+    if (report.methods[i].scratch_bytes > report.scratch_bytes) {
+      report.scratch_bytes = report.methods[i].scratch_bytes;
+    }
+  }
+  ETX_TRY(report_copies(e, &report));
+  *out_report = report;
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- pipeline
+
+etx_status etx_export_plan(etx_ir_module* module,
+                           const etx_export_options* options,
+                           const etx_sink* sink, etx_export_report* out_report,
+                           etx_problems* problems, etx_diag* diag) {
+  exporting e = {.module = module,
+                 .options = options,
+                 .problems = problems,
+                 .diag = diag};
+  etx_problems own = {0};
+  if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
+  tell(&e, "passes", 0);
+  ETX_TRY(run_passes(&e, &own));
+  tell(&e, "state", 1);
+  ETX_TRY(lay_out_state(&e));
+  tell(&e, "memory", 2);
+  ETX_TRY(etx_plan_memory(module, e.passes.placements, options->algorithm,
+                          &e.memory, diag));
+  tell(&e, "file", 3);
+  ETX_TRY(write_program(&e, sink));
+  return make_report(&e, out_report);
+}

@@ -1,0 +1,26 @@
+// When each scratch block of a method is in use.
+//
+// Times are positions of nodes. A block is live from the first node that
+// writes into it to the last that reads any value in it, [first, last + 1);
+// values of outputs are read at the end, planned inputs are written before the
+// first node.
+
+#ifndef ETX_EXPORTER_LIFETIMES_H
+#define ETX_EXPORTER_LIFETIMES_H
+
+#include "exporter/place.h"
+
+typedef struct etx_lifetime {
+  uint32_t start;
+  uint32_t end;    // 0: the block is not used
+  bool is_stable;  // holds an output that outlives other methods' calls
+} etx_lifetime;
+
+// One lifetime for each storage of `placement`; those that are not scratch are
+// left zero. The array lives in `pool`.
+ETX_MUST_USE etx_status etx_lifetimes_find(etx_pool* pool,
+                                           const etx_ir_method* method,
+                                           const etx_placement* placement,
+                                           etx_lifetime** out_lifetimes);
+
+#endif

@@ -1,0 +1,61 @@
+// Results that are bytes of an argument become views of it.
+//
+// With sizes known now, a view is a second tensor over the same bytes and
+// costs nothing. Where only sizes change at run time, or the bytes are the
+// caller's, et_view sets the header. What is neither stays a copy. Whether the
+// base's bytes are still there when a view is read is settled by the passes
+// that overwrite something (place_updates, write_back).
+
+#include "exporter/passes/pass_list.h"
+#include "exporter/place.h"
+#include "exporter/view_rules.h"
+
+static bool way_of_view(const etx_ir_method* method,
+                        const etx_placement* placement, uint32_t value,
+                        const etx_view* view, etx_way* out_way) {
+  const etx_storage* const storage =
+      &placement->storages[etx_place_range(placement, view->base).storage];
+  const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
+                         etx_ir_is_static(&method->values[view->base].shape);
+  *out_way = ETX_WAY_ALIAS;
+  if (etx_view_same_shape(method, value, view->base)) return true;
+  if (storage->kind == ETX_STORAGE_INPUT || (view->all_elements && !is_static)) {
+    *out_way = ETX_WAY_RESIZED;
+    return view->all_elements;
+  }
+  return true;
+}
+
+static void alias_node(const etx_ir_method* method, etx_placement* placement,
+                       const etx_ir_node* node) {
+  etx_place aliases[ETX_MAX_ARGUMENTS];
+  if (node->output_count > ETX_MAX_ARGUMENTS) return;
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    etx_view view;
+    etx_way way;
+    if (!etx_view_find(method, node, i, &view)) return;
+    const etx_place* const place = &placement->places[value];
+    if (place->way != ETX_WAY_WRITTEN || place->bytes == 0 ||
+        !way_of_view(method, placement, value, &view, &way)) {
+      return;
+    }
+    aliases[i] = (etx_place){way, view.base, view.delta, 0, 0, place->bytes};
+  }
+  for (size_t i = 0; i < node->output_count; ++i) {
+    placement->places[node->outputs[i]] = aliases[i];
+  }
+}
+
+etx_status etx_pass_alias_views(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  for (size_t m = 0; m < module->method_count; ++m) {
+    const etx_ir_method* const method = &module->methods[m];
+    // Initial values are meant to be copied.
+    if (method->is_synthetic) continue;
+    for (size_t n = 0; n < method->node_count; ++n) {
+      alias_node(method, &context->placements[m], &method->nodes[n]);
+    }
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,292 @@
+// Updates in place: the new content of a state (or of a mutable input) is
+// computed in the state's own bytes.
+//
+// Each mutation is tried alone. Its value gets the target's bytes, and with it
+// whatever can follow: a chain select -> index_copy -> select_scatter then
+// computes in the part of the state that it selected, and the scatter has
+// nothing left to do. place_check says whether somebody would miss the old
+// content. If so, in this order:
+//
+//   the value alone, without what could follow;
+//   the node that computes it moved to the end, if only the end reads it;
+//   the old content that is missed saved in a copy, if that is no more than
+//   the copy at the end would be.
+//
+// What fails stays where it was; write_back copies it.
+
+#include "exporter/passes/pass_list.h"
+#include "exporter/place.h"
+#include "exporter/place_check.h"
+#include "exporter/place_copy.h"
+#include "exporter/view_rules.h"
+
+enum { MAX_NESTING = ETX_MAX_RANK };
+
+typedef struct updating {
+  etx_pass_context* context;
+  etx_ir_module* module;
+  etx_ir_method* method;
+  etx_placement* placement;
+  uint32_t method_index;
+  uint32_t target;      // storage
+  uint32_t given;       // value that holds the target's old content
+  bool follows;         // arguments may follow their result
+} updating;
+
+// A value whose bytes may still move: a node writes them to a block of their
+// own.
+static bool is_movable(const updating* u, uint32_t root) {
+  const etx_place* const place = &u->placement->places[root];
+  const etx_storage* const storage = &u->placement->storages[place->storage];
+  return place->way == ETX_WAY_WRITTEN &&
+         storage->kind == ETX_STORAGE_SCRATCH && storage->index == ETX_IR_NONE;
+}
+
+// The caller's memory has no address yet: only the input's own tensor can name
+// it, and headers that et_view derives.
+static bool suits_unplanned(updating* u, uint32_t root) {
+  if (u->placement->storages[u->target].kind != ETX_STORAGE_INPUT) return true;
+  if (!etx_view_same_shape(u->method, root, u->given)) return false;
+  for (uint32_t v = 0; v < u->placement->place_count; ++v) {
+    etx_place* const place = &u->placement->places[v];
+    uint64_t delta = 0;
+    if (etx_way_is_root(place->way) || place->way == ETX_WAY_RESIZED ||
+        etx_place_root(u->placement, v, &delta) != root ||
+        etx_view_same_shape(u->method, v, root)) {
+      continue;
+    }
+    if (delta != 0 || place->bytes != u->placement->places[root].bytes) {
+      return false;
+    }
+    place->way = ETX_WAY_RESIZED;
+  }
+  return true;
+}
+
+static bool settle(updating* u, uint32_t value, uint64_t offset,
+                   size_t nesting);
+
+// A scatter whose source can be computed where the scatter would put it.
+static bool settle_patch(updating* u, const etx_ir_node* node, uint32_t root,
+                         uint64_t offset, size_t nesting) {
+  etx_view patch;
+  if (!etx_view_find_patch(u->method, node, &patch)) return false;
+  if (u->placement->storages[u->target].kind == ETX_STORAGE_INPUT) return false;
+  if (!settle(u, patch.base, offset, nesting + 1)) return false;
+  const uint32_t source = node->args[1].as.value;
+  if (!settle(u, source, offset + patch.delta, nesting + 1)) return false;
+  etx_place* const place = &u->placement->places[root];
+  place->way = ETX_WAY_PATCHED;
+  place->base = patch.base;
+  place->delta = 0;
+  return true;
+}
+
+// Puts the root of `value` so that it lies at `offset` of the target. False if
+// it cannot lie there.
+static bool settle(updating* u, uint32_t value, uint64_t offset,
+                   size_t nesting) {
+  uint64_t delta = 0;
+  const uint32_t root = etx_place_root(u->placement, value, &delta);
+  etx_place* const place = &u->placement->places[root];
+  if (place->storage == u->target) {
+    return place->offset + delta == offset;
+  }
+  const uint64_t limit = u->placement->storages[u->target].bytes;
+  if (!is_movable(u, root) || delta != 0 || place->offset != 0 ||
+      place->bytes != u->placement->places[value].bytes ||
+      offset > limit || place->bytes > limit - offset ||
+      !suits_unplanned(u, root)) {
+    return false;
+  }
+  const etx_ir_node* const node =
+      &u->method->nodes[u->method->values[root].index];
+  if (u->follows && nesting < MAX_NESTING &&
+      settle_patch(u, node, root, offset, nesting)) {
+    return true;
+  }
+  place->storage = u->target;
+  place->offset = offset;
+  if (u->follows && nesting < MAX_NESTING &&
+      node->op->in_place == ETX_IN_PLACE_SELF &&
+      node->args[0].kind == ETX_IR_ARG_VALUE) {
+    (void)settle(u, node->args[0].as.value, offset, nesting + 1);
+  }
+  return true;
+}
+
+static etx_status find_conflicts(updating* u, bool everywhere,
+                                 etx_place_conflicts* conflicts) {
+  conflicts->count = 0;
+  for (uint32_t s = 0; s < u->placement->storage_count; ++s) {
+    const etx_storage* const storage = &u->placement->storages[s];
+    if (s != u->target && !(everywhere && etx_storage_is_kept(storage))) {
+      continue;
+    }
+    ETX_TRY(etx_place_check(u->module->pool, u->method, u->placement, s,
+                            ETX_PLACE_NODES_ONLY, conflicts));
+  }
+  return ETX_OK;
+}
+
+static etx_status snapshot(const updating* u, etx_place** out_places) {
+  const size_t bytes = u->placement->place_count * sizeof **out_places;
+  *out_places = etx_pool_take(u->module->pool, bytes);
+  if (*out_places == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(*out_places, u->placement->places, bytes);
+  return ETX_OK;
+}
+
+static void restore(const updating* u, const etx_place* places) {
+  memcpy(u->placement->places, places,
+         u->placement->place_count * sizeof *places);
+}
+
+// True if only the end of the method reads `value`: a mutation, an output.
+static bool is_read_at_end_only(const updating* u, uint32_t value) {
+  for (size_t n = 0; n < u->method->node_count; ++n) {
+    const etx_ir_node* const node = &u->method->nodes[n];
+    for (size_t i = 0; i < node->arg_count; ++i) {
+      const etx_ir_arg* const arg = &node->args[i];
+      if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value == value) return false;
+      if (arg->kind != ETX_IR_ARG_LIST) continue;
+      for (size_t k = 0; k < arg->as.list.count; ++k) {
+        if (arg->as.list.items[k].kind == ETX_IR_ARG_VALUE &&
+            arg->as.list.items[k].as.value == value) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
+                             etx_place_conflicts* conflicts) {
+  const etx_ir_value* const v = &u->method->values[value];
+  const size_t position = v->index;
+  const size_t last = u->method->node_count - 1;
+  if (v->origin != ETX_IR_FROM_NODE || position == last ||
+      u->placement->places[value].way != ETX_WAY_WRITTEN ||
+      u->method->nodes[position].output_count != 1 ||
+      !is_read_at_end_only(u, value)) {
+    return ETX_OK;
+  }
+  etx_place* before = NULL;
+  ETX_TRY(snapshot(u, &before));
+  etx_place_move_node(u->method, position, last);
+  if (settle(u, value, 0, 0)) {
+    ETX_TRY(find_conflicts(u, true, conflicts));
+    *out_placed = conflicts->count == 0;
+  }
+  if (*out_placed) return ETX_OK;
+  restore(u, before);
+  etx_place_move_node(u->method, last, position);
+  return ETX_OK;
+}
+
+static etx_status try_in_place(updating* u, uint32_t value, bool follows,
+                               bool* out_placed,
+                               etx_place_conflicts* conflicts) {
+  etx_place* before = NULL;
+  ETX_TRY(snapshot(u, &before));
+  u->follows = follows;
+  if (settle(u, value, 0, 0)) {
+    ETX_TRY(find_conflicts(u, false, conflicts));
+    *out_placed = conflicts->count == 0;
+  }
+  if (!*out_placed) restore(u, before);
+  return ETX_OK;
+}
+
+static uint64_t bytes_to_save(const updating* u,
+                              const etx_place_conflicts* conflicts) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < conflicts->count; ++i) {
+    bool is_first = true;
+    for (size_t k = 0; k < i; ++k) {
+      if (conflicts->items[k].value == conflicts->items[i].value) {
+        is_first = false;
+      }
+    }
+    if (!is_first) continue;
+    bytes += u->placement->places[conflicts->items[i].value].bytes;
+  }
+  return bytes;
+}
+
+static etx_status save(updating* u, const etx_place_conflict* conflict) {
+  const etx_storage* const target = &u->placement->storages[u->target];
+  const etx_text name = target->kind == ETX_STORAGE_STATE
+                            ? u->module->buffers[target->index].name
+                            : u->method->inputs[target->index].name;
+  uint32_t copy = 0;
+  ETX_TRY(etx_place_save(u->module, u->method, u->placement, conflict, &copy));
+  const etx_place_copy remaining = {u->method_index, name,
+                                    u->placement->places[copy].bytes,
+                                    "the old content is read after the update"};
+  return etx_place_report(u->module->pool, &u->context->copies, &remaining);
+}
+
+static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
+                             etx_place_conflicts* conflicts) {
+  etx_place* before = NULL;
+  ETX_TRY(snapshot(u, &before));
+  u->follows = true;
+  if (!settle(u, value, 0, 0)) {
+    restore(u, before);
+    return ETX_OK;
+  }
+  ETX_TRY(find_conflicts(u, false, conflicts));
+  if (bytes_to_save(u, conflicts) > u->placement->storages[u->target].bytes) {
+    restore(u, before);
+    return ETX_OK;
+  }
+  // Every round takes one value's readers to its copy.
+  const size_t rounds = conflicts->count;
+  for (size_t i = 0; i < rounds && conflicts->count != 0; ++i) {
+    ETX_TRY(save(u, &conflicts->items[0]));
+    ETX_TRY(find_conflicts(u, false, conflicts));
+  }
+  *out_placed = conflicts->count == 0;
+  if (!*out_placed) restore(u, before);
+  return ETX_OK;
+}
+
+static uint32_t find_given(const etx_placement* placement, uint32_t storage) {
+  for (uint32_t v = 0; v < placement->place_count; ++v) {
+    const etx_place* const place = &placement->places[v];
+    if (place->way == ETX_WAY_GIVEN && place->storage == storage) return v;
+  }
+  return ETX_IR_NONE;
+}
+
+static etx_status place_update(updating* u, const etx_ir_mutation* mutation) {
+  if (etx_place_is_placed(u->placement, mutation)) return ETX_OK;
+  etx_place_conflicts conflicts = {0};
+  bool placed = false;
+  u->target = etx_place_target(u->placement, mutation);
+  u->given = find_given(u->placement, u->target);
+  ETX_TRY(try_in_place(u, mutation->value, true, &placed, &conflicts));
+  if (placed) return ETX_OK;
+  ETX_TRY(try_in_place(u, mutation->value, false, &placed, &conflicts));
+  if (placed) return ETX_OK;
+  ETX_TRY(try_at_end(u, mutation->value, &placed, &conflicts));
+  if (placed) return ETX_OK;
+  return try_saving(u, mutation->value, &placed, &conflicts);
+}
+
+etx_status etx_pass_place_updates(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  for (uint32_t m = 0; m < module->method_count; ++m) {
+    updating u = {.context = context,
+                  .module = module,
+                  .method = &module->methods[m],
+                  .placement = &context->placements[m],
+                  .method_index = m};
+    for (size_t i = 0; i < u.method->mutation_count; ++i) {
+      ETX_TRY(place_update(&u, &u.method->mutations[i]));
+    }
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,127 @@
+// Where the values of a method lie: the storage model between lowering and
+// memory planning.
+//
+//   value ── way ──> base value + delta ──> ... ──> root ── storage + offset
+//
+// A root has bytes of its own in one storage: a scratch block, a state, a
+// constant or a caller's input. Every other value is an alias: bytes of its
+// base from `delta` on. The passes alias_views, place_updates and write_back
+// change ways and roots; place_check tells whether every read still finds the
+// value it means. Planning then gives each scratch storage an offset.
+//
+// Everything lives in the module's pool; indexes connect things.
+
+#ifndef ETX_EXPORTER_PLACE_H
+#define ETX_EXPORTER_PLACE_H
+
+#include "exporter/ir.h"
+
+typedef enum etx_storage_kind {
+  ETX_STORAGE_SCRATCH,   // a block in arena 1
+  ETX_STORAGE_STATE,     // a buffer of the module that this method mutates
+  ETX_STORAGE_CONSTANT,  // read in place from the file
+  ETX_STORAGE_INPUT,     // the caller's memory, unknown when planned
+} etx_storage_kind;
+
+typedef struct etx_storage {
+  etx_storage_kind kind;
+  uint32_t index;  // STATE: buffer. CONSTANT: constant. INPUT: position.
+                   // SCRATCH: position of the input that it holds, or
+                   // ETX_IR_NONE
+  uint64_t bytes;  // at the upper bounds
+  uint64_t offset;  // SCRATCH: in arena 1, set by plan_memory
+} etx_storage;
+
+typedef enum etx_way {
+  ETX_WAY_GIVEN,      // root: a buffer, constant or input
+  ETX_WAY_WRITTEN,    // root: its node writes its bytes
+  ETX_WAY_ALIAS,      // bytes of `base` from `delta` on; no instruction
+  ETX_WAY_RESIZED,    // all bytes of `base`, other sizes: et_view sets them
+  ETX_WAY_PATCHED,    // all bytes of `base`, into which another argument of
+                      // the node was computed in place: no instruction
+  ETX_WAY_SELF_COPY,  // all bytes of `base`, copied onto themselves: an
+                      // instruction until remove_self_copy
+} etx_way;
+
+typedef struct etx_place {
+  etx_way way;
+  uint32_t base;     // aliases: the value it lies in; roots: ETX_IR_NONE
+  uint64_t delta;    // aliases: bytes from the start of the base
+  uint32_t storage;  // roots: index of a storage
+  uint64_t offset;   // roots: bytes from the start of the storage
+  uint64_t bytes;    // of the value, at the upper bounds
+} etx_place;
+
+typedef struct etx_placement {
+  etx_place* places;  // one for each value of the method
+  size_t place_count, place_capacity;
+  etx_storage* storages;
+  size_t storage_count, storage_capacity;
+} etx_placement;
+
+// Adds the place of the value that was added to the method last.
+ETX_MUST_USE etx_status etx_place_add(etx_pool* pool, etx_placement* placement,
+                                      const etx_place* place);
+ETX_MUST_USE etx_status etx_place_add_storage(etx_pool* pool,
+                                              etx_placement* placement,
+                                              const etx_storage* storage,
+                                              uint32_t* out_index);
+
+// Bytes of a value within its storage.
+typedef struct etx_range {
+  uint32_t storage;
+  uint64_t start;  // bytes from the start of the storage
+  uint64_t end;    // one past the last
+} etx_range;
+etx_range etx_place_range(const etx_placement* placement, uint32_t value);
+
+// The value whose bytes `value` lies in, and how far from their start.
+uint32_t etx_place_root(const etx_placement* placement, uint32_t value,
+                        uint64_t* out_delta);
+
+static inline bool etx_way_is_root(etx_way way) {
+  return way == ETX_WAY_GIVEN || way == ETX_WAY_WRITTEN;
+}
+// True if the storage's content matters beyond the values of one call: it is
+// followed through the method when something is placed in it.
+static inline bool etx_storage_is_kept(const etx_storage* storage) {
+  return storage->kind == ETX_STORAGE_STATE ||
+         storage->kind == ETX_STORAGE_INPUT ||
+         (storage->kind == ETX_STORAGE_SCRATCH &&
+          storage->index != ETX_IR_NONE);
+}
+static inline bool etx_range_overlaps(etx_range a, etx_range b) {
+  return a.storage == b.storage && a.start < b.end && b.start < a.end;
+}
+static inline bool etx_range_equal(etx_range a, etx_range b) {
+  return a.storage == b.storage && a.start == b.start && a.end == b.end;
+}
+
+// True if the node is an instruction that reads and writes tensors: some
+// output is a root, or a copy onto itself that was not taken out.
+bool etx_place_node_runs(const etx_placement* placement,
+                         const etx_ir_node* node);
+
+// Moves a node in the method's order; values follow.
+void etx_place_move_node(etx_ir_method* method, size_t from, size_t to);
+
+// The storage of a mutation's target; ETX_IR_NONE if it has none.
+uint32_t etx_place_target(const etx_placement* placement,
+                          const etx_ir_mutation* mutation);
+// The name of a mutation's target.
+etx_text etx_place_target_name(const etx_ir_module* module,
+                               const etx_ir_method* method,
+                               const etx_ir_mutation* mutation);
+// True if the mutation's value lies at exactly its target's bytes.
+bool etx_place_is_placed(const etx_placement* placement,
+                         const etx_ir_mutation* mutation);
+
+// Calls `visit` for every tensor that the node reads, lists included; stops
+// at the first that is not ETX_OK.
+typedef etx_status (*etx_place_visit)(void* context, size_t argument,
+                                      uint32_t value);
+ETX_MUST_USE etx_status etx_place_each_read(const etx_ir_node* node,
+                                            etx_place_visit visit,
+                                            void* context);
+
+#endif

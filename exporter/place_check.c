@@ -1,0 +1,285 @@
+// Bytes are followed as segments {start, end, version}, where a version is the
+// value that wrote them. What a value expects is such a list too: one segment
+// for a root, a cut of its base's list for an alias, and the base's list with
+// the patch's laid over it for a patched value. A read is right when the two
+// lists agree over the value's bytes.
+
+#include "exporter/place_check.h"
+
+typedef struct segment {
+  uint64_t start;
+  uint64_t end;
+  uint32_t version;  // the value that wrote these bytes
+} segment;
+
+typedef struct segments {
+  segment* items;  // ascending, disjoint, no gaps
+  size_t count;
+} segments;
+
+typedef struct trace {
+  etx_pool pool;  // dies with the trace
+  etx_pool* results;
+  const etx_ir_method* method;
+  const etx_placement* placement;
+  uint32_t storage;
+  segments actual;     // what lies in the storage now
+  segments* expected;  // by value; count 0: not of this storage
+  size_t node;         // present position
+  etx_place_conflicts* conflicts;
+} trace;
+
+static bool is_here(const trace* t, uint32_t value) {
+  return value != ETX_IR_NONE && t->expected[value].count != 0;
+}
+
+static etx_status new_segments(trace* t, size_t count, segments* out) {
+  out->items = etx_pool_take(&t->pool, count * sizeof *out->items);
+  out->count = count;
+  return out->items == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+}
+
+// The part of `from` inside [start, end).
+static etx_status cut(trace* t, segments from, uint64_t start, uint64_t end,
+                      segments* out) {
+  ETX_TRY(new_segments(t, from.count, out));
+  out->count = 0;
+  for (size_t i = 0; i < from.count; ++i) {
+    segment piece = from.items[i];
+    if (piece.start < start) piece.start = start;
+    if (piece.end > end) piece.end = end;
+    if (piece.start < piece.end) out->items[out->count++] = piece;
+  }
+  return ETX_OK;
+}
+
+// `below` with `above`, which is one contiguous range, laid over it.
+static etx_status lay_over(trace* t, segments below, segments above,
+                           segments* out) {
+  if (above.count == 0) {
+    *out = below;
+    return ETX_OK;
+  }
+  const uint64_t start = above.items[0].start;
+  const uint64_t end = above.items[above.count - 1].end;
+  segments left = {NULL, 0};
+  segments right = {NULL, 0};
+  ETX_TRY(cut(t, below, 0, start, &left));
+  ETX_TRY(cut(t, below, end, UINT64_MAX, &right));
+  ETX_TRY(new_segments(t, left.count + above.count + right.count, out));
+  segment* next = out->items;
+  memcpy(next, left.items, left.count * sizeof *next);
+  next += left.count;
+  memcpy(next, above.items, above.count * sizeof *next);
+  next += above.count;
+  memcpy(next, right.items, right.count * sizeof *next);
+  return ETX_OK;
+}
+
+// Both lists cover [start, end) of `want`: do they name the same versions?
+static bool agrees(segments actual, segments want) {
+  size_t a = 0;
+  for (size_t w = 0; w < want.count; ++w) {
+    uint64_t position = want.items[w].start;
+    while (position < want.items[w].end) {
+      while (a < actual.count && actual.items[a].end <= position) ++a;
+      if (a == actual.count || actual.items[a].start > position ||
+          actual.items[a].version != want.items[w].version) {
+        return false;
+      }
+      position = actual.items[a].end;
+    }
+  }
+  return true;
+}
+
+// Positions between which `value` could be saved: complete, not overwritten.
+static void saving_range(const trace* t, uint32_t value, size_t reader,
+                         etx_place_conflict* out) {
+  const etx_ir_method* const method = t->method;
+  out->first = 0;
+  out->last = reader;
+  const segments want = t->expected[value];
+  for (size_t i = 0; i < want.count; ++i) {
+    const etx_ir_value* const writer = &method->values[want.items[i].version];
+    if (writer->origin != ETX_IR_FROM_NODE) continue;
+    if (writer->index + 1 > out->first) out->first = writer->index + 1;
+  }
+  const etx_range range = etx_place_range(t->placement, value);
+  for (size_t n = out->first; n < reader; ++n) {
+    const etx_ir_node* const node = &method->nodes[n];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      const uint32_t written = node->outputs[i];
+      if (written == ETX_IR_NONE ||
+          t->placement->places[written].way != ETX_WAY_WRITTEN) {
+        continue;
+      }
+      if (etx_range_overlaps(range, etx_place_range(t->placement, written))) {
+        out->last = n;
+        return;
+      }
+    }
+  }
+}
+
+static etx_status report(trace* t, uint32_t value) {
+  etx_place_conflicts* const all = t->conflicts;
+  for (size_t i = all->count; i > 0; --i) {
+    const etx_place_conflict* const seen = &all->items[i - 1];
+    if (seen->reader != t->node) break;
+    if (seen->value == value) return ETX_OK;
+  }
+  ETX_TRY(etx_pool_grow(t->results, &all->items, all->count, &all->capacity,
+                        sizeof *all->items));
+  etx_place_conflict* const conflict = &all->items[all->count++];
+  conflict->reader = t->node;
+  conflict->value = value;
+  saving_range(t, value, t->node, conflict);
+  return ETX_OK;
+}
+
+static etx_status check_read(trace* t, uint32_t value) {
+  if (!is_here(t, value) || agrees(t->actual, t->expected[value])) {
+    return ETX_OK;
+  }
+  return report(t, value);
+}
+
+static bool same_dims(const trace* t, uint32_t a, uint32_t b) {
+  const etx_shape* const x = &t->method->values[a].shape;
+  const etx_shape* const y = &t->method->values[b].shape;
+  if (x->rank != y->rank) return false;
+  for (size_t i = 0; i < x->rank; ++i) {
+    if (!etx_symbols_equal(&t->method->symbols, x->dims[i], y->dims[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// May the node write `written` while it reads `value` as that argument?
+static bool may_overlap(const trace* t, const etx_ir_node* node,
+                        size_t argument, uint32_t value, uint32_t written) {
+  const etx_range read = etx_place_range(t->placement, value);
+  const etx_range write = etx_place_range(t->placement, written);
+  if (!etx_range_overlaps(read, write)) return true;
+  if (!etx_range_equal(read, write)) return false;
+  switch (node->op->in_place) {
+    case ETX_IN_PLACE_SELF:
+      return argument == 0;
+    case ETX_IN_PLACE_ELEMENTWISE:
+      return same_dims(t, value, written);
+    case ETX_IN_PLACE_NEVER:
+      break;
+  }
+  return false;
+}
+
+static etx_status read_argument(void* context, size_t argument,
+                                uint32_t value) {
+  trace* const t = context;
+  const etx_ir_node* const node = &t->method->nodes[t->node];
+  if (!is_here(t, value)) return ETX_OK;
+  // aten::copy replaces all of self: it only wants its sizes.
+  if (node->op->id == ETX_OP_copy_out && argument == 0) return ETX_OK;
+  if (!agrees(t->actual, t->expected[value])) return report(t, value);
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t written = node->outputs[i];
+    if (written == ETX_IR_NONE ||
+        t->placement->places[written].way != ETX_WAY_WRITTEN) {
+      continue;
+    }
+    if (!may_overlap(t, node, argument, value, written)) {
+      return report(t, value);
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status write_root(trace* t, uint32_t value) {
+  const etx_range range = etx_place_range(t->placement, value);
+  if (range.storage != t->storage || range.start == range.end) return ETX_OK;
+  segments own = {NULL, 0};
+  ETX_TRY(new_segments(t, 1, &own));
+  own.items[0] = (segment){range.start, range.end, value};
+  t->expected[value] = own;
+  return lay_over(t, t->actual, own, &t->actual);
+}
+
+static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
+  const etx_place* const place = &t->placement->places[value];
+  if (!is_here(t, place->base)) return ETX_OK;
+  const etx_range range = etx_place_range(t->placement, value);
+  segments* const own = &t->expected[value];
+  ETX_TRY(cut(t, t->expected[place->base], range.start, range.end, own));
+  if (place->way != ETX_WAY_PATCHED) return ETX_OK;
+  const segments base = *own;
+  return lay_over(t, base, t->expected[node->args[1].as.value], own);
+}
+
+static etx_status step(trace* t, const etx_ir_node* node) {
+  if (etx_place_node_runs(t->placement, node)) {
+    ETX_TRY(etx_place_each_read(node, read_argument, t));
+  }
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    if (value == ETX_IR_NONE) continue;
+    if (t->placement->places[value].way == ETX_WAY_WRITTEN) {
+      ETX_TRY(write_root(t, value));
+    } else {
+      ETX_TRY(derive(t, node, value));
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status check_end(trace* t, etx_place_end end) {
+  const etx_ir_method* const method = t->method;
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &method->mutations[i];
+    if (end == ETX_PLACE_NODES_ONLY &&
+        !etx_place_is_placed(t->placement, mutation)) {
+      continue;
+    }
+    ETX_TRY(check_read(t, mutation->value));
+  }
+  if (end != ETX_PLACE_ALL) return ETX_OK;
+  for (size_t i = 0; i < method->output_count; ++i) {
+    const etx_ir_arg* const arg = &method->outputs[i].arg;
+    if (arg->kind == ETX_IR_ARG_VALUE) ETX_TRY(check_read(t, arg->as.value));
+  }
+  return ETX_OK;
+}
+
+static etx_status follow(trace* t, etx_place_end end) {
+  const etx_ir_method* const method = t->method;
+  t->expected =
+      etx_pool_take(&t->pool, method->value_count * sizeof *t->expected);
+  if (t->expected == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(new_segments(t, 1, &t->actual));
+  t->actual.items[0] = (segment){
+      0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
+  for (uint32_t v = 0; v < method->value_count; ++v) {
+    if (t->placement->places[v].way == ETX_WAY_GIVEN) {
+      ETX_TRY(write_root(t, v));
+    }
+  }
+  for (t->node = 0; t->node < method->node_count; ++t->node) {
+    ETX_TRY(step(t, &method->nodes[t->node]));
+  }
+  return check_end(t, end);
+}
+
+etx_status etx_place_check(etx_pool* pool, const etx_ir_method* method,
+                           const etx_placement* placement, uint32_t storage,
+                           etx_place_end end, etx_place_conflicts* conflicts) {
+  trace t = {.results = pool,
+             .method = method,
+             .placement = placement,
+             .storage = storage,
+             .conflicts = conflicts};
+  etx_pool_init(&t.pool);
+  const etx_status status = follow(&t, end);
+  etx_pool_close(&t.pool);
+  return status;
+}

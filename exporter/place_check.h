@@ -1,0 +1,50 @@
+// Does every read still find the value it means?
+//
+// The IR is functional: a value never changes. Once several values lie in the
+// same bytes (an updated state, a block that is used again) that has to be
+// shown. One storage is followed through the method: which value's bytes lie
+// where after each node, against which value's bytes a reader expects.
+//
+//   bytes of S   |  S S S S S S |      before
+//   node 3       |  S S a a S S |      a is computed in place
+//   node 4 reads |  S S a a S S |      S patched with a: as expected
+//   node 5 reads |  S S S S S S |      S itself: a conflict
+//
+// Nothing here knows how the values got their places, so it serves as the
+// oracle of the passes that choose them and as the judge of their result.
+
+#ifndef ETX_EXPORTER_PLACE_CHECK_H
+#define ETX_EXPORTER_PLACE_CHECK_H
+
+#include "exporter/place.h"
+
+typedef struct etx_place_conflict {
+  size_t reader;   // position of the node; node_count: outputs and mutations
+                   // at the end of the method
+  uint32_t value;  // what it means to read
+  // The value could be copied in front of any node from `first` to `last`:
+  // after its bytes are complete, before they are overwritten.
+  size_t first;
+  size_t last;
+} etx_place_conflict;
+
+typedef struct etx_place_conflicts {
+  etx_place_conflict* items;  // in order of the readers
+  size_t count, capacity;
+} etx_place_conflicts;
+
+typedef enum etx_place_end {
+  ETX_PLACE_NODES_ONLY,  // what nodes read, and mutations that are placed
+  ETX_PLACE_MUTATIONS,   // and the values of mutations not placed yet
+  ETX_PLACE_ALL,         // and outputs
+} etx_place_end;
+
+// Appends every conflict in `storage` to `conflicts`, whose items come from
+// `pool`. `end` says what is read when the method ends.
+ETX_MUST_USE etx_status etx_place_check(etx_pool* pool,
+                                        const etx_ir_method* method,
+                                        const etx_placement* placement,
+                                        uint32_t storage, etx_place_end end,
+                                        etx_place_conflicts* conflicts);
+
+#endif

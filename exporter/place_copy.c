@@ -1,0 +1,120 @@
+#include "exporter/place_copy.h"
+
+etx_status etx_place_report(etx_pool* pool, etx_place_copies* copies,
+                            const etx_place_copy* copy) {
+  ETX_TRY(etx_pool_grow(pool, &copies->items, copies->count, &copies->capacity,
+                        sizeof *copy));
+  copies->items[copies->count++] = *copy;
+  return ETX_OK;
+}
+
+// Appends a value of the type of `like` and the node that writes it, then
+// moves the node to `position`.
+static etx_status insert(etx_ir_module* module, etx_ir_method* method,
+                         etx_placement* placement, etx_ir_node* node,
+                         uint32_t like, const etx_place* place,
+                         size_t position, uint32_t* out_value) {
+  etx_ir_value value = method->values[like];
+  value.origin = ETX_IR_FROM_NODE;
+  value.index = (uint32_t)method->node_count;
+  value.name = etx_pool_format(module->pool, "%t_copy", value.name);
+  if (value.name.data == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_ir_add_value(module, method, &value, out_value));
+  ETX_TRY(etx_place_add(module->pool, placement, place));
+  node->outputs = out_value;
+  node->output_count = 1;
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_node(module, method, node, &index));
+  etx_place_move_node(method, index, position);
+  return ETX_OK;
+}
+
+etx_status etx_place_insert_copy(etx_ir_module* module, etx_ir_method* method,
+                                 etx_placement* placement, uint32_t source,
+                                 size_t position, uint32_t* out_value) {
+  const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
+                               placement->places[source].bytes, 0};
+  etx_place place = {ETX_WAY_WRITTEN, ETX_IR_NONE, 0, 0, 0, storage.bytes};
+  ETX_TRY(etx_place_add_storage(module->pool, placement, &storage,
+                                &place.storage));
+  etx_ir_arg args[2] = {etx_ir_value_arg(source), {ETX_IR_ARG_NONE, {0}}};
+  etx_ir_node node = {.aten = etx_text_of("aten.clone.default"),
+                      .op = etx_op_at(ETX_OP_clone_out),
+                      .args = args,
+                      .arg_count = 2};
+  return insert(module, method, placement, &node, source, &place, position,
+                out_value);
+}
+
+etx_status etx_place_insert_write(etx_ir_module* module, etx_ir_method* method,
+                                  etx_placement* placement, uint32_t given,
+                                  uint32_t source, size_t position,
+                                  uint32_t* out_value) {
+  etx_place place = placement->places[given];
+  place.way = ETX_WAY_WRITTEN;
+  etx_ir_arg args[3] = {etx_ir_value_arg(given), etx_ir_value_arg(source),
+                        {ETX_IR_ARG_BOOL, {0}}};
+  etx_ir_node node = {.aten = etx_text_of("aten.copy.default"),
+                      .op = etx_op_at(ETX_OP_copy_out),
+                      .args = args,
+                      .arg_count = 3};
+  return insert(module, method, placement, &node, given, &place, position,
+                out_value);
+}
+
+void etx_place_hoist(etx_ir_method* method, const etx_placement* placement,
+                     uint32_t value, size_t* position) {
+  // From the value down to its root: what has been moved stands at and after
+  // `first`, and each further base goes in front of it.
+  const size_t first = *position;
+  while (method->values[value].origin == ETX_IR_FROM_NODE &&
+         method->values[value].index >= first &&
+         !etx_way_is_root(placement->places[value].way)) {
+    etx_place_move_node(method, method->values[value].index, first);
+    ++*position;
+    value = placement->places[value].base;
+  }
+}
+
+static void redirect(etx_ir_arg* arg, uint32_t from, uint32_t to) {
+  if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value == from) {
+    arg->as.value = to;
+  }
+  if (arg->kind != ETX_IR_ARG_LIST) return;
+  for (size_t i = 0; i < arg->as.list.count; ++i) {
+    etx_ir_arg* const item = &arg->as.list.items[i];
+    if (item->kind == ETX_IR_ARG_VALUE && item->as.value == from) {
+      item->as.value = to;
+    }
+  }
+}
+
+etx_status etx_place_save(etx_ir_module* module, etx_ir_method* method,
+                          etx_placement* placement,
+                          const etx_place_conflict* conflict,
+                          uint32_t* out_value) {
+  const uint32_t value = conflict->value;
+  size_t position = conflict->last;
+  etx_place_hoist(method, placement, value, &position);
+  uint32_t copy = 0;
+  ETX_TRY(etx_place_insert_copy(module, method, placement, value, position,
+                                &copy));
+  for (size_t n = position + 1; n < method->node_count; ++n) {
+    etx_ir_node* const node = &method->nodes[n];
+    if (!etx_place_node_runs(placement, node)) continue;
+    for (size_t i = 0; i < node->arg_count; ++i) {
+      redirect(&node->args[i], value, copy);
+    }
+  }
+  for (size_t i = 0; i < method->output_count; ++i) {
+    redirect(&method->outputs[i].arg, value, copy);
+  }
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    etx_ir_mutation* const mutation = &method->mutations[i];
+    if (mutation->value == value && !etx_place_is_placed(placement, mutation)) {
+      mutation->value = copy;
+    }
+  }
+  *out_value = copy;
+  return ETX_OK;
+}

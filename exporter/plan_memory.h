@@ -1,0 +1,35 @@
+// Gives every scratch block of every method its offset in arena 1.
+//
+//   offset ^
+//          |           | stable outputs of a | stable outputs of b |
+//          +-----------+---------------------+---------------------+
+//          | blocks of one method at a time  |
+//          +---------------------------------+--> method
+//
+// Methods share the lower range: each starts again at 0. An output that is to
+// survive calls of other methods lies above all of them, in a range that no
+// other method's plan touches.
+
+#ifndef ETX_EXPORTER_PLAN_MEMORY_H
+#define ETX_EXPORTER_PLAN_MEMORY_H
+
+#include "exporter/place.h"
+
+typedef struct etx_method_memory {
+  uint64_t scratch_bytes;  // of arena 1 as this method states it
+  uint64_t lower_bound;    // no plan of the blocks can be smaller
+  size_t block_count;
+  size_t peak_node;        // where most bytes are live
+  const char* algorithm;
+} etx_method_memory;
+
+// Sets `offset` of the scratch storages of all placements. `algorithm` is a
+// planner's name or NULL for the best. The result has one entry a method, in
+// the module's pool.
+ETX_MUST_USE etx_status etx_plan_memory(const etx_ir_module* module,
+                                        etx_placement* placements,
+                                        const char* algorithm,
+                                        etx_method_memory** out_memory,
+                                        etx_diag* diag);
+
+#endif

@@ -1,0 +1,31 @@
+// Which results are bytes of an argument, and where in it they lie.
+//
+// Pure facts about operators and sizes: nothing here knows whether using them
+// is safe (place_check.h does).
+
+#ifndef ETX_EXPORTER_VIEW_RULES_H
+#define ETX_EXPORTER_VIEW_RULES_H
+
+#include "exporter/ir.h"
+
+typedef struct etx_view {
+  uint32_t base;       // the argument's value
+  uint64_t delta;      // bytes from its start
+  bool all_elements;   // every element of the base, in the same order
+} etx_view;
+
+// Output `output` of a lowered node as a view. False if it is none: the
+// operator computes, the bytes are not contiguous in the base, or where they
+// lie depends on a size that is not known yet.
+bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
+                   size_t output, etx_view* out_view);
+
+// The same for what a scatter (slice_scatter, select_scatter) replaces: where
+// its source would lie in its result.
+bool etx_view_find_patch(const etx_ir_method* method, const etx_ir_node* node,
+                         etx_view* out_view);
+
+// Sizes are equal for all values of the symbols, and so is the type.
+bool etx_view_same_shape(const etx_ir_method* method, uint32_t a, uint32_t b);
+
+#endif

@@ -41,6 +41,46 @@ void etx_ir_replace(etx_ir_method* method, const uint32_t* map) {
   }
 }
 
+static bool defines(const etx_ir_node* node, uint32_t value) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] == value) return true;
+  }
+  return false;
+}
+
+static void rename_in_arg(etx_ir_arg* arg, uint32_t from, uint32_t to) {
+  const bool is_list = arg->kind == ETX_IR_ARG_LIST;
+  const size_t count = is_list ? arg->as.list.count : 1;
+  for (size_t i = 0; i < count; ++i) {
+    etx_ir_arg* const item = is_list ? &arg->as.list.items[i] : arg;
+    if (item->kind == ETX_IR_ARG_VALUE && item->as.value == from) {
+      item->as.value = to;
+    }
+  }
+}
+
+bool etx_ir_adopt(etx_ir_method* method, size_t first, uint32_t result,
+                  uint32_t output) {
+  bool is_fresh = false;
+  for (size_t i = first; i < method->node_count && !is_fresh; ++i) {
+    is_fresh = defines(&method->nodes[i], result);
+  }
+  if (!is_fresh) return false;
+  for (size_t i = first; i < method->node_count; ++i) {
+    etx_ir_node* const node = &method->nodes[i];
+    for (size_t j = 0; j < node->output_count; ++j) {
+      if (node->outputs[j] == result) node->outputs[j] = output;
+    }
+    for (size_t j = 0; j < node->arg_count; ++j) {
+      rename_in_arg(&node->args[j], result, output);
+    }
+    if (!defines(node, output)) continue;
+    method->values[output].origin = ETX_IR_FROM_NODE;
+    method->values[output].index = (uint32_t)i;
+  }
+  return true;
+}
+
 static void count_arg(const etx_ir_arg* arg, uint32_t* uses) {
   if (arg->kind == ETX_IR_ARG_VALUE) ++uses[arg->as.value];
   if (arg->kind != ETX_IR_ARG_LIST) return;

@@ -19,6 +19,11 @@ uint32_t etx_ir_resolve(const uint32_t* map, uint32_t value);
 void etx_ir_replace_in_arg(etx_ir_arg* arg, const uint32_t* map);
 void etx_ir_replace(etx_ir_method* method, const uint32_t* map);
 
+// Lets `output` be what a node appended at or after `first` defines as
+// `result`, so that it keeps its name. False if no such node defines it.
+bool etx_ir_adopt(etx_ir_method* method, size_t first, uint32_t result,
+                  uint32_t output);
+
 // How often each value is used, by nodes, outputs and mutations. NULL if the
 // host has no memory.
 uint32_t* etx_ir_count_uses(etx_pool* pool, const etx_ir_method* method);

@@ -89,53 +89,18 @@ static bool check_stated(const lowering* self, const etx_ir_place* place,
 
 // --- results -------------------------------------------------------------------
 
-// True if a node appended since `first` defines `value`.
-static bool is_fresh(const etx_ir_method* method, size_t first,
-                     uint32_t value) {
-  for (size_t i = first; i < method->node_count; ++i) {
-    for (size_t j = 0; j < method->nodes[i].output_count; ++j) {
-      if (method->nodes[i].outputs[j] == value) return true;
-    }
-  }
-  return false;
-}
-
-// Lets the imported value `name` take the place of `value` in the nodes
-// appended since `first`.
-static void rename_fresh(etx_ir_method* method, size_t first, uint32_t value,
-                         uint32_t name) {
-  for (size_t i = first; i < method->node_count; ++i) {
-    etx_ir_node* const node = &method->nodes[i];
-    for (size_t j = 0; j < node->output_count; ++j) {
-      if (node->outputs[j] == value) node->outputs[j] = name;
-    }
-    for (size_t j = 0; j < node->arg_count; ++j) {
-      etx_ir_arg* const arg = &node->args[j];
-      const bool is_list = arg->kind == ETX_IR_ARG_LIST;
-      const size_t count = is_list ? arg->as.list.count : 1;
-      for (size_t k = 0; k < count; ++k) {
-        etx_ir_arg* const item = is_list ? &arg->as.list.items[k] : arg;
-        if (item->kind == ETX_IR_ARG_VALUE && item->as.value == value) {
-          item->as.value = name;
-        }
-      }
-    }
-  }
-}
-
 // Stated sizes are kept where the inferred ones are equal but spelled in
 // another way: all of the method then speaks of the same expressions.
 static void take_over(lowering* self, size_t first, uint32_t output,
                       uint32_t result) {
   etx_ir_method* const method = self->method;
   etx_ir_value* const value = &method->values[output];
-  if (!is_fresh(method, first, result)) {
+  if (!etx_ir_adopt(method, first, result, output)) {
     self->map[output] = result;
     return;
   }
   if (!value->has_shape) value->shape = method->values[result].shape;
   value->has_shape = true;
-  rename_fresh(method, first, result, output);
 }
 
 static void finish_node(lowering* self, const etx_ir_node* node, size_t first,

@@ -1,0 +1,54 @@
+// Rewriting lowered nodes by rules: what simplify and the recomposing passes
+// share.
+//
+// The nodes of a method are walked in order into a fresh list. Each is offered
+// to the rules, which see its arguments already rewritten; the first that
+// takes it appends its replacement with the builder of lower_internal.h and
+// stores what stands for the outputs in `lower.results`. A replacement takes
+// over the output's name.
+
+#ifndef ETX_EXPORTER_IR_REWRITE_H
+#define ETX_EXPORTER_IR_REWRITE_H
+
+#include "exporter/lower_internal.h"
+#include "exporter/passes/pass_list.h"
+
+typedef struct etx_rewrite {
+  etx_lower lower;       // `node` is the one offered; `args` is not used
+  const uint32_t* uses;  // of values of the graph as it was, by index
+  size_t value_count;    // values of the graph as it was
+} etx_rewrite;
+
+// Sets `*out_done` if it took the node.
+typedef etx_status (*etx_rewrite_rule)(etx_rewrite* rewrite, bool* out_done);
+
+// Walks `method` once. Nodes that are dead afterwards are gone.
+// `*out_changed` is left alone where no rule took a node.
+ETX_MUST_USE etx_status etx_rewrite_method(etx_pass_context* context,
+                                           etx_ir_method* method,
+                                           const etx_rewrite_rule* rules,
+                                           size_t rule_count,
+                                           bool* out_changed);
+
+// Node of `op` that defines tensor argument `position` of `node`, or NULL.
+const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
+                                       const etx_ir_node* node,
+                                       size_t position, etx_op_id op);
+
+// True if nothing but the node offered used `value` in the graph as it was.
+bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value);
+
+// The constant behind a value: a constant, or a buffer that is no state. NULL
+// if there is none.
+const etx_ir_constant* etx_rewrite_constant(const etx_ir_module* module,
+                                            const etx_ir_method* method,
+                                            uint32_t value);
+
+// True if all elements of `constant` have the same bytes, and there is one.
+bool etx_rewrite_is_uniform(const etx_ir_constant* constant);
+
+// The number in a uniform constant of a type that a double holds exactly
+// enough to compare with small integers. False otherwise.
+bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number);
+
+#endif

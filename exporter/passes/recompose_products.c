@@ -1,0 +1,217 @@
+// Finds the products with transposed operands that core ATen spells out, for
+// etx's own runtime, which reads a weight or the keys as they lie:
+//
+//   mm(x, permute(w)), addmm(b, x, permute(w))      linear(x, w, b)
+//   view(linear(view(x), w, b))                      linear(x, w, b)
+//   bmm(q, view(permute(k)))                         bmm_nt(q, view(k))
+//   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
+//
+// So no weight is stored twice and no key is transposed per call.
+
+#include "exporter/ir_rewrite.h"
+
+static const etx_shape* shape_of(const etx_rewrite* rewrite,
+                                 const etx_ir_arg* arg) {
+  return etx_lower_shape(&rewrite->lower, arg->as.value);
+}
+
+static bool is_int(const etx_ir_arg* arg, int64_t wanted) {
+  return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
+}
+
+// The matrix whose transpose is operand `position` of the node, or NULL.
+static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
+                                           size_t position) {
+  const etx_ir_node* const permute = etx_rewrite_operand(
+      rewrite, rewrite->lower.node, position, ETX_OP_permute_copy_out);
+  return permute != NULL && permute->args[1].as.list.count == 2
+             ? &permute->args[0]
+             : NULL;
+}
+
+// --- linear --------------------------------------------------------------------
+
+static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_mm_out) return ETX_OK;
+  const etx_ir_arg* const weight = transposed_matrix(rewrite, 1);
+  if (weight == NULL) return ETX_OK;
+  const etx_ir_arg args[] = {node->args[0], *weight};
+  *out_done = true;
+  return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 2,
+                        &rewrite->lower.results[0]);
+}
+
+// The bias of linear has one dimension; [1, N] is taken as [N].
+static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_addmm_out) return ETX_OK;
+  const etx_ir_arg* const weight = transposed_matrix(rewrite, 2);
+  if (weight == NULL || !is_int(&node->args[3], 1) ||
+      !is_int(&node->args[4], 1)) {
+    return ETX_OK;
+  }
+  const etx_shape bias = *shape_of(rewrite, &node->args[0]);
+  const bool fits = bias.rank == 1 || (bias.rank == 2 && bias.dims[0] == 1);
+  if (!fits) return ETX_OK;
+  uint32_t flat = 0;
+  ETX_TRY(etx_lower_view(&rewrite->lower, node->args[0].as.value,
+                         &bias.dims[bias.rank - 1], 1, &flat));
+  const etx_ir_arg args[] = {node->args[1], *weight, etx_ir_value_arg(flat)};
+  *out_done = true;
+  return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 3,
+                        &rewrite->lower.results[0]);
+}
+
+// A linear layer keeps all leading dimensions, so views around it go.
+static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
+  const etx_ir_node* const linear =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_linear_out);
+  if (linear == NULL ||
+      !etx_rewrite_is_only_use(rewrite, node->args[0].as.value)) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const view =
+      etx_rewrite_operand(rewrite, linear, 0, ETX_OP_view_copy_out);
+  if (view == NULL) return ETX_OK;
+  const etx_shape* const from = shape_of(rewrite, &view->args[0]);
+  const etx_shape* const to =
+      etx_lower_shape(&rewrite->lower, node->outputs[0]);
+  const etx_shape* const flat = shape_of(rewrite, &linear->args[0]);
+  const etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  const etx_dim wide = shape_of(rewrite, &linear->args[1])->dims[0];
+  const bool fits =
+      from->rank == to->rank && from->rank != 0 &&
+      etx_lower_same_dims(&rewrite->lower, from->dims, to->dims,
+                          from->rank - 1u) &&
+      etx_symbols_equal(symbols, from->dims[from->rank - 1],
+                        flat->dims[flat->rank - 1]) &&
+      etx_symbols_equal(symbols, to->dims[to->rank - 1], wide);
+  if (!fits) return ETX_OK;
+  const etx_ir_arg args[] = {view->args[0], linear->args[1], linear->args[2]};
+  *out_done = true;
+  return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 3,
+                        &rewrite->lower.results[0]);
+}
+
+// --- bmm_nt --------------------------------------------------------------------
+
+// What the right operand of a bmm is made of, from the operand inward.
+typedef struct chain {
+  const etx_ir_node* permute;
+  const etx_ir_arg* factor;  // 0-d tensor that scales it, or NULL
+} chain;
+
+static bool is_scalar(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_VALUE && shape_of(rewrite, arg)->rank == 0;
+}
+
+// Steps over mul(x, 0-d).
+static bool step_over_factor(const etx_rewrite* rewrite, const etx_ir_node** at,
+                             chain* out) {
+  const etx_ir_node* const node = *at;
+  if (node->op->id != ETX_OP_mul_out) return true;
+  if (!is_scalar(rewrite, &node->args[1])) return false;
+  out->factor = &node->args[1];
+  *at = etx_rewrite_operand(rewrite, node, 0, ETX_OP_permute_copy_out);
+  return *at != NULL;
+}
+
+// True if the last two dimensions of both shapes are the same.
+static bool same_matrix(const etx_rewrite* rewrite, const etx_shape* a,
+                        const etx_shape* b) {
+  return a->rank >= 2 && b->rank >= 2 &&
+         etx_lower_same_dims(&rewrite->lower, &a->dims[a->rank - 2],
+                             &b->dims[b->rank - 2], 2);
+}
+
+// Steps over a view that only collapses or adds batch dimensions.
+static bool step_over_view(const etx_rewrite* rewrite, const etx_ir_node** at) {
+  const etx_ir_node* const node = *at;
+  if (node->op->id != ETX_OP_view_copy_out) return true;
+  const etx_ir_arg* const base = &node->args[0];
+  if (!same_matrix(rewrite, shape_of(rewrite, base),
+                   etx_lower_shape(&rewrite->lower, node->outputs[0]))) {
+    return false;
+  }
+  const etx_ir_value* const value =
+      &rewrite->lower.method->values[base->as.value];
+  if (value->origin != ETX_IR_FROM_NODE) return false;
+  *at = &rewrite->lower.method->nodes[value->index];
+  return true;
+}
+
+static bool read_chain(const etx_rewrite* rewrite, uint32_t operand,
+                       chain* out) {
+  const etx_ir_value* const value = &rewrite->lower.method->values[operand];
+  *out = (chain){NULL, NULL};
+  if (value->origin != ETX_IR_FROM_NODE) return false;
+  const etx_ir_node* at = &rewrite->lower.method->nodes[value->index];
+  if (!step_over_view(rewrite, &at)) return false;
+  if (!step_over_factor(rewrite, &at, out)) return false;
+  if (at->op->id != ETX_OP_permute_copy_out) return false;
+  out->permute = at;
+  // Rows must come out whole, or transposing would only move elsewhere.
+  const size_t rank = at->args[1].as.list.count;
+  return rank >= 2 && is_int(&at->args[1].as.list.items[rank - 2],
+                             (int64_t)rank - 1);
+}
+
+// The operand of the permute in the order that bmm_nt reads: [N, S, K].
+static etx_status emit_right(etx_rewrite* rewrite, const chain* c,
+                             const etx_shape* operand, uint32_t* out_value) {
+  const etx_ir_arg* const dims = &c->permute->args[1];
+  const size_t rank = dims->as.list.count;
+  size_t order[ETX_MAX_RANK];
+  for (size_t i = 0; i < rank; ++i) {
+    order[i] = (size_t)dims->as.list.items[i].as.integer;
+  }
+  const size_t last = order[rank - 1];
+  order[rank - 1] = order[rank - 2];
+  order[rank - 2] = last;
+  const etx_dim flat[] = {operand->dims[0], operand->dims[2],
+                          operand->dims[1]};
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_permute(&rewrite->lower, c->permute->args[0].as.value,
+                            order, &value));
+  return etx_lower_view(&rewrite->lower, value, flat, 3, out_value);
+}
+
+static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  chain c;
+  if (node->op->id != ETX_OP_bmm_out ||
+      !read_chain(rewrite, node->args[1].as.value, &c)) {
+    return ETX_OK;
+  }
+  const etx_shape operand = *shape_of(rewrite, &node->args[1]);
+  // Appending nodes may move the array that the chain points into.
+  const etx_ir_node permute = *c.permute;
+  const bool scaled = c.factor != NULL;
+  const uint32_t factor = scaled ? c.factor->as.value : 0;
+  c.permute = &permute;
+  uint32_t left = node->args[0].as.value;
+  uint32_t right = 0;
+  ETX_TRY(emit_right(rewrite, &c, &operand, &right));
+  if (scaled) {
+    ETX_TRY(etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, factor,
+                             &left));
+  }
+  *out_done = true;
+  return etx_lower_binary(&rewrite->lower, ETX_OP_bmm_nt_out, left, right,
+                          &rewrite->lower.results[0]);
+}
+
+etx_status etx_pass_recompose_products(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_mm, find_addmm,
+                                           find_viewed_linear, find_bmm};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    bool changed = false;
+    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
+                               sizeof rules / sizeof rules[0], &changed));
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Runs recorded call sequences of .pt2 sets in the stock ExecuTorch runtime.
+
+    run_interop.py ETX SET_DIRECTORY...
+
+Each set (a directory with cases.json, expected.safetensors and .pt2 archives,
+and perhaps the core ATen form in core/) is planned with
+`ETX plan --target executorch`, loaded with the Python package `executorch` and
+called as cases.json says: et_module_init first and at every reset. Compared
+are outputs, mutated inputs (which the stock runtime shows as leading outputs)
+and every state, read through the method's attribute of that name.
+
+Ends with 0 if everything agreed, 1 if something differed, 77 (skipped) if the
+package is not there.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import torch
+    from executorch.runtime import Runtime, Verification
+    from safetensors.torch import load_file
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+INIT = "et_module_init"
+
+
+def value_of(description, tensors):
+    """The Python value that cases.json describes."""
+    (kind, value), = description.items()
+    if kind == "tensor":
+        return tensors[value]
+    return None if kind == "none" else value
+
+
+def differs(found, expected, case):
+    """What is wrong with `found`, or None."""
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(found, torch.Tensor):
+            return f"a tensor was expected, found {type(found).__name__}"
+        if found.dtype != expected.dtype:
+            return f"type {found.dtype}, expected {expected.dtype}"
+        if found.shape != expected.shape:
+            return f"shape {list(found.shape)}, expected {list(expected.shape)}"
+        if not expected.dtype.is_floating_point:
+            return None if torch.equal(found, expected) else "values differ"
+        if torch.allclose(found, expected, rtol=case["rtol"],
+                          atol=case["atol"]):
+            return None
+        worst = (found - expected).abs().max().item()
+        return f"largest difference {worst:g}"
+    if isinstance(expected, float):
+        good = abs(found - expected) <= case["atol"] + case["rtol"] * abs(
+            expected)
+        return None if good else f"{found}, expected {expected}"
+    return None if found == expected else f"{found}, expected {expected}"
+
+
+class Session:
+    """A planned program in the stock runtime, and its state as expected."""
+
+    def __init__(self, path):
+        self.program = Runtime.get().load_program(
+            path, verification=Verification.InternalConsistency)
+        # Every method is loaded before the first run, in the order of a host
+        # that knows nothing: loading late must not matter, so one stays out.
+        self.methods = {}
+        self.names = sorted(self.program.method_names)
+        self.buffers = None
+
+    def method(self, name):
+        if name not in self.methods:
+            self.methods[name] = self.program.load_method(name)
+        return self.methods[name]
+
+    def reset(self):
+        if INIT in self.names:
+            self.method(INIT).execute([])
+
+    def state(self, name):
+        # The init method lists every state.
+        return self.method(INIT)._method.get_attribute(name)
+
+
+def check_call(session, call, tensors, case, state, report):
+    inputs = [value_of(i, tensors) for i in call["inputs"]]
+    inputs = [i.clone() if isinstance(i, torch.Tensor) else i for i in inputs]
+    outputs = list(session.method(call["method"]).execute(inputs))
+    mutated = call.get("input_mutations", [])
+    for position, mutation in enumerate(mutated):
+        wrong = differs(outputs[position], tensors[mutation["tensor"]], case)
+        if wrong:
+            report(f"input {mutation['input']} afterwards: {wrong}")
+    outputs = outputs[len(mutated):]
+    expected = [value_of(o, tensors) for o in call["outputs"]]
+    if len(outputs) != len(expected):
+        report(f"{len(outputs)} outputs, expected {len(expected)}")
+    for position, (found, want) in enumerate(zip(outputs, expected)):
+        wrong = differs(found, want, case)
+        if wrong:
+            report(f"output {position}: {wrong}")
+    for name, key in call.get("state", {}).items():
+        if key in tensors:
+            state[name] = tensors[key]
+    for name, want in state.items():
+        wrong = differs(session.state(name), want, case)
+        if wrong:
+            report(f"state '{name}': {wrong}")
+
+
+def run_set(path, case, tensors, title):
+    session = Session(path)
+    session.reset()
+    state = {}
+    problems = 0
+    for index, call in enumerate(case["calls"]):
+        if call.get("reset"):
+            session.reset()
+            state = {}
+            continue
+
+        def report(message):
+            nonlocal problems
+            problems += 1
+            print(f"{title}: call {index} of '{call['method']}': {message}")
+
+        try:
+            check_call(session, call, tensors, case, state, report)
+        except RuntimeError as error:
+            report(str(error).splitlines()[0])
+    if problems == 0:
+        print(f"{title}: {len(case['calls'])} calls agree")
+    return problems == 0
+
+
+def plan(etx, directory, output, title):
+    command = [etx, "plan", directory, "-o", output, "--target", "executorch"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{title}: etx plan ended with {done.returncode}\n{done.stderr}")
+    return done.returncode == 0
+
+
+def main():
+    if len(sys.argv) < 3:
+        print(__doc__)
+        return 2
+    good = True
+    for directory in sys.argv[2:]:
+        with open(os.path.join(directory, "cases.json")) as file:
+            case = json.load(file)
+        tensors = load_file(os.path.join(directory, "expected.safetensors"))
+        for form in ("", "core"):
+            methods = os.path.join(directory, form)
+            if not os.path.isdir(methods):
+                continue
+            title = os.path.join(os.path.basename(directory.rstrip("/")), form)
+            with tempfile.TemporaryDirectory() as scratch:
+                output = os.path.join(scratch, "model.pte")
+                planned = plan(sys.argv[1], methods, output, title)
+                good &= planned and run_set(output, case, tensors, title)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

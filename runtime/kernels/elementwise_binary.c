@@ -1,0 +1,440 @@
+// Operators of two tensors, or of a tensor and a number, element by element.
+//
+// Both operands are brought to their common type's wide type (convert.h) and
+// meet in one loop per operator and wide type. Operands that have it already
+// and lie densely, or are one value, are used where they are; the others pass
+// through blocks on the stack. Every loop reads element i before it writes
+// element i, so the result may overwrite an operand of its size.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/walk.h"
+#include "runtime/kernels/whole_math.h"
+
+// `a` and `b` advance by one element or stay, as the flags say.
+typedef void (*binary_loop)(void* out, const void* a, const void* b,
+                            size_t count, bool a_moves, bool b_moves,
+                            const void* parameter);
+
+#define LOOP(name, T, R, expression)                                       \
+  static void name(void* out_data, const void* a_data, const void* b_data, \
+                   size_t count, bool a_moves, bool b_moves,               \
+                   const void* parameter) {                                \
+    R* out = out_data;                                                     \
+    const T* a = a_data;                                                   \
+    const T* b = b_data;                                                   \
+    const T p = *(const T*)parameter;                                      \
+    (void)p;                                                               \
+    if (a_moves && b_moves) {                                              \
+      for (size_t i = 0; i < count; ++i) {                                 \
+        const T x = a[i], y = b[i];                                        \
+        out[i] = (R)(expression);                                          \
+      }                                                                    \
+    } else if (a_moves) {                                                  \
+      const T y = *b;                                                      \
+      for (size_t i = 0; i < count; ++i) {                                 \
+        const T x = a[i];                                                  \
+        out[i] = (R)(expression);                                          \
+      }                                                                    \
+    } else {                                                               \
+      const T x = *a;                                                      \
+      for (size_t i = 0; i < count; ++i) {                                 \
+        const T y = b[b_moves ? i : 0];                                    \
+        out[i] = (R)(expression);                                          \
+      }                                                                    \
+    }                                                                      \
+  }
+
+// Floats, doubles, integers: the list three times.
+#define F(f) etx_##f##_f32
+#define REAL_AND_WHOLE(name, real, whole) LOOP(name##_f32, float, float, real)
+#define COMPARISON(name, expression) \
+  LOOP(name##_f32, float, uint8_t, expression)
+#define WHOLE(name, whole)
+#include "runtime/kernels/binary_list.def"
+#undef F
+#undef REAL_AND_WHOLE
+#undef COMPARISON
+
+#define F(f) etx_##f##_f64
+#define REAL_AND_WHOLE(name, real, whole) LOOP(name##_f64, double, double, real)
+#define COMPARISON(name, expression) \
+  LOOP(name##_f64, double, uint8_t, expression)
+#include "runtime/kernels/binary_list.def"
+#undef F
+#undef REAL_AND_WHOLE
+#undef COMPARISON
+#undef WHOLE
+
+#define REAL_AND_WHOLE(name, real, whole) \
+  LOOP(name##_i64, int64_t, int64_t, whole)
+#define COMPARISON(name, expression) \
+  LOOP(name##_i64, int64_t, uint8_t, expression)
+#define WHOLE(name, whole) LOOP(name##_i64, int64_t, int64_t, whole)
+#include "runtime/kernels/binary_list.def"
+#undef REAL_AND_WHOLE
+#undef COMPARISON
+#undef WHOLE
+
+enum {
+#define REAL_AND_WHOLE(name, real, whole) ROW_##name,
+#define COMPARISON(name, expression) ROW_##name,
+#define WHOLE(name, whole) ROW_##name,
+#include "runtime/kernels/binary_list.def"
+#undef REAL_AND_WHOLE
+#undef COMPARISON
+#undef WHOLE
+};
+
+typedef struct binary_row {
+  binary_loop loops[3];  // by etx_wide; NULL: not for this type
+  bool is_comparison;
+} binary_row;
+
+static const binary_row rows[] = {
+#define REAL_AND_WHOLE(name, real, whole) \
+  {{name##_i64, name##_f32, name##_f64}, false},
+#define COMPARISON(name, expression) \
+  {{name##_i64, name##_f32, name##_f64}, true},
+#define WHOLE(name, whole) {{name##_i64, NULL, NULL}, false},
+#include "runtime/kernels/binary_list.def"
+#undef REAL_AND_WHOLE
+#undef COMPARISON
+#undef WHOLE
+};
+
+// What prepare leaves in etx_call.prepared.
+enum {
+  ROW,        // of the table
+  COMMON,     // the operands' common type
+  PARAMETER,  // argument that holds the parameter, or -1
+  CONSTANT,   // the parameter if PARAMETER is -1
+};
+
+// The type in which arguments 0 and 1 meet.
+static etx_status find_common(const etx_call* call, etx_dtype* out) {
+  const size_t first = etx_call_is_tensor(call, 0) ? 0 : 1;
+  const size_t second = 1 - first;
+  ETX_TRY(etx_call_check_real(call, first));
+  *out = etx_call_tensor(call, first)->dtype;
+  if (!etx_call_is_tensor(call, second)) {
+    *out = etx_dtype_promote_scalar(
+        *out, etx_number_category(etx_call_value(call, second)));
+    return ETX_OK;
+  }
+  ETX_TRY(etx_call_check_real(call, second));
+  const etx_dtype other = etx_call_tensor(call, second)->dtype;
+  return etx_dtype_promote(*out, other, out) ? ETX_OK : ETX_UNSUPPORTED;
+}
+
+// True if the operand can be handed to the loop as it is: dense and of the
+// result's sizes, or one value.
+static bool is_direct(const etx_call* call, size_t index, size_t out,
+                      etx_dtype wanted) {
+  if (!etx_call_is_tensor(call, index)) return true;
+  const etx_tensor* tensor = etx_call_tensor(call, index);
+  const size_t numel = etx_tensor_numel(tensor);
+  if (tensor->dtype != wanted) return false;
+  if (numel == 1) return true;
+  return numel == etx_tensor_numel(etx_call_tensor(call, out)) &&
+         etx_tensor_is_contiguous(tensor);
+}
+
+static etx_status run(etx_call* call);
+static etx_status run_direct(etx_call* call);
+
+static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
+  const size_t out = call->argument_count - 1;
+  const etx_wide wide = etx_wide_of(common);
+  const etx_dtype result = rows[row].is_comparison ? ETX_DTYPE_BOOL : common;
+  if (rows[row].loops[wide] == NULL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "type '%s' is given, expected integers or bool",
+                           etx_dtype_name(common));
+  }
+  ETX_TRY(etx_call_check_result(call, out, result));
+  const etx_dtype native = etx_wide_dtype(wide);
+  const etx_tensor* to = etx_call_tensor(call, out);
+  const etx_dtype stored = rows[row].is_comparison ? ETX_DTYPE_BOOL : native;
+  const bool direct =
+      common == native && to->dtype == stored && etx_tensor_is_contiguous(to) &&
+      is_direct(call, 0, out, native) && is_direct(call, 1, out, native);
+  call->prepared[ROW] = (int64_t)row;
+  call->prepared[COMMON] = common;
+  call->prepared[PARAMETER] = -1;
+  call->prepared[CONSTANT] = 0;
+  call->run = direct ? run_direct : run;
+  return ETX_OK;
+}
+
+static etx_status prepare_common(etx_call* call, size_t row) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  return prepare(call, row, common);
+}
+
+static etx_number read_parameter(const etx_call* call) {
+  etx_number number = {0};
+  const int64_t argument = call->prepared[PARAMETER];
+  if (argument >= 0) {
+    return etx_number_read(etx_call_value(call, (size_t)argument),
+                           (etx_dtype)call->prepared[COMMON]);
+  }
+  number.i64 = call->prepared[CONSTANT];
+  return number;
+}
+
+// An operand of the present call: a tensor, or a number held in `value`.
+typedef struct operand {
+  const void* data;
+  etx_dtype dtype;
+  etx_number value;
+} operand;
+
+static void read_operand(const etx_call* call, size_t index, operand* out) {
+  if (etx_call_is_tensor(call, index)) {
+    out->data = etx_call_tensor(call, index)->data;
+    out->dtype = etx_call_tensor(call, index)->dtype;
+    return;
+  }
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  out->value = etx_number_read(etx_call_value(call, index), common);
+  out->data = &out->value;
+  out->dtype = etx_wide_dtype(etx_wide_of(common));
+}
+
+// PyTorch refuses to divide integers by zero.
+static bool has_zero(const int64_t* divisors, size_t count, bool moves) {
+  bool found = false;
+  for (size_t i = 0; i < (moves ? count : 1); ++i) found |= divisors[i] == 0;
+  return found && count > 0;
+}
+
+static bool divides(size_t row) {
+  return row == ROW_divide || row == ROW_divide_trunc ||
+         row == ROW_divide_floor || row == ROW_fmod || row == ROW_remainder;
+}
+
+static etx_status refuse_zero(const etx_call* call) {
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "a divisor is zero");
+}
+
+static etx_status run_direct(etx_call* call) {
+  const size_t row = (size_t)call->prepared[ROW];
+  const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  const size_t count = etx_tensor_numel(out);
+  operand a, b;
+  read_operand(call, 0, &a);
+  read_operand(call, 1, &b);
+  const etx_number parameter = read_parameter(call);
+  const bool a_moves =
+      a.data != &a.value && etx_tensor_numel(etx_call_tensor(call, 0)) > 1;
+  const bool b_moves =
+      b.data != &b.value && etx_tensor_numel(etx_call_tensor(call, 1)) > 1;
+  if (wide == ETX_WIDE_I64 && divides(row) &&
+      has_zero(b.data, count, b_moves)) {
+    return refuse_zero(call);
+  }
+  if (count > 0) {
+    rows[row].loops[wide](out->data, a.data, b.data, count, a_moves, b_moves,
+                          &parameter);
+  }
+  return ETX_OK;
+}
+
+// A row whose operands are all native is one call of the loop.
+static bool row_is_direct(const etx_walk* walk, const etx_dtype dtypes[3],
+                          etx_dtype native, etx_dtype stored) {
+  return dtypes[0] == stored && dtypes[1] == native && dtypes[2] == native &&
+         (walk->stride[0] == 1 || walk->count == 1) &&
+         (walk->stride[1] == 0 || walk->stride[1] == 1) &&
+         (walk->stride[2] == 0 || walk->stride[2] == 1);
+}
+
+static etx_status run_blocks(const etx_call* call, const etx_walk* walk,
+                             const etx_dtype dtypes[3],
+                             const etx_number* parameter) {
+  const size_t row = (size_t)call->prepared[ROW];
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  const bool a_moves = walk->stride[1] != 0, b_moves = walk->stride[2] != 0;
+  etx_block a_block, b_block, out_block;
+  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
+    const size_t left = walk->count - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    char* at[3];
+    for (size_t k = 0; k < 3; ++k) {
+      at[k] =
+          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+    }
+    const void* a = etx_operand_widen(&a_block, wide, dtypes[1], at[1],
+                                      walk->stride[1], count);
+    const void* b = etx_operand_widen(&b_block, wide, dtypes[2], at[2],
+                                      walk->stride[2], count);
+    if (wide == ETX_WIDE_I64 && divides(row) && has_zero(b, count, b_moves)) {
+      return refuse_zero(call);
+    }
+    rows[row].loops[wide](&out_block, a, b, count, a_moves, b_moves, parameter);
+    if (rows[row].is_comparison) {
+      etx_convert(dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL, &out_block,
+                  1, count);
+    } else {
+      etx_operand_store(&out_block, common, dtypes[0], at[0], walk->stride[0],
+                        count);
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status run_row(const etx_call* call, const etx_walk* walk,
+                          const etx_dtype dtypes[3],
+                          const etx_number* parameter) {
+  const size_t row = (size_t)call->prepared[ROW];
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  const etx_dtype native = etx_wide_dtype(wide);
+  const etx_dtype stored = rows[row].is_comparison ? ETX_DTYPE_BOOL : native;
+  const bool direct =
+      common == native && row_is_direct(walk, dtypes, native, stored);
+  if (!direct) return run_blocks(call, walk, dtypes, parameter);
+  const bool b_moves = walk->stride[2] != 0;
+  if (wide == ETX_WIDE_I64 && divides(row) &&
+      has_zero((const int64_t*)(const void*)walk->data[2], walk->count,
+               b_moves)) {
+    return refuse_zero(call);
+  }
+  rows[row].loops[wide](walk->data[0], walk->data[1], walk->data[2],
+                        walk->count, walk->stride[1] != 0, b_moves, parameter);
+  return ETX_OK;
+}
+
+static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
+                        const operand* read) {
+  static const ptrdiff_t still[ETX_MAX_RANK];
+  if (etx_call_is_tensor(call, index)) {
+    etx_walk_add(walk, etx_call_tensor(call, index));
+  } else {
+    etx_walk_add_strided(walk, read->data, etx_dtype_bytes(read->dtype), still);
+  }
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  operand a, b;
+  read_operand(call, 0, &a);
+  read_operand(call, 1, &b);
+  const etx_number parameter = read_parameter(call);
+  const etx_dtype dtypes[3] = {out->dtype, a.dtype, b.dtype};
+  etx_walk walk;
+  etx_walk_init(&walk, out->sizes, out->rank);
+  etx_walk_add(&walk, out);
+  add_operand(&walk, call, 0, &a);
+  add_operand(&walk, call, 1, &b);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    ETX_TRY(run_row(call, &walk, dtypes, &parameter));
+  }
+  return ETX_OK;
+}
+
+// Kernels. Most meet in the common type; these do something of their own.
+
+// Division gives floats.
+static etx_status prepare_float(etx_call* call, size_t row) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  if (etx_wide_of(common) == ETX_WIDE_I64) common = ETX_DTYPE_FLOAT32;
+  return prepare(call, row, common);
+}
+
+// Sums with a factor, argument 2; the plain sum is a loop of its own.
+static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  const etx_value* alpha = etx_call_value(call, 2);
+  if (etx_number_category(alpha) > etx_dtype_category_of(common)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'alpha' is a float or an integer, the operands "
+                           "have type '%s'",
+                           etx_dtype_name(common));
+  }
+  const bool is_one = etx_call_real(call, 2) == 1;
+  ETX_TRY(prepare(call, is_one ? plain : scaled, common));
+  if (!is_one) call->prepared[PARAMETER] = 2;
+  return ETX_OK;
+}
+
+static etx_status refuse_bool(const etx_call* call) {
+  const size_t tensor = etx_call_is_tensor(call, 0) ? 0 : 1;
+  const size_t other = 1 - tensor;
+  const bool both = etx_call_tensor(call, tensor)->dtype == ETX_DTYPE_BOOL &&
+                    (etx_call_is_tensor(call, other)
+                         ? etx_call_tensor(call, other)->dtype == ETX_DTYPE_BOOL
+                         : etx_call_value(call, other)->kind == ETX_VALUE_BOOL);
+  if (!both) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are subtracted");
+}
+
+static etx_status prepare_add(etx_call* call, size_t row) {
+  return prepare_scaled(call, row, ROW_add_scaled);
+}
+static etx_status prepare_subtract(etx_call* call, size_t row) {
+  ETX_TRY(refuse_bool(call));
+  return prepare_scaled(call, row, ROW_subtract_scaled);
+}
+static etx_status prepare_reversed(etx_call* call, size_t row) {
+  ETX_TRY(refuse_bool(call));
+  return prepare_scaled(call, row, row);
+}
+
+// `rounding_mode` is argument 2: None, 'trunc' or 'floor'.
+static etx_status prepare_mode(etx_call* call, size_t row) {
+  if (etx_call_is_none(call, 2)) return prepare_float(call, row);
+  const etx_text mode = etx_call_value(call, 2)->as.string;
+  if (etx_text_is(mode, "trunc")) {
+    return prepare_common(call, ROW_divide_trunc);
+  }
+  if (etx_text_is(mode, "floor")) {
+    return prepare_common(call, ROW_divide_floor);
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "the rounding mode is '%t', expected 'trunc' or "
+                         "'floor'",
+                         mode);
+}
+
+// The width of the common type is the parameter.
+static etx_status prepare_shift(etx_call* call, size_t row) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  if (common == ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are shifted");
+  }
+  ETX_TRY(prepare(call, row, common));
+  const int64_t bits = 8 * (int64_t)etx_dtype_bytes(common);
+  const bool keeps_sign = row == ROW_shift_right && common != ETX_DTYPE_UINT8;
+  call->prepared[CONSTANT] = keeps_sign ? bits - 1 : bits;
+  return ETX_OK;
+}
+
+// PyTorch refuses a negative whole exponent that is a number.
+static etx_status prepare_power(etx_call* call, size_t row) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  const etx_value* exponent = etx_call_value(call, 1);
+  if (etx_wide_of(common) == ETX_WIDE_I64 && exponent->kind == ETX_VALUE_INT &&
+      exponent->as.integer < 0) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "integers are raised to the negative power %i",
+                           exponent->as.integer);
+  }
+  return prepare(call, row, common);
+}
+
+#define KERNEL(symbol, how, row)                             \
+  etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
+    return how(call, ROW_##row);                             \
+  }
+#include "runtime/kernels/binary_kernels.def"
+#undef KERNEL

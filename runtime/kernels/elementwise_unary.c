@@ -1,0 +1,283 @@
+// Operators of one tensor, element by element: one loop per operator and wide
+// type (convert.h). A dense operand that already has the wide type goes
+// through the loop in one piece; anything else passes through blocks.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/walk.h"
+#include "runtime/kernels/whole_math.h"
+
+static inline float etx_largest_f32(void) { return 3.40282347e38f; }
+static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
+
+typedef void (*unary_loop)(void* out, const void* in, size_t count,
+                           const etx_number parameters[2]);
+
+#define LOOP(name, T, R, member, expression)                        \
+  static void name(void* out_data, const void* in_data, size_t count, \
+                   const etx_number parameters[2]) {                  \
+    R* out = out_data;                                                \
+    const T* in = in_data;                                            \
+    const T p = parameters[0].member, q = parameters[1].member;       \
+    (void)p;                                                          \
+    (void)q;                                                          \
+    for (size_t i = 0; i < count; ++i) {                              \
+      const T x = in[i];                                              \
+      (void)x;                                                        \
+      out[i] = (R)(expression);                                       \
+    }                                                                 \
+  }
+
+#define F(f) etx_##f##_f32
+#define SAME(name, real, whole) LOOP(name##_f32, float, float, f32, real)
+#define REAL(name, real) LOOP(name##_f32, float, float, f32, real)
+#define SINGLE(name, real) LOOP(name##_f32, float, float, f32, real)
+#define TRUTH(name, real, whole) LOOP(name##_f32, float, uint8_t, f32, real)
+#include "runtime/kernels/unary_list.def"
+#undef F
+#undef SAME
+#undef REAL
+#undef SINGLE
+#undef TRUTH
+
+#define F(f) etx_##f##_f64
+#define SAME(name, real, whole) LOOP(name##_f64, double, double, f64, real)
+#define REAL(name, real) LOOP(name##_f64, double, double, f64, real)
+#define SINGLE(name, real)
+#define TRUTH(name, real, whole) LOOP(name##_f64, double, uint8_t, f64, real)
+#include "runtime/kernels/unary_list.def"
+#undef F
+#undef SAME
+#undef REAL
+#undef TRUTH
+
+#define SAME(name, real, whole) LOOP(name##_i64, int64_t, int64_t, i64, whole)
+#define REAL(name, real)
+#define TRUTH(name, real, whole) LOOP(name##_i64, int64_t, uint8_t, i64, whole)
+#include "runtime/kernels/unary_list.def"
+#undef SAME
+#undef REAL
+#undef SINGLE
+#undef TRUTH
+
+#define SAME(name, real, whole) ROW_##name,
+#define REAL(name, real) ROW_##name,
+#define SINGLE(name, real) ROW_##name,
+#define TRUTH(name, real, whole) ROW_##name,
+enum {
+#include "runtime/kernels/unary_list.def"
+};
+#undef SAME
+#undef REAL
+#undef SINGLE
+#undef TRUTH
+
+typedef struct unary_row {
+  unary_loop loops[3];  // by etx_wide; NULL: not for this type
+  bool is_truth;        // the result is a truth value
+} unary_row;
+
+#define SAME(name, real, whole) {{name##_i64, name##_f32, name##_f64}, false},
+#define REAL(name, real) {{NULL, name##_f32, name##_f64}, false},
+#define SINGLE(name, real) {{NULL, name##_f32, NULL}, false},
+#define TRUTH(name, real, whole) {{name##_i64, name##_f32, name##_f64}, true},
+static const unary_row rows[] = {
+#include "runtime/kernels/unary_list.def"
+};
+#undef SAME
+#undef REAL
+#undef SINGLE
+#undef TRUTH
+
+// What prepare leaves in etx_call.prepared.
+enum {
+  ROW,     // of the table
+  COMMON,  // the type computed for
+  FIRST,   // argument that holds p, or -1: the lowest number
+  SECOND,  // argument that holds q, or -1: the highest number
+};
+
+static etx_number lowest(etx_wide wide) {
+  etx_number number = {.i64 = INT64_MIN};
+  if (wide == ETX_WIDE_F32) number.f32 = -__builtin_inff();
+  if (wide == ETX_WIDE_F64) number.f64 = -__builtin_inf();
+  return number;
+}
+
+static etx_number highest(etx_wide wide) {
+  etx_number number = {.i64 = INT64_MAX};
+  if (wide == ETX_WIDE_F32) number.f32 = __builtin_inff();
+  if (wide == ETX_WIDE_F64) number.f64 = __builtin_inf();
+  return number;
+}
+
+static void read_parameters(const etx_call* call, etx_number out[2]) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  const int64_t first = call->prepared[FIRST], second = call->prepared[SECOND];
+  out[0] = first < 0 ? lowest(wide)
+                     : etx_number_read(etx_call_value(call, (size_t)first),
+                                       common);
+  out[1] = second < 0 ? highest(wide)
+                      : etx_number_read(etx_call_value(call, (size_t)second),
+                                        common);
+}
+
+static etx_status run_direct(etx_call* call) {
+  const unary_row* row = &rows[call->prepared[ROW]];
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  etx_number parameters[2];
+  read_parameters(call, parameters);
+  row->loops[etx_wide_of(self->dtype)](out->data, self->data,
+                                       etx_tensor_numel(self), parameters);
+  return ETX_OK;
+}
+
+static void run_row(const etx_call* call, const etx_walk* walk,
+                    const etx_dtype dtypes[2], const etx_number parameters[2]) {
+  const unary_row* row = &rows[call->prepared[ROW]];
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  char* out = walk->data[0];
+  const char* in = walk->data[1];
+  etx_block in_block, out_block;
+  for (size_t left = walk->count; left > 0;) {
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    const void* x = etx_operand_widen(&in_block, wide, dtypes[1], in,
+                                      count == 1 ? 0 : walk->stride[1], count);
+    row->loops[wide](&out_block, x, count, parameters);
+    if (row->is_truth) {
+      etx_convert(dtypes[0], out, walk->stride[0], ETX_DTYPE_BOOL, &out_block,
+                  1, count);
+    } else {
+      etx_operand_store(&out_block, common, dtypes[0], out, walk->stride[0],
+                        count);
+    }
+    out += walk->stride[0] * walk->bytes[0] * (ptrdiff_t)count;
+    in += walk->stride[1] * walk->bytes[1] * (ptrdiff_t)count;
+    left -= count;
+  }
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  const etx_dtype dtypes[2] = {out->dtype, self->dtype};
+  etx_number parameters[2];
+  read_parameters(call, parameters);
+  etx_walk walk;
+  etx_walk_init(&walk, out->sizes, out->rank);
+  etx_walk_add(&walk, out);
+  etx_walk_add(&walk, self);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    run_row(call, &walk, dtypes, parameters);
+  }
+  return ETX_OK;
+}
+
+static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
+  const size_t out = call->argument_count - 1;
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* to = etx_call_tensor(call, out);
+  const etx_wide wide = etx_wide_of(common);
+  if (rows[row].loops[wide] == NULL) {
+    return etx_call_refuse_dtype(call, 0, "another type");
+  }
+  const bool is_truth = rows[row].is_truth;
+  ETX_TRY(etx_call_check_result(call, out, is_truth ? ETX_DTYPE_BOOL : common));
+  const etx_dtype native = etx_wide_dtype(wide);
+  const bool direct = self->dtype == native && common == native &&
+                      to->dtype == (is_truth ? ETX_DTYPE_BOOL : native) &&
+                      etx_tensor_is_contiguous(self) &&
+                      etx_tensor_is_contiguous(to);
+  call->prepared[ROW] = (int64_t)row;
+  call->prepared[COMMON] = common;
+  call->prepared[FIRST] = call->prepared[SECOND] = -1;
+  call->run = direct ? run_direct : run;
+  return ETX_OK;
+}
+
+static etx_status prepare_same(etx_call* call, size_t row) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  return prepare(call, row, etx_call_tensor(call, 0)->dtype);
+}
+
+// The same for operators that do not know truth values.
+static etx_status prepare_neg(etx_call* call, size_t row) {
+  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'self' has type 'bool', expected numbers");
+  }
+  return prepare_same(call, row);
+}
+
+static etx_status prepare_real(etx_call* call, size_t row) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  const etx_dtype own = etx_call_tensor(call, 0)->dtype;
+  const bool is_exact = etx_wide_of(own) == ETX_WIDE_I64;
+  return prepare(call, row, is_exact ? ETX_DTYPE_FLOAT32 : own);
+}
+
+static etx_status prepare_bounds(etx_call* call, size_t row) {
+  ETX_TRY(prepare_neg(call, row));
+  call->prepared[FIRST] = 1;
+  call->prepared[SECOND] = 2;
+  return ETX_OK;
+}
+
+static etx_status prepare_leaky_relu(etx_call* call, size_t row) {
+  ETX_TRY(prepare_neg(call, row));
+  call->prepared[FIRST] = 1;
+  return ETX_OK;
+}
+
+// Either bound may be None; the result's type takes both into account.
+static etx_status prepare_clamp(etx_call* call, size_t row) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  etx_dtype common = etx_call_tensor(call, 0)->dtype;
+  for (size_t i = 1; i <= 2; ++i) {
+    if (etx_call_is_none(call, i)) continue;
+    common = etx_dtype_promote_scalar(
+        common, etx_number_category(etx_call_value(call, i)));
+  }
+  ETX_TRY(prepare(call, row, common));
+  if (!etx_call_is_none(call, 1)) call->prepared[FIRST] = 1;
+  if (!etx_call_is_none(call, 2)) call->prepared[SECOND] = 2;
+  return ETX_OK;
+}
+
+static etx_status prepare_bitwise_not(etx_call* call, size_t row) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  if (dtype == ETX_DTYPE_BOOL) return prepare_same(call, ROW_logical_not);
+  if (etx_wide_of(dtype) != ETX_WIDE_I64) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'self' has type '%s', expected integers or bool",
+                           etx_dtype_name(dtype));
+  }
+  return prepare_same(call, row);
+}
+
+static etx_status prepare_gelu(etx_call* call, size_t row) {
+  const etx_text approximate = etx_call_value(call, 1)->as.string;
+  if (etx_wide_of(etx_call_tensor(call, 0)->dtype) == ETX_WIDE_I64) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'self' has type '%s', expected floats",
+                           etx_dtype_name(etx_call_tensor(call, 0)->dtype));
+  }
+  if (etx_text_is(approximate, "none")) return prepare_real(call, row);
+  if (etx_text_is(approximate, "tanh")) {
+    return prepare_real(call, ROW_gelu_tanh);
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "'approximate' is '%t', expected 'none' or 'tanh'",
+                         approximate);
+}
+
+#define KERNEL(symbol, how, row)                             \
+  etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
+    return how(call, ROW_##row);                             \
+  }
+#include "runtime/kernels/unary_kernels.def"
+#undef KERNEL

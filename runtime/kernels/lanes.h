@@ -1,0 +1,118 @@
+// Sums over floats with sixteen partial sums: fast without being allowed to
+// reorder anything, because the order is written out.
+//
+// Element i goes to partial sum i mod 16; the last up to fifteen elements are
+// summed one by one; partial sums are added in a fixed tree. So a result
+// depends on the elements alone: not on the compiler, the machine, the number
+// of rows computed together or the number of threads.
+
+#ifndef ETX_RUNTIME_KERNELS_LANES_H
+#define ETX_RUNTIME_KERNELS_LANES_H
+
+#include <stddef.h>
+#include <string.h>
+
+typedef float etx_f32x4 __attribute__((vector_size(16)));
+
+static inline etx_f32x4 etx_f32x4_load(const float* from) {
+  etx_f32x4 v;
+  memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+static inline void etx_f32x4_store(float* to, etx_f32x4 v) {
+  memcpy(to, &v, sizeof(v));
+}
+
+static inline etx_f32x4 etx_f32x4_all(float x) {
+  const etx_f32x4 v = {x, x, x, x};
+  return v;
+}
+
+// The sum of four vectors of partial sums.
+static inline float etx_f32x4_total(etx_f32x4 a, etx_f32x4 b, etx_f32x4 c,
+                                    etx_f32x4 d) {
+  const etx_f32x4 v = (a + b) + (c + d);
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+static inline float etx_sum_f32(const float* x, size_t count) {
+  etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
+  size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    a += etx_f32x4_load(x + i);
+    b += etx_f32x4_load(x + i + 4);
+    c += etx_f32x4_load(x + i + 8);
+    d += etx_f32x4_load(x + i + 12);
+  }
+  float rest = 0;
+  for (; i < count; ++i) rest += x[i];
+  return etx_f32x4_total(a, b, c, d) + rest;
+}
+
+// Sum of (x - mean)^2.
+static inline float etx_sum_of_squares_f32(const float* x, float mean,
+                                           size_t count) {
+  const etx_f32x4 m = etx_f32x4_all(mean);
+  etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
+  size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const etx_f32x4 p = etx_f32x4_load(x + i) - m;
+    const etx_f32x4 q = etx_f32x4_load(x + i + 4) - m;
+    const etx_f32x4 r = etx_f32x4_load(x + i + 8) - m;
+    const etx_f32x4 s = etx_f32x4_load(x + i + 12) - m;
+    a += p * p;
+    b += q * q;
+    c += r * r;
+    d += s * s;
+  }
+  float rest = 0;
+  for (; i < count; ++i) rest += (x[i] - mean) * (x[i] - mean);
+  return etx_f32x4_total(a, b, c, d) + rest;
+}
+
+static inline float etx_dot_f32(const float* x, const float* y, size_t count) {
+  etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
+  size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    a += etx_f32x4_load(x + i) * etx_f32x4_load(y + i);
+    b += etx_f32x4_load(x + i + 4) * etx_f32x4_load(y + i + 4);
+    c += etx_f32x4_load(x + i + 8) * etx_f32x4_load(y + i + 8);
+    d += etx_f32x4_load(x + i + 12) * etx_f32x4_load(y + i + 12);
+  }
+  float rest = 0;
+  for (; i < count; ++i) rest += x[i] * y[i];
+  return etx_f32x4_total(a, b, c, d) + rest;
+}
+
+// Two dots that share y: the same bits as two calls of etx_dot_f32.
+static inline void etx_dot_two_f32(const float* x0, const float* x1,
+                                   const float* y, size_t count, float* out0,
+                                   float* out1) {
+  etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
+  etx_f32x4 e = {0}, f = {0}, g = {0}, h = {0};
+  size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const etx_f32x4 p = etx_f32x4_load(y + i);
+    const etx_f32x4 q = etx_f32x4_load(y + i + 4);
+    const etx_f32x4 r = etx_f32x4_load(y + i + 8);
+    const etx_f32x4 s = etx_f32x4_load(y + i + 12);
+    a += etx_f32x4_load(x0 + i) * p;
+    b += etx_f32x4_load(x0 + i + 4) * q;
+    c += etx_f32x4_load(x0 + i + 8) * r;
+    d += etx_f32x4_load(x0 + i + 12) * s;
+    e += etx_f32x4_load(x1 + i) * p;
+    f += etx_f32x4_load(x1 + i + 4) * q;
+    g += etx_f32x4_load(x1 + i + 8) * r;
+    h += etx_f32x4_load(x1 + i + 12) * s;
+  }
+  float rest0 = 0, rest1 = 0;
+  for (; i < count; ++i) {
+    rest0 += x0[i] * y[i];
+    rest1 += x1[i] * y[i];
+  }
+  *out0 = etx_f32x4_total(a, b, c, d) + rest0;
+  *out1 = etx_f32x4_total(e, f, g, h) + rest1;
+}
+
+#endif

@@ -1,0 +1,228 @@
+// Copies: of whole tensors, in another order of dimensions, of parts.
+
+#include <string.h>
+
+#include "format/tensor/layout.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/parts.h"
+#include "runtime/kernels/strided_view.h"
+
+static const etx_tensor* out_of(const etx_call* call) {
+  return etx_call_tensor(call, call->argument_count - 1);
+}
+
+// Self and out of one type; `run` does the rest.
+static etx_status prepare_move(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
+  call->run = run;
+  return ETX_OK;
+}
+
+static etx_status run_copy_self(etx_call* call) {
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view_copy(&out, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_clone_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_alias_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_detach_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_lift_fresh_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_clone_dim_order_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_expand_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+
+// A copy that may change the type.
+static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
+                               etx_kernel_function run) {
+  if (etx_call_tensor(call, from)->dtype != etx_call_tensor(call, to)->dtype) {
+    ETX_TRY(etx_call_check_real(call, from));
+    ETX_TRY(etx_call_check_real(call, to));
+  }
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_to_copy_out_prepare(etx_call* call) {
+  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+}
+etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {
+  return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
+}
+
+// (self, src, non_blocking, out): self gives sizes and type alone.
+static etx_status run_copy_source(etx_call* call) {
+  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view_copy(&out, &source);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_copy_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  return prepare_cast(call, 1, 3, run_copy_source);
+}
+
+static etx_status run_copy_in_place(etx_call* call) {
+  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  etx_view_copy(&self, &source);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
+  return prepare_cast(call, 1, 0, run_copy_in_place);
+}
+
+// The same elements in the same order under other sizes: out, which is dense,
+// is seen with self's sizes.
+static etx_status run_reshape(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = out_of(call);
+  if (etx_tensor_is_contiguous(self)) {
+    if (out->data != self->data && etx_tensor_numel(self) > 0) {
+      memcpy(out->data, self->data, etx_tensor_bytes(self));
+    }
+    return ETX_OK;
+  }
+  const etx_view from = etx_view_of(self);
+  etx_view to = from;
+  to.data = out->data;
+  ptrdiff_t stride = 1;
+  for (size_t i = to.rank; i-- > 0;) {
+    to.strides[i] = stride;
+    stride *= to.sizes[i];
+  }
+  etx_view_copy(&to, &from);
+  return ETX_OK;
+}
+
+static etx_status prepare_reshape(etx_call* call) {
+  ETX_TRY(etx_call_check_contiguous(call, call->argument_count - 1));
+  return prepare_move(call, run_reshape);
+}
+
+etx_status etx_kernel_view_copy_out_prepare(etx_call* call) {
+  return prepare_reshape(call);
+}
+etx_status etx_kernel_unsqueeze_copy_out_prepare(etx_call* call) {
+  return prepare_reshape(call);
+}
+etx_status etx_kernel_squeeze_copy_dim_out_prepare(etx_call* call) {
+  return prepare_reshape(call);
+}
+etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
+  return prepare_reshape(call);
+}
+
+static etx_status run_permute(etx_call* call) {
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view from = self;
+  for (size_t i = 0; i < self.rank; ++i) {
+    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), self.rank);
+    from.sizes[i] = self.sizes[at];
+    from.strides[i] = self.strides[at];
+  }
+  etx_view_copy(&out, &from);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_permute_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_permute);
+}
+
+static void copy_swapped(const etx_call* call, size_t a, size_t b) {
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view from = self;
+  if (self.rank > 0) {
+    from.sizes[a] = self.sizes[b];
+    from.sizes[b] = self.sizes[a];
+    from.strides[a] = self.strides[b];
+    from.strides[b] = self.strides[a];
+  }
+  etx_view_copy(&out, &from);
+}
+
+static etx_status run_transpose(etx_call* call) {
+  const size_t rank = etx_call_tensor(call, 0)->rank;
+  copy_swapped(call, etx_wrap_dimension(etx_call_integer(call, 1), rank),
+               etx_wrap_dimension(etx_call_integer(call, 2), rank));
+  return ETX_OK;
+}
+
+etx_status etx_kernel_transpose_copy_int_out_prepare(etx_call* call) {
+  return prepare_move(call, run_transpose);
+}
+
+static etx_status run_t(etx_call* call) {
+  copy_swapped(call, 0, etx_call_tensor(call, 0)->rank == 2 ? 1 : 0);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_t_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_t);
+}
+
+static etx_status run_flip(etx_call* call) {
+  etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  const etx_view out = etx_view_of(out_of(call));
+  const size_t count = etx_call_value(call, 1)->as.integers.count;
+  for (size_t i = 0; i < count && from.rank > 0; ++i) {
+    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from.rank);
+    const int64_t size = from.sizes[at];
+    if (size > 0) etx_view_slice(&from, at, size - 1, size, -1);
+  }
+  etx_view_copy(&out, &from);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_flip_out_prepare(etx_call* call) {
+  return prepare_move(call, run_flip);
+}
+
+// Copies self to each cell of a grid of repeats.
+static etx_status run_repeat(etx_call* call) {
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  etx_view cell = etx_view_of(out_of(call));
+  const size_t extra = cell.rank - self.rank;
+  int32_t counts[ETX_MAX_RANK], position[ETX_MAX_RANK] = {0};
+  ptrdiff_t steps[ETX_MAX_RANK];
+  if (etx_tensor_numel(out_of(call)) == 0) return ETX_OK;
+  for (size_t i = 0; i < cell.rank; ++i) {
+    const int32_t size = i < extra ? 1 : self.sizes[i - extra];
+    counts[i] = cell.sizes[i] / size;
+    steps[i] = cell.strides[i] * size *
+               (ptrdiff_t)etx_dtype_bytes(cell.dtype);
+    cell.sizes[i] = size;
+  }
+  for (;;) {
+    etx_view_copy(&cell, &self);
+    size_t i = cell.rank;
+    while (i > 0 && ++position[i - 1] == counts[i - 1]) {
+      --i;
+      cell.data -= steps[i] * (counts[i] - 1);
+      position[i] = 0;
+    }
+    if (i == 0) return ETX_OK;
+    cell.data += steps[i - 1];
+  }
+}
+
+etx_status etx_kernel_repeat_out_prepare(etx_call* call) {
+  return prepare_move(call, run_repeat);
+}

@@ -1,0 +1,69 @@
+#include "runtime/kernels/operand.h"
+
+etx_dtype_category etx_number_category(const etx_value* value) {
+  if (value->kind == ETX_VALUE_DOUBLE) return ETX_CATEGORY_FLOATING;
+  return value->kind == ETX_VALUE_INT ? ETX_CATEGORY_INTEGER
+                                      : ETX_CATEGORY_BOOLEAN;
+}
+
+void etx_number_store(const etx_value* value, etx_dtype dtype, void* out) {
+  if (value->kind == ETX_VALUE_DOUBLE) {
+    etx_convert_real(dtype, value->as.real, out);
+  } else if (value->kind == ETX_VALUE_BOOL) {
+    etx_convert_integer(dtype, value->as.boolean, out);
+  } else {
+    etx_convert_integer(dtype, value->as.integer, out);
+  }
+}
+
+etx_number etx_number_read(const etx_value* value, etx_dtype dtype) {
+  etx_number narrow = {0}, number = {0};
+  etx_number_store(value, dtype, &narrow);
+  const etx_dtype native = etx_wide_dtype(etx_wide_of(dtype));
+  etx_convert(native, &number, 1, dtype, &narrow, 1, 1);
+  return number;
+}
+
+etx_number etx_number_one(etx_dtype dtype) {
+  const etx_value one = {.kind = ETX_VALUE_INT, .as = {.integer = 1}};
+  return etx_number_read(&one, dtype);
+}
+
+etx_status etx_call_check_real(const etx_call* call, size_t index) {
+  if (etx_wide_of(etx_call_tensor(call, index)->dtype) != ETX_WIDE_NONE) {
+    return ETX_OK;
+  }
+  return etx_call_refuse_dtype(call, index, "a real type");
+}
+
+etx_status etx_call_check_result(const etx_call* call, size_t out,
+                                 etx_dtype result) {
+  const etx_dtype to = etx_call_tensor(call, out)->dtype;
+  ETX_TRY(etx_call_check_real(call, out));
+  if (etx_dtype_category_of(result) <= etx_dtype_category_of(to)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "a result of type '%s' is written to type '%s'",
+                         etx_dtype_name(result), etx_dtype_name(to));
+}
+
+const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
+                              const void* data, ptrdiff_t stride,
+                              size_t count) {
+  const bool is_native = dtype == etx_wide_dtype(wide);
+  if (is_native && (stride == 0 || stride == 1)) return data;
+  etx_block_load(block, wide, dtype, data, stride, stride == 0 ? 1 : count);
+  return block;
+}
+
+void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
+                       void* out, ptrdiff_t stride, size_t count) {
+  const etx_wide wide = etx_wide_of(common);
+  if (wide == ETX_WIDE_I64 && common != to) {
+    etx_block narrow;
+    etx_block_store(block, wide, common, &narrow, 1, count);
+    etx_block_load(block, wide, common, &narrow, 1, count);
+  }
+  etx_block_store(block, wide, to, out, stride, count);
+}

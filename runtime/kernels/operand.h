@@ -1,0 +1,53 @@
+// What elementwise kernels share about their operands: numbers given as Scalar
+// arguments, and elements of a row in a wide type.
+
+#ifndef ETX_RUNTIME_KERNELS_OPERAND_H
+#define ETX_RUNTIME_KERNELS_OPERAND_H
+
+#include "runtime/kernel.h"
+#include "runtime/kernels/convert.h"
+
+// One number of a wide type.
+typedef union etx_number {
+  int64_t i64;
+  float f32;
+  double f64;
+} etx_number;
+
+// The category by which a Scalar argument counts in type promotion.
+etx_dtype_category etx_number_category(const etx_value* value);
+
+// A Scalar in the wide type of `dtype`, cut to `dtype` first: 300 is 44 for
+// uint8.
+etx_number etx_number_read(const etx_value* value, etx_dtype dtype);
+
+// The number 1.
+etx_number etx_number_one(etx_dtype dtype);
+
+// A Scalar as one element of `dtype` in memory; `out` has room for 8 bytes.
+void etx_number_store(const etx_value* value, etx_dtype dtype, void* out);
+
+static inline bool etx_call_is_tensor(const etx_call* call, size_t index) {
+  return etx_call_value(call, index)->kind == ETX_VALUE_TENSOR;
+}
+
+// Refuses a tensor of a type that kernels do not compute with.
+etx_status etx_call_check_real(const etx_call* call, size_t index);
+
+// Refuses to write results of type `result` into argument `out`: floats do not
+// become integers, nor numbers truth values.
+etx_status etx_call_check_result(const etx_call* call, size_t out,
+                                 etx_dtype result);
+
+// At most ETX_BLOCK elements in the wide type: in place if they have it and
+// are `stride` 0 or 1 apart, else through `block`. One element for stride 0.
+const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
+                              const void* data, ptrdiff_t stride,
+                              size_t count);
+
+// Stores a block computed for the common type `common`; integers are first
+// cut to it.
+void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
+                       void* out, ptrdiff_t stride, size_t count);
+
+#endif

@@ -1,0 +1,213 @@
+// where, masked_fill and clamp with tensors: operators of three operands.
+//
+// Choosing needs no arithmetic: operands that already have the result's type
+// are moved as bytes; others are converted block by block.
+
+#include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/walk.h"
+
+// out[i] = condition[i] ? a[i] : b[i], each with a stride in elements.
+static void choose_row(size_t bytes, const etx_walk* walk) {
+  const uint8_t* condition = (const uint8_t*)walk->data[1];
+  ETX_SWITCH_BYTES(bytes, T, {
+    T* out = (T*)(void*)walk->data[0];
+    const T* a = (const T*)(const void*)walk->data[2];
+    const T* b = (const T*)(const void*)walk->data[3];
+    for (size_t i = 0; i < walk->count; ++i) {
+      const ptrdiff_t at = (ptrdiff_t)i;
+      out[at * walk->stride[0]] = condition[at * walk->stride[1]] != 0
+                                      ? a[at * walk->stride[2]]
+                                      : b[at * walk->stride[3]];
+    }
+  })
+}
+
+// The same with operands of other types than the result's.
+static void choose_row_converting(etx_dtype to, const etx_dtype from[2],
+                                  const etx_walk* walk) {
+  const uint8_t* condition = (const uint8_t*)walk->data[1];
+  const ptrdiff_t out_step = walk->stride[0] * walk->bytes[0];
+  for (size_t i = 0; i < walk->count; ++i) {
+    const ptrdiff_t at = (ptrdiff_t)i;
+    const size_t k = condition[at * walk->stride[1]] != 0 ? 0 : 1;
+    const char* chosen =
+        walk->data[2 + k] + at * walk->stride[2 + k] * walk->bytes[2 + k];
+    etx_convert(to, walk->data[0] + at * out_step, 1, from[k], chosen, 1, 1);
+  }
+}
+
+static etx_status check_mask(const etx_call* call, size_t index) {
+  const etx_dtype dtype = etx_call_tensor(call, index)->dtype;
+  if (dtype == ETX_DTYPE_BOOL || dtype == ETX_DTYPE_UINT8) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "the condition has type '%s', expected 'bool'",
+                         etx_dtype_name(dtype));
+}
+
+static etx_status run_where(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* a = etx_call_tensor(call, 1);
+  const etx_tensor* b = etx_call_tensor(call, 2);
+  const etx_dtype from[2] = {a->dtype, b->dtype};
+  const bool moves = a->dtype == out->dtype && b->dtype == out->dtype;
+  const size_t bytes = etx_dtype_bytes(out->dtype);
+  etx_walk walk;
+  etx_walk_init(&walk, out->sizes, out->rank);
+  etx_walk_add(&walk, out);
+  etx_walk_add(&walk, etx_call_tensor(call, 0));
+  etx_walk_add(&walk, a);
+  etx_walk_add(&walk, b);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    if (moves && bytes <= 8) {
+      choose_row(bytes, &walk);
+    } else {
+      choose_row_converting(out->dtype, from, &walk);
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_where_self_out_prepare(etx_call* call) {
+  ETX_TRY(check_mask(call, 0));
+  ETX_TRY(etx_call_check_real(call, 1));
+  ETX_TRY(etx_call_check_real(call, 2));
+  etx_dtype common;
+  if (!etx_dtype_promote(etx_call_tensor(call, 1)->dtype,
+                         etx_call_tensor(call, 2)->dtype, &common)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT, "no common type");
+  }
+  ETX_TRY(etx_call_check_dtype(call, 3, common));
+  call->run = run_where;
+  return ETX_OK;
+}
+
+static etx_status run_masked_fill(etx_call* call) {
+  static const ptrdiff_t still[ETX_MAX_RANK];
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  const size_t bytes = etx_dtype_bytes(out->dtype);
+  etx_number value = {0};
+  etx_number_store(etx_call_value(call, 2), out->dtype, &value);
+  etx_walk walk;
+  etx_walk_init(&walk, out->sizes, out->rank);
+  etx_walk_add(&walk, out);
+  etx_walk_add(&walk, etx_call_tensor(call, 1));
+  etx_walk_add_strided(&walk, &value, bytes, still);
+  etx_walk_add(&walk, etx_call_tensor(call, 0));
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    choose_row(bytes, &walk);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(check_mask(call, 1));
+  const etx_dtype_category value =
+      etx_number_category(etx_call_value(call, 2));
+  const etx_dtype own = etx_call_tensor(call, 0)->dtype;
+  if (value > etx_dtype_category_of(own)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "the value does not fit type '%s'",
+                           etx_dtype_name(own));
+  }
+  call->run = run_masked_fill;
+  return ETX_OK;
+}
+
+// One element between two bounds; NaN in any of the three gives NaN.
+static void clamp_block(etx_wide wide, etx_block* x, const etx_block* low,
+                        const etx_block* high, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (wide == ETX_WIDE_I64) {
+      int64_t v = x->i64[i];
+      if (low != NULL && v < low->i64[i]) v = low->i64[i];
+      if (high != NULL && v > high->i64[i]) v = high->i64[i];
+      x->i64[i] = v;
+    } else if (wide == ETX_WIDE_F32) {
+      float v = x->f32[i];
+      if (low != NULL && v == v && !(v >= low->f32[i])) v = low->f32[i];
+      if (high != NULL && v == v && !(v <= high->f32[i])) v = high->f32[i];
+      x->f32[i] = v;
+    } else {
+      double v = x->f64[i];
+      if (low != NULL && v == v && !(v >= low->f64[i])) v = low->f64[i];
+      if (high != NULL && v == v && !(v <= high->f64[i])) v = high->f64[i];
+      x->f64[i] = v;
+    }
+  }
+}
+
+// Operands of the walk: out, self, and the bounds that are there.
+typedef struct clamp {
+  etx_walk walk;
+  etx_dtype common;
+  etx_dtype dtypes[ETX_WALK_OPERANDS];
+  size_t low, high;  // operand of each bound, 0 if there is none
+} clamp;
+
+static void clamp_row(const clamp* c) {
+  const etx_wide wide = etx_wide_of(c->common);
+  const etx_walk* walk = &c->walk;
+  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
+    const size_t left = walk->count - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    etx_block blocks[ETX_WALK_OPERANDS];
+    char* at[ETX_WALK_OPERANDS];
+    for (size_t k = 0; k < walk->operands; ++k) {
+      at[k] =
+          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+      if (k == 0) continue;
+      etx_block_load(&blocks[k], wide, c->dtypes[k], at[k], walk->stride[k],
+                     count);
+    }
+    clamp_block(wide, &blocks[1], c->low == 0 ? NULL : &blocks[c->low],
+                c->high == 0 ? NULL : &blocks[c->high], count);
+    etx_operand_store(&blocks[1], c->common, c->dtypes[0], at[0],
+                      walk->stride[0], count);
+  }
+}
+
+static size_t add_tensor(clamp* c, const etx_tensor* tensor) {
+  const size_t k = c->walk.operands;
+  c->dtypes[k] = tensor->dtype;
+  etx_walk_add(&c->walk, tensor);
+  return k;
+}
+
+static etx_status run_clamp_tensor(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  clamp c = {.common = (etx_dtype)call->prepared[0]};
+  etx_walk_init(&c.walk, out->sizes, out->rank);
+  (void)add_tensor(&c, out);
+  (void)add_tensor(&c, etx_call_tensor(call, 0));
+  if (!etx_call_is_none(call, 1)) {
+    c.low = add_tensor(&c, etx_call_tensor(call, 1));
+  }
+  if (!etx_call_is_none(call, 2)) {
+    c.high = add_tensor(&c, etx_call_tensor(call, 2));
+  }
+  for (bool more = etx_walk_start(&c.walk); more;
+       more = etx_walk_next(&c.walk)) {
+    clamp_row(&c);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_clamp_tensor_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  etx_dtype common = etx_call_tensor(call, 0)->dtype;
+  for (size_t i = 1; i <= 2; ++i) {
+    if (etx_call_is_none(call, i)) continue;
+    ETX_TRY(etx_call_check_real(call, i));
+    if (!etx_dtype_promote(common, etx_call_tensor(call, i)->dtype, &common)) {
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT, "no common type");
+    }
+  }
+  ETX_TRY(etx_call_check_result(call, 3, common));
+  call->prepared[0] = common;
+  call->run = run_clamp_tensor;
+  return ETX_OK;
+}

@@ -1,0 +1,53 @@
+// Walks several tensors together, one row of the innermost dimension at a
+// time, without a division and without asking for an index.
+//
+//   etx_walk walk;
+//   etx_walk_init(&walk, out->sizes, out->rank);
+//   etx_walk_add(&walk, out);          // operand 0
+//   etx_walk_add(&walk, self);         // operand 1, broadcast to the sizes
+//   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk))
+//     ... walk.count elements at walk.data[k], walk.stride[k] elements apart
+//
+// Dimensions that lie behind each other in all operands are joined first, so
+// that contiguous tensors of one shape are a single row. Rows come in
+// row-major order of the sizes.
+
+#ifndef ETX_RUNTIME_KERNELS_WALK_H
+#define ETX_RUNTIME_KERNELS_WALK_H
+
+#include "runtime/tensor.h"
+
+enum { ETX_WALK_OPERANDS = 4 };
+
+typedef struct etx_walk {
+  // The present row.
+  size_t count;                          // elements of each row
+  char* data[ETX_WALK_OPERANDS];         // first element of the row
+  ptrdiff_t stride[ETX_WALK_OPERANDS];   // in elements; 0 if broadcast
+  // What follows is the walk's own.
+  size_t operands;
+  size_t rank;
+  ptrdiff_t sizes[ETX_MAX_RANK];
+  ptrdiff_t position[ETX_MAX_RANK];
+  ptrdiff_t steps[ETX_WALK_OPERANDS][ETX_MAX_RANK];  // bytes
+  ptrdiff_t bytes[ETX_WALK_OPERANDS];                // of an element
+} etx_walk;
+
+// Starts a walk over `sizes` without operands.
+void etx_walk_init(etx_walk* walk, const int32_t* sizes, size_t rank);
+
+// Adds a tensor whose sizes, right-aligned, equal the walk's or are 1.
+void etx_walk_add(etx_walk* walk, const etx_tensor* tensor);
+
+// Adds memory with one stride (in elements, maybe 0 or negative) for each
+// dimension of the walk.
+void etx_walk_add_strided(etx_walk* walk, const void* data, size_t bytes,
+                          const ptrdiff_t* strides);
+
+// Joins dimensions and stands at the first row; false if there is none.
+bool etx_walk_start(etx_walk* walk);
+
+// Goes to the next row; false after the last.
+bool etx_walk_next(etx_walk* walk);
+
+#endif

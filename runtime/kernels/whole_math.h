@@ -1,0 +1,47 @@
+// Integer arithmetic as PyTorch's kernels do it: it wraps. Kernels compute all
+// integer types in 64 bits; cutting the result to the type's bits gives the
+// same as wrapping in the type.
+
+#ifndef ETX_RUNTIME_KERNELS_WHOLE_MATH_H
+#define ETX_RUNTIME_KERNELS_WHOLE_MATH_H
+
+#include <stdint.h>
+
+static inline int64_t etx_wrap_add(int64_t x, int64_t y) {
+  return (int64_t)((uint64_t)x + (uint64_t)y);
+}
+static inline int64_t etx_wrap_subtract(int64_t x, int64_t y) {
+  return (int64_t)((uint64_t)x - (uint64_t)y);
+}
+static inline int64_t etx_wrap_multiply(int64_t x, int64_t y) {
+  return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+
+// Divisors are not 0: kernels refuse that before. -1 is set apart because the
+// smallest number divided by it does not exist in 64 bits; it wraps.
+static inline int64_t etx_whole_divide(int64_t x, int64_t y) {
+  return y == -1 ? etx_wrap_subtract(0, x) : x / y;
+}
+static inline int64_t etx_whole_fmod(int64_t x, int64_t y) {
+  return y == -1 ? 0 : x % y;
+}
+static inline int64_t etx_whole_floor_divide(int64_t x, int64_t y) {
+  const int64_t rest = etx_whole_fmod(x, y);
+  return etx_whole_divide(x, y) - (rest != 0 && (rest < 0) != (y < 0));
+}
+static inline int64_t etx_whole_remainder(int64_t x, int64_t y) {
+  const int64_t rest = etx_whole_fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+// `bits` is the type's width; a count outside 0..bits-1 shifts everything out.
+static inline int64_t etx_shift_left(int64_t x, int64_t y, int64_t bits) {
+  return y < 0 || y >= bits ? 0 : (int64_t)((uint64_t)x << y);
+}
+// `bits` is the width without the sign bit.
+static inline int64_t etx_shift_right(int64_t x, int64_t y, int64_t bits) {
+  const int64_t count = y < 0 || y > bits ? bits : y;
+  return x >> (count > 63 ? 63 : count);
+}
+
+#endif

@@ -1,5 +1,6 @@
 // Appending lowered nodes: defaults, inferred types, names.
 
+#include "exporter/aten_schema.h"
 #include "exporter/lower_internal.h"
 
 // All arguments of `op` but its outs: those given, then defaults.
@@ -17,7 +18,14 @@ static etx_status complete_args(etx_lower* lower, const etx_op* op,
     if (count < arg_count) {
       all[count] = args[count];
     } else {
-      ETX_TRY(etx_lower_default(pool, &argument, &all[count]));
+      ETX_TRY(etx_aten_default(pool, &argument, &all[count], lower->diag));
+    }
+    if (argument.type == ETX_ARGUMENT_SCALAR &&
+        all[count].kind == ETX_IR_ARG_VALUE) {
+      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                           "argument '%t' of '%t' is a tensor, expected a "
+                           "number",
+                           argument.name, lower->node->aten);
     }
     ++count;
   }

@@ -57,12 +57,6 @@ etx_status etx_lowering_dropout(etx_lower* lower) {
   return etx_lowering_identity(lower);
 }
 
-// Checks without results, which hold for what was exported.
-etx_status etx_lowering_nothing(etx_lower* lower) {
-  (void)lower;
-  return ETX_OK;
-}
-
 // --- two operands ----------------------------------------------------------
 
 // Brings args[0] and args[1] to `dtype`.

@@ -5,9 +5,8 @@
 //
 //   etx_status etx_lowering_<function>(etx_lower* lower);
 //
-// which finds the node's arguments bound to the ATen schema in `args` (one for
-// each argument, defaults filled in, kinds checked), appends nodes with the
-// builder below and stores the values that stand for the node's outputs in
+// which finds the node's arguments in `args` (one for each argument of the
+// schema in aten_schema.def), appends nodes with the builder below and stores the values that stand for the node's outputs in
 // `results`. A failure with a message in `diag` is a problem of the user's
 // program; only OUT_OF_MEMORY and INTERNAL end the pass.
 //
@@ -26,8 +25,7 @@ typedef struct etx_lower etx_lower;
 
 // One row of lowering.def.
 typedef struct etx_lowering {
-  const char* aten;       // "aten.add.Tensor"
-  const char* arguments;  // ATen text of the functional schema, see op_schema.h
+  const char* aten;  // "aten.add.Tensor"
   etx_status (*function)(etx_lower* lower);
   etx_op_id op;  // for functions that serve many rows; else ETX_OP_COUNT
 } etx_lowering;
@@ -39,7 +37,7 @@ struct etx_lower {
   etx_diag* diag;
   const etx_lowering* row;
   const etx_ir_node* node;             // the imported node
-  etx_ir_arg args[ETX_MAX_ARGUMENTS];  // bound to the row's schema
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];  // by position in the schema
   size_t arg_count;
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
   etx_text name;        // stem of new values' names
@@ -48,19 +46,12 @@ struct etx_lower {
 
 // Finds the row of an ATen operator; NULL if it cannot be imported.
 const etx_lowering* etx_lowering_find(etx_text aten);
-// The row whose name is nearest to `aten`, for messages.
-const etx_lowering* etx_lowering_nearest(etx_text aten);
 size_t etx_lowering_count(void);
 const etx_lowering* etx_lowering_at(size_t index);
 
-// Binds the node's arguments to its row's schema: fills `args`. Refuses
-// unknown, surplus and missing arguments and those of a wrong kind.
+// Fills `args` from the node, whose arguments readers have completed; integers
+// become doubles where the schema says float.
 ETX_MUST_USE etx_status etx_lower_bind(etx_lower* lower);
-
-// Reads a schema's default text; NONE where there is none.
-ETX_MUST_USE etx_status etx_lower_default(etx_pool* pool,
-                                          const etx_argument* argument,
-                                          etx_ir_arg* out);
 
 // --- appending nodes -------------------------------------------------------
 
@@ -212,9 +203,9 @@ ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
                                          uint32_t* out_value);
 
 // Prototypes of all lowering functions, from the rows.
-#define LOWER(aten, arguments, function) \
+#define LOWER(aten, function) \
   ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
-#define LOWER_OP(aten, arguments, function, op) \
+#define LOWER_OP(aten, function, op) \
   ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
 #include "exporter/lowering.def"
 #undef LOWER

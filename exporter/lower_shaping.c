@@ -230,18 +230,6 @@ etx_status etx_lowering_t(etx_lower* lower) {
   return ETX_OK;
 }
 
-// numpy_T: all dimensions reversed; mT: the last two swapped.
-etx_status etx_lowering_matrix_transpose(etx_lower* lower) {
-  const size_t rank = etx_lower_shape(lower, self_of(lower))->rank;
-  if (rank < 2) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants rank 2 or more, found %z",
-                         lower->node->aten, rank);
-  }
-  return etx_lower_transpose(lower, self_of(lower), rank - 2, rank - 1,
-                             &lower->results[0]);
-}
-
 // movedim.int(self, source, destination)
 etx_status etx_lowering_movedim(etx_lower* lower) {
   const size_t rank = etx_lower_shape(lower, self_of(lower))->rank;

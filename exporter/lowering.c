@@ -1,12 +1,13 @@
-// The table of importable operators and how a name is found in it.
+// The table of importable operators, and how a node's arguments come to its
+// function.
 
+#include "exporter/aten_schema.h"
 #include "exporter/lower_internal.h"
 
 static const etx_lowering rows[] = {
-#define LOWER(aten, arguments, function) \
-  {aten, arguments, etx_lowering_##function, ETX_OP_COUNT},
-#define LOWER_OP(aten, arguments, function, op) \
-  {aten, arguments, etx_lowering_##function, ETX_OP_##op},
+#define LOWER(aten, function) {aten, etx_lowering_##function, ETX_OP_COUNT},
+#define LOWER_OP(aten, function, op) \
+  {aten, etx_lowering_##function, ETX_OP_##op},
 #include "exporter/lowering.def"
 #undef LOWER
 #undef LOWER_OP
@@ -23,38 +24,27 @@ const etx_lowering* etx_lowering_find(etx_text aten) {
   return NULL;
 }
 
-enum { MAX_NAME = 64 };
-
-// Insertions, deletions and substitutions between two names, with one row of
-// the usual table.
-static size_t edit_distance(etx_text a, etx_text b) {
-  size_t costs[MAX_NAME + 1];
-  const size_t width = b.size < MAX_NAME ? b.size : MAX_NAME;
-  for (size_t j = 0; j <= width; ++j) costs[j] = j;
-  for (size_t i = 0; i < a.size && i < MAX_NAME; ++i) {
-    size_t diagonal = costs[0];
-    costs[0] = i + 1;
-    for (size_t j = 0; j < width; ++j) {
-      const size_t substitution = diagonal + (a.data[i] != b.data[j]);
-      diagonal = costs[j + 1];
-      size_t best = substitution;
-      if (costs[j] + 1 < best) best = costs[j] + 1;
-      if (diagonal + 1 < best) best = diagonal + 1;
-      costs[j + 1] = best;
+etx_status etx_lower_bind(etx_lower* lower) {
+  const etx_ir_node* const node = lower->node;
+  const etx_aten_schema* const schema = etx_aten_schema_find(node->aten);
+  const size_t count =
+      schema == NULL ? 0 : etx_aten_schema_argument_count(schema);
+  if (count != node->arg_count || count > ETX_MAX_ARGUMENTS) {
+    return etx_diag_fail(lower->diag, ETX_INTERNAL,
+                         "'%t' has %z arguments, its schema %z", node->aten,
+                         node->arg_count, count);
+  }
+  etx_argument_cursor cursor = etx_argument_first(schema->arguments);
+  etx_argument argument;
+  for (size_t i = 0; i < count && etx_argument_next(&cursor, &argument); ++i) {
+    etx_ir_arg* const arg = &lower->args[i];
+    *arg = node->args[i];
+    const bool whole = arg->kind == ETX_IR_ARG_INT &&
+                       etx_dim_is_number(arg->as.integer);
+    if (argument.type == ETX_ARGUMENT_FLOAT && whole) {
+      *arg = etx_ir_double((double)arg->as.integer);
     }
   }
-  return costs[width];
-}
-
-const etx_lowering* etx_lowering_nearest(etx_text aten) {
-  const etx_lowering* best = NULL;
-  size_t best_distance = SIZE_MAX;
-  for (size_t i = 0; i < etx_lowering_count(); ++i) {
-    const size_t distance = edit_distance(aten, etx_text_of(rows[i].aten));
-    if (distance < best_distance) {
-      best = &rows[i];
-      best_distance = distance;
-    }
-  }
-  return best;
+  lower->arg_count = count;
+  return ETX_OK;
 }

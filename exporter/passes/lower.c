@@ -8,6 +8,7 @@
 
 #include "exporter/ir_edit.h"
 #include "exporter/lower_internal.h"
+#include "exporter/nearest_name.h"
 #include "exporter/passes/pass_list.h"
 
 typedef struct lowering {
@@ -169,10 +170,14 @@ static void mark_broken(lowering* self, const etx_ir_node* node) {
 }
 
 static void report_unknown(lowering* self, const etx_ir_node* node) {
-  const etx_lowering* const nearest = etx_lowering_nearest(node->aten);
+  etx_nearest_name nearest = etx_nearest_start(node->aten);
+  char hint[96];
+  for (size_t i = 0; i < etx_lowering_count(); ++i) {
+    etx_nearest_offer(&nearest, etx_text_of(etx_lowering_at(i)->aten));
+  }
   etx_problem(self->context->problems, &node->place,
-              "operator '%t' is not supported; the nearest that is: '%s'",
-              node->aten, nearest->aten);
+              "operator '%t' is not supported%s", node->aten,
+              etx_nearest_hint(&nearest, hint, sizeof hint));
 }
 
 static etx_text stem_of(const lowering* self, const etx_ir_node* node) {

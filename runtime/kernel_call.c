@@ -1,6 +1,15 @@
-// What every kernel uses to read its arguments and to refuse them.
+// Finding a kernel, and what every kernel uses to read its arguments and to
+// refuse them.
 
 #include "runtime/kernel.h"
+
+const etx_kernel* etx_kernel_find(const etx_kernel_table* table,
+                                  etx_op_id op) {
+  for (size_t i = 0; i < table->count; ++i) {
+    if (table->kernels[i].op == op) return &table->kernels[i];
+  }
+  return NULL;
+}
 
 double etx_call_real(const etx_call* call, size_t index) {
   const etx_value* value = call->arguments[index];

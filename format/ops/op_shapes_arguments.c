@@ -64,7 +64,7 @@ etx_status etx_shape_wrap(const etx_shape_call* call, int64_t value,
 etx_status etx_shape_dimension(const etx_shape_call* call, size_t argument,
                                size_t item, size_t rank,
                                size_t* out_dimension) {
-  int64_t value;
+  int64_t value = 0;
   ETX_TRY(etx_shape_number(call, argument, item, &value));
   return etx_shape_wrap(call, value, rank, out_dimension);
 }

@@ -1,0 +1,236 @@
+// Memory: exactly what was stated is enough, one byte fewer is not.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+// A product with temporaries over scratch and state: every kind of memory.
+static test_program* product_with_state(void) {
+  test_program* p = test_program_new();
+  test_blob(p);
+  test_method(p, "product");
+  test_arenas(p, 100, 64);
+  const int x = test_input(
+      p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 3)), "x");
+  const int w = test_state(p, "w", ETX_DTYPE_FLOAT32, SIZES(3, 4), 0);
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 4), 64);
+  test_call(p, "aten::mm", "out", ARGS(x, w, y, y));
+  test_output(p, y, "y");
+  test_state_row(p, "w", ETX_DTYPE_FLOAT32, SIZES(3, 4), 0, 0, false);
+  return p;
+}
+
+typedef struct sizes {
+  size_t structures, scratch, temporary, state;
+} sizes;
+
+// Initialises with blocks of these sizes; everything is given back.
+static etx_status init_with(const etx_program* program, const char* name,
+                            const sizes* given) {
+  test_block blocks[4] = {test_block_new(given->structures, 16),
+                          test_block_new(given->scratch, 16),
+                          test_block_new(given->temporary, 16),
+                          test_block_new(given->state, 16)};
+  uint32_t torn = 0;
+  const etx_planned_memory state = {blocks[3].bytes.data, given->state, &torn};
+  const etx_method_memory memory = {blocks[0].bytes, blocks[1].bytes,
+                                    blocks[2].bytes, &state};
+  etx_method method;
+  etx_diag_init(&diag);
+  const etx_status status = etx_method_init(
+      &method, program, etx_text_of(name), &memory, NULL, &diag);
+  for (size_t i = 0; i < 4; ++i) assert_true(test_block_end(&blocks[i]));
+  return status;
+}
+
+static void stated_sizes_are_enough_and_one_byte_fewer_is_not(void** state) {
+  (void)state;
+  test_program* p = product_with_state();
+  etx_program program;
+  etx_memory_needed needed;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
+                              &diag));
+  assert_int_equal(needed.scratch_bytes, 100);
+  assert_int_equal(needed.state_bytes, 64);
+  assert_int_equal(needed.temporary_bytes, 2 * 4 * sizeof(float));
+  const sizes whole = {needed.structure_bytes, needed.scratch_bytes,
+                       needed.temporary_bytes, needed.state_bytes};
+  assert_int_equal(init_with(&program, "product", &whole), ETX_OK);
+  for (size_t i = 0; i < 4; ++i) {
+    sizes fewer = whole;
+    size_t* const members[4] = {&fewer.structures, &fewer.scratch,
+                                &fewer.temporary, &fewer.state};
+    --*members[i];
+    assert_int_equal(init_with(&program, "product", &fewer),
+                     ETX_OUT_OF_MEMORY);
+  }
+  test_program_end(p);
+}
+
+static void every_smaller_block_of_structures_is_refused(void** state) {
+  (void)state;
+  test_program* p = product_with_state();
+  etx_program program;
+  etx_memory_needed needed;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
+                              &diag));
+  sizes given = {0, needed.scratch_bytes, needed.temporary_bytes,
+                 needed.state_bytes};
+  for (; given.structures < needed.structure_bytes; given.structures += 8) {
+    assert_int_equal(init_with(&program, "product", &given),
+                     ETX_OUT_OF_MEMORY);
+  }
+  given.structures = needed.structure_bytes;
+  assert_int_equal(init_with(&program, "product", &given), ETX_OK);
+  test_program_end(p);
+}
+
+static void a_loaded_method_runs_within_its_blocks(void** state) {
+  (void)state;
+  test_program* p = product_with_state();
+  etx_program program;
+  test_loaded loaded;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  _Alignas(16) float weights[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+  uint32_t torn = 0;
+  const etx_planned_memory arena = {(uint8_t*)weights, 64, &torn};
+  assert_ok(test_load(&loaded, &program, "product", &arena, &diag));
+  float x[6] = {1, 2, 3, 4, 5, 6};
+  const etx_tensor input = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, 2, 3);
+  assert_ok(etx_method_set_input(&loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  const float wanted[8] = {1, 2, 3, 0, 4, 5, 6, 0};
+  assert_memory_equal(test_output_tensor(&loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+static void misaligned_blocks_are_refused(void** state) {
+  (void)state;
+  test_program* p = product_with_state();
+  etx_program program;
+  etx_memory_needed needed;
+  etx_method method;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
+                              &diag));
+  static _Alignas(16) uint8_t bytes[4][16384];
+  uint32_t torn = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    const etx_planned_memory arena = {bytes[3] + (i == 3), 64, &torn};
+    const etx_method_memory memory = {
+        {bytes[0] + (i == 0 ? 8 : 0), sizeof bytes[0] - 8},
+        {bytes[1] + (i == 1 ? 4 : 0), sizeof bytes[1] - 4},
+        {bytes[2] + (i == 2 ? 1 : 0), sizeof bytes[2] - 1},
+        &arena};
+    assert_refused(etx_method_init(&method, &program, etx_text_of("product"),
+                                   &memory, NULL, &diag),
+                   ETX_BAD_ARGUMENT, "not aligned");
+  }
+  test_program_end(p);
+}
+
+static void a_method_with_state_needs_some(void** state) {
+  (void)state;
+  test_program* p = product_with_state();
+  etx_program program;
+  test_loaded loaded;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_refused(test_load(&loaded, &program, "product", NULL, &diag),
+                 ETX_BAD_ARGUMENT, "has state and was given none");
+  test_program_end(p);
+}
+
+// A stock file may leave its outputs to the host.
+static void unplanned_outputs_are_counted_and_placed(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 20, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)), "");
+  const int alpha = test_int(p, 1);
+  const int sum = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3));
+  const int twice = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3));
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, sum, sum));
+  test_call(p, "aten::add", "out", ARGS(sum, x, alpha, twice, twice));
+  test_call(p, "aten::add", "out", ARGS(sum, x, alpha, twice, twice));
+  test_output(p, twice, "");
+  etx_program program;
+  etx_memory_needed needed;
+  test_loaded loaded;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(etx_method_needed(&program, etx_text_of("forward"), &needed,
+                              &diag));
+  // 20 bytes of arena, then two tensors of 12, each at a multiple of 16.
+  assert_int_equal(needed.scratch_bytes, 32 + 16 + 12);
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  float data[3] = {1, 2, 3};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  const float wanted[3] = {3, 6, 9};
+  assert_memory_equal(test_output_tensor(&loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+static void private_arenas_lie_one_behind_the_other(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  test_method(p, "forward");
+  test_arena(p, 20);
+  test_arena(p, 0);
+  test_arena(p, 12);
+  const int x = test_input(
+      p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(3), 1, 4), "");
+  const int y = test_planned(p, ETX_DTYPE_FLOAT32, SIZES(3), 3, 0);
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
+  test_output(p, y, "");
+  etx_program program;
+  etx_memory_needed needed;
+  test_loaded loaded;
+  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(etx_method_needed(&program, etx_text_of("forward"), &needed,
+                              &diag));
+  assert_int_equal(needed.scratch_bytes, 32 + 12);
+  assert_int_equal(needed.state_bytes, 0);
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  float data[3] = {1, 2, 3};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  const float wanted[3] = {2, 4, 6};
+  assert_memory_equal(test_output_tensor(&loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stated_sizes_are_enough_and_one_byte_fewer_is_not),
+      cmocka_unit_test(every_smaller_block_of_structures_is_refused),
+      cmocka_unit_test(a_loaded_method_runs_within_its_blocks),
+      cmocka_unit_test(misaligned_blocks_are_refused),
+      cmocka_unit_test(a_method_with_state_needs_some),
+      cmocka_unit_test(unplanned_outputs_are_counted_and_placed),
+      cmocka_unit_test(private_arenas_lie_one_behind_the_other),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

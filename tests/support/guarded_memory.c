@@ -1,0 +1,44 @@
+#define _DEFAULT_SOURCE
+
+#include "tests/support/guarded_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { FILLING = 0xa5 };
+
+test_block test_block_new(size_t size, size_t alignment) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  const size_t usable = (size / page + 2) * page;
+  test_block block;
+  block.page_bytes = usable + page;
+  block.pages = mmap(NULL, block.page_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block.pages == MAP_FAILED ||
+      mprotect((uint8_t*)block.pages + usable, page, PROT_NONE) != 0) {
+    perror("guarded memory");
+    abort();
+  }
+  memset(block.pages, FILLING, usable);
+  block.slack = (alignment - size % alignment) % alignment;
+  block.bytes.data = (uint8_t*)block.pages + usable - size - block.slack;
+  block.bytes.size = size;
+  return block;
+}
+
+test_block test_block_of(etx_bytes bytes, size_t alignment) {
+  test_block block = test_block_new(bytes.size, alignment);
+  if (bytes.size > 0) memcpy(block.bytes.data, bytes.data, bytes.size);
+  return block;
+}
+
+bool test_block_end(test_block* block) {
+  bool is_whole = true;
+  for (size_t i = 0; i < block->slack; ++i) {
+    if (block->bytes.data[block->bytes.size + i] != FILLING) is_whole = false;
+  }
+  munmap(block->pages, block->page_bytes);
+  return is_whole;
+}

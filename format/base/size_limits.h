@@ -30,7 +30,7 @@
 
 // Items of all lists and argument lists of one program together. Lists may be
 // shared by many values, so the size of the file does not bound the work.
-#define ETX_MAX_PTE_ITEMS 67108864
+#define ETX_MAX_PTE_ITEMS 10000000
 
 // Instructions executed in one run: the stock runtime's limit. A caller sets
 // a lower one in etx_limits.

@@ -1,0 +1,297 @@
+// The blob, written into the sample, read back, and refused for each thing in
+// which it can disagree with its program.
+
+#include "tests/format/format_test.h"
+
+#include "format/pte/etx_blob.h"
+#include "tests/format/sample_program.h"
+
+static union {
+  uint8_t bytes[4096];
+  uint64_t alignment;
+} work;
+
+// The sample with another blob in it.
+static etx_bytes_mut write_with(const etx_blob_content* blob_content) {
+  etx_pte_content content = *sample_content();
+  etx_pte_named_data named[2];
+  etx_bytes_mut block = {work.bytes, 0};
+  memcpy(named, content.named_data, sizeof named);
+  assert_ok(etx_blob_write_needed(blob_content, &block.size));
+  assert_true(block.size <= sizeof work.bytes);
+  assert_ok(etx_blob_write(blob_content, block, &named[1].data, NULL));
+  content.named_data = named;
+  return sample_write(&content);
+}
+
+static void everything_is_read_back(void** state) {
+  uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  size_t method = 77;
+  (void)state;
+  etx_diag_init(&diag);
+  const etx_bytes_mut file = sample_write(sample_content());
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  if (etx_blob_open(&blob, &pte, &diag) != ETX_OK) fail_msg("%s", diag.text);
+  etx_blob_fingerprint(&blob, fingerprint);
+  assert_memory_equal(fingerprint, sample_blob_content()->fingerprint,
+                      sizeof fingerprint);
+  assert_text(etx_blob_target(&blob), "etx");
+  assert_text(etx_blob_options(&blob), "align=16");
+  assert_int_equal(etx_blob_state_bytes(&blob), 32);
+
+  assert_int_equal(etx_blob_state_count(&blob), 2);
+  etx_blob_state kept = etx_blob_state_at(&blob, 0);
+  assert_text(kept.name, "another");
+  assert_true(kept.is_uniform);
+  assert_int_equal(kept.rank, 0);
+  kept = etx_blob_state_at(&blob, 1);
+  assert_text(kept.name, "layer.cache");
+  assert_int_equal(kept.dtype, ETX_DTYPE_INT64);
+  assert_int_equal(kept.rank, 1);
+  assert_int_equal(kept.sizes[0], 2);
+  assert_int_equal(kept.offset, 16);
+  assert_int_equal(kept.data_buffer_index, 2);
+  assert_false(kept.is_uniform);
+
+  assert_int_equal(etx_blob_method_count(&blob), 2);
+  assert_false(etx_blob_method_find(&blob, etx_text_of("answer"), &method));
+  assert_int_equal(method, 77);
+  assert_true(etx_blob_method_find(&blob, etx_text_of("second"), &method));
+  assert_int_equal(method, 1);
+  assert_int_equal(etx_blob_input_count(&blob, 1), 0);
+  assert_int_equal(etx_blob_output_count(&blob, 1), 1);
+
+  assert_int_equal(etx_blob_input_count(&blob, 0), 2);
+  assert_text(etx_blob_input_at(&blob, 0, 0).name, "x");
+  assert_true(etx_blob_input_at(&blob, 0, 0).is_mutable);
+  assert_false(etx_blob_input_at(&blob, 0, 1).is_mutable);
+  assert_text(etx_blob_output_at(&blob, 0, 0).name, "cache");
+  assert_int_equal(etx_blob_output_at(&blob, 0, 0).lifetime,
+                   ETX_LIFETIME_STATE);
+  assert_int_equal(etx_blob_output_at(&blob, 0, 0).mutated_input, -1);
+  assert_int_equal(etx_blob_output_at(&blob, 0, 1).mutated_input, 0);
+  assert_int_equal(etx_blob_symbol_count(&blob, 0), 1);
+  assert_text(etx_blob_symbol_at(&blob, 0, 0).name, "s0");
+  assert_int_equal(etx_blob_symbol_at(&blob, 0, 0).minimum, 1);
+  assert_int_equal(etx_blob_symbol_at(&blob, 0, 0).maximum, 2);
+  assert_int_equal(etx_blob_input_dim_count(&blob, 0), 2);
+  const etx_blob_input_dim dim = etx_blob_input_dim_at(&blob, 0, 1);
+  assert_int_equal(dim.input, 1);
+  assert_int_equal(dim.dim, -1);
+  assert_int_equal(dim.symbol, 0);
+  assert_int_equal(dim.factor, 2);
+  assert_int_equal(dim.offset, -7);
+  assert_int_equal(etx_blob_view_count(&blob, 0), 1);
+  assert_int_equal(etx_blob_view_at(&blob, 0, 0).value, SAMPLE_TURNED);
+  assert_int_equal(etx_blob_view_at(&blob, 0, 0).base, SAMPLE_INPUT);
+  sample_release(file);
+}
+
+static void a_stock_file_has_none(void** state) {
+  etx_pte pte;
+  etx_blob blob;
+  (void)state;
+  const etx_bytes_mut file = sample_write(sample_runnable_content());
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  assert_int_equal(etx_blob_open(&blob, &pte, NULL), ETX_NOT_FOUND);
+  sample_release(file);
+}
+
+// ---- disagreements ----
+
+typedef struct variant {
+  etx_blob_content content;
+  etx_blob_method methods[2];
+  etx_blob_state states[2];
+  etx_blob_input inputs[2];
+  etx_blob_output outputs[2];
+  etx_blob_symbol symbols[1];
+  etx_blob_input_dim dims[2];
+  etx_blob_view views[1];
+} variant;
+
+static void variant_init(variant* v) {
+  memset(v, 0, sizeof *v);
+  v->content = *sample_blob_content();
+  memcpy(v->methods, v->content.methods, sizeof v->methods);
+  memcpy(v->states, v->content.states, sizeof v->states);
+  etx_blob_method* method = &v->methods[0];
+  memcpy(v->inputs, method->inputs, sizeof v->inputs);
+  memcpy(v->outputs, method->outputs, sizeof v->outputs);
+  memcpy(v->symbols, method->symbols, sizeof v->symbols);
+  memcpy(v->dims, method->input_dims, sizeof v->dims);
+  memcpy(v->views, method->views, sizeof v->views);
+  method->inputs = v->inputs;
+  method->outputs = v->outputs;
+  method->symbols = v->symbols;
+  method->input_dims = v->dims;
+  method->views = v->views;
+  v->content.methods = v->methods;
+  v->content.states = v->states;
+}
+
+static void method_unknown(variant* v) {
+  v->methods[0].name = etx_text_of("backward");
+}
+static void method_twice(variant* v) { v->methods[1] = v->methods[0]; }
+static void input_missing(variant* v) { v->methods[0].input_count = 1; }
+static void output_missing(variant* v) { v->methods[0].output_count = 1; }
+static void lifetime_unknown(variant* v) {
+  v->outputs[0].lifetime = (etx_blob_lifetime)3;
+}
+static void shows_no_input(variant* v) { v->outputs[1].mutated_input = 2; }
+static void bounds_reversed(variant* v) { v->symbols[0].minimum = 3; }
+static void symbol_outside(variant* v) { v->dims[0].symbol = 1; }
+static void dim_outside(variant* v) { v->dims[0].dim = 2; }
+static void dim_of_integer(variant* v) { v->dims[1].dim = 0; }
+static void integer_of_tensor(variant* v) { v->dims[0].dim = -1; }
+static void input_outside(variant* v) { v->dims[0].input = 2; }
+static void factor_0(variant* v) { v->dims[0].factor = 0; }
+static void size_too_large(variant* v) { v->dims[0].offset = 1; }
+static void size_negative(variant* v) { v->dims[0].offset = -2; }
+static void size_overflows(variant* v) { v->dims[0].factor = INT64_MAX; }
+static void view_outside(variant* v) { v->views[0].offset = 4; }
+static void view_of_itself(variant* v) { v->views[0].value = SAMPLE_INPUT; }
+static void view_of_integer(variant* v) { v->views[0].base = SAMPLE_INT; }
+static void view_of_nothing(variant* v) { v->views[0].base = 99; }
+static void view_elsewhere(variant* v) {
+  v->views[0].value = SAMPLE_TRAINED;  // planned at 64, the input at 32
+}
+static void states_unsorted(variant* v) {
+  const etx_blob_state first = v->states[0];
+  v->states[0] = v->states[1];
+  v->states[1] = first;
+}
+static void state_twice(variant* v) { v->states[0] = v->states[1]; }
+static void state_past_the_end(variant* v) { v->states[0].offset = 32; }
+static void state_misaligned(variant* v) { v->states[0].offset = 2; }
+static void state_of_no_type(variant* v) { v->states[0].dtype = (etx_dtype)99; }
+static void state_moved(variant* v) { v->states[1].offset = 0; }
+static void state_of_other_type(variant* v) {
+  v->states[1].dtype = ETX_DTYPE_FLOAT64;
+}
+static void state_of_other_size(variant* v) {
+  static const int32_t one[] = {1};
+  v->states[1].sizes = one;
+}
+static void state_gone(variant* v) { v->content.state_count = 1; }
+static void constant_missing(variant* v) { v->states[0].data_buffer_index = 3; }
+static void constant_short(variant* v) {
+  static const int32_t seven[] = {7};
+  v->states[0] = (etx_blob_state){
+      etx_text_of("a"), ETX_DTYPE_INT32, seven, 1, 0, 2, false};
+}
+static void other_total(variant* v) { v->content.state_bytes = 48; }
+
+typedef struct disagreement {
+  void (*change)(variant* v);
+  const char* message;
+} disagreement;
+
+static const disagreement disagreements[] = {
+    {method_unknown, "describes method 'backward', which the program does not"},
+    {method_twice,
+     "describes method 'forward', which the program does not "
+     "have, or describes it twice"},
+    {input_missing,
+     "gives method 'forward' 1 inputs and 2 outputs, the plan "
+     "has 2 and 2"},
+    {output_missing, "gives method 'forward' 2 inputs and 1 outputs"},
+    {lifetime_unknown, "output 'cache' of method 'forward' has lifetime 3"},
+    {shows_no_input, "shows input 2 of 2"},
+    {bounds_reversed, "symbol 's0' of method 'forward' has bounds 3 to 2"},
+    {symbol_outside, "and symbol 1, which do not exist"},
+    {dim_outside, "names dimension 2 of input 0"},
+    {dim_of_integer, "names dimension 0 of input 1"},
+    {integer_of_tensor, "names dimension -1 of input 0"},
+    {input_outside, "names dimension 0 of input 2"},
+    {factor_0, "size '0' of method 'forward'"},
+    {size_too_large, "leaves the bounds of dimension 0 of input 0, 0 to 2"},
+    {size_negative, "leaves the bounds of dimension 0 of input 0"},
+    {size_overflows, "leaves the bounds of dimension 0 of input 0"},
+    {view_outside, "value 10 does not lie at offset 4 of value 5"},
+    {view_of_itself, "view '0' of method 'forward'"},
+    {view_of_integer, "view '0' of method 'forward'"},
+    {view_of_nothing, "view '0' of method 'forward'"},
+    {view_elsewhere, "value 8 does not lie at offset 0 of value 5"},
+    {states_unsorted, "expected ascending names"},
+    {state_twice, "expected ascending names"},
+    {state_past_the_end, "state 'another' at offset 32 passes the end"},
+    {state_misaligned, "state 'another' lies at offset 2"},
+    {state_of_no_type, "state 'another' has scalar type 99"},
+    {state_moved, "is state 'layer.cache', but"},
+    {state_of_other_type, "is state 'layer.cache', but"},
+    {state_of_other_size, "is state 'layer.cache', but"},
+    {state_gone, "is state 'layer.cache', but"},
+    {constant_missing, "initialised by constant '3', which does not exist"},
+    {constant_short, "initialised by constant '2' of 16 bytes, expected 28"},
+    {other_total, "has 32 bytes of state, 'etx.plan.v1' says 48"},
+};
+
+static void each_disagreement_with_the_program_is_refused(void** state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT(disagreements); ++i) {
+    variant v;
+    etx_pte pte;
+    etx_blob blob;
+    etx_diag diag;
+    variant_init(&v);
+    disagreements[i].change(&v);
+    const etx_bytes_mut file = write_with(&v.content);
+    assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+    etx_diag_init(&diag);
+    if (etx_blob_open(&blob, &pte, &diag) != ETX_BAD_FILE) {
+      fail_msg("disagreement %zu: '%s'", i, diag.text);
+    }
+    assert_says(&diag, disagreements[i].message);
+    sample_release(file);
+  }
+}
+
+// A concat without copies: its parts lie in it, with a row for each.
+static void a_value_may_hold_its_bases(void** state) {
+  variant v;
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  (void)state;
+  variant_init(&v);
+  v.views[0] = (etx_blob_view){SAMPLE_INPUT, SAMPLE_TURNED, 0};
+  const etx_bytes_mut file = write_with(&v.content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  etx_diag_init(&diag);
+  if (etx_blob_open(&blob, &pte, &diag) != ETX_OK) fail_msg("%s", diag.text);
+  sample_release(file);
+}
+
+static void the_stated_memory_is_enough_and_every_smaller_block_is_refused(
+    void** state) {
+  const etx_blob_content* content = sample_blob_content();
+  size_t needed = 0;
+  size_t least = 0;
+  (void)state;
+  assert_ok(etx_blob_write_needed(content, &needed));
+  for (size_t size = 0; size <= needed; ++size) {
+    const etx_bytes_mut block = {work.bytes, size};
+    etx_bytes out = {NULL, 0};
+    const etx_status status = etx_blob_write(content, block, &out, NULL);
+    if (status == ETX_OK && least == 0) least = size;
+    assert_int_equal(status, least == 0 ? ETX_OUT_OF_MEMORY : ETX_OK);
+  }
+  assert_true(least > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(everything_is_read_back),
+      cmocka_unit_test(a_stock_file_has_none),
+      cmocka_unit_test(each_disagreement_with_the_program_is_refused),
+      cmocka_unit_test(a_value_may_hold_its_bases),
+      cmocka_unit_test(
+          the_stated_memory_is_enough_and_every_smaller_block_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,8 +13,8 @@ static void items_come_in_order_and_equal_ones_keep_theirs(void** state) {
   (void)state;
   uint64_t seed = 51;
   for (size_t count = 0; count < 200; ++count) {
-    uint8_t keys[200];
-    uint32_t items[201], scratch[201];
+    uint8_t keys[200] = {0};
+    uint32_t items[201] = {0}, scratch[201] = {0};
     for (size_t i = 0; i < count; ++i) {
       keys[i] = (uint8_t)random_below(&seed, 12);
       items[i] = (uint32_t)i;

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/evaluate_node.h"
 #include "cli/exit_code.h"
+#include "cli/input_path.h"
 #include "cli/json_value.h"
 #include "cli/options.h"
 #include "cli/problem_list.h"
@@ -30,6 +31,7 @@ static etx_status check(const char* path, etx_target target, etx_pool* pool,
                         etx_problem_list* list, etx_diag* diag) {
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_input_path_check(path, diag));
   ETX_TRY(etx_export_read(&module, path, &list->problems, diag));
   const etx_export_options options = {.target = target,
                                       .evaluator = etx_evaluate_node()};
@@ -68,7 +70,7 @@ int etx_cmd_check(int argc, char** argv) {
        "for which runtime (default: etx)", &target},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the problems as JSON", &json},
   };
-  const etx_usage usage = {"check", about, positionals, 1, options, 2, examples};
+  const etx_usage usage = {"check", about, positionals, 1, options, 2, examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/input_path.h"
 #include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/problem_list.h"
@@ -43,6 +44,7 @@ static etx_status dump_into(const char* path, const char* output,
                             etx_diag* diag) {
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
+  ETX_TRY(etx_input_path_check(path, diag));
   ETX_TRY(etx_export_read(&module, path, problems, diag));
   return etx_export_dump(&module, output, diag);
 }
@@ -74,7 +76,7 @@ int etx_cmd_dump(int argc, char** argv) {
       {ETX_OPTION_TEXT, "output", 'o', "DIR",
        "where YAML and weights go; not for a .pte", &output}};
   const etx_usage usage = {"dump",  about, positionals, 1,
-                           options, 1,     examples};
+                           options, 1,     examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)(is_program(path) ? dump_program(path)

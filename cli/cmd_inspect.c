@@ -41,7 +41,7 @@ int etx_cmd_inspect(int argc, char** argv) {
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &json}};
   const etx_usage usage = {"inspect", about, positionals, 1,
-                           options,   1,     examples};
+                           options,   1,     examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/evaluate_node.h"
 #include "cli/exit_code.h"
+#include "cli/input_path.h"
 #include "cli/json_value.h"
 #include "cli/mapped_file.h"
 #include "cli/options.h"
@@ -30,8 +31,22 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte\n"
     "  etx plan methods/ -o model.pte --target executorch\n"
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
-    "  etx plan methods/ -o model.pte --passes=-fold,-simplify\n"
+    "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n";
+
+// Passes and planners, from their lists.
+#define PASS(name, kind, ir, sentence) PASS_##kind(#name, sentence)
+#define PASS_OPTIONAL(name, sentence) "  -" name ": " sentence "\n"
+#define PASS_REQUIRED(name, sentence)
+#define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
+static const char more[] =
+    "passes that can be switched off, in order; results stay equal:\n"
+#include "exporter/passes/pass_list.def"
+    "\nplanners:\n"
+#include "planner/plan_algorithms.def"
+    ;
+#undef PASS
+#undef ALGORITHM
 
 typedef struct words {
   const char* input;
@@ -141,6 +156,7 @@ static etx_status plan_into(planner* plan, etx_ir_module* module,
 static etx_status plan_all(planner* plan, const etx_export_options* options) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
+  ETX_TRY(etx_input_path_check(plan->in->input, &plan->diag));
   ETX_TRY(etx_export_read(&module, plan->in->input, &plan->problems.problems,
                           &plan->diag));
   etx_output_file output;
@@ -218,7 +234,7 @@ int etx_cmd_plan(int argc, char** argv) {
   };
   const etx_usage usage = {
       "plan",  about,   positionals, 1, options, sizeof options / sizeof *options,
-      examples};
+      examples, more};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)run(&in);

@@ -187,7 +187,7 @@ int etx_cmd_run(int argc, char** argv) {
   };
   const etx_usage usage = {
       "run",   about, positionals, 2, options, sizeof options / sizeof *options,
-      examples};
+      examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)run_file(&in);

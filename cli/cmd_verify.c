@@ -50,7 +50,7 @@ int etx_cmd_verify(int argc, char** argv) {
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the verdict as JSON", &json}};
   const etx_usage usage = {"verify", about, positionals, 1,
-                           options,  1,     examples};
+                           options,  1,     examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)verify(path, json);

@@ -209,6 +209,7 @@ void etx_options_help(const etx_usage* usage) {
   for (size_t i = 0; i < usage->option_count; ++i) {
     print_option(&usage->options[i]);
   }
+  if (usage->more != NULL) printf("\n%s", usage->more);
   if (usage->examples != NULL) printf("\nexamples:\n%s", usage->examples);
 }
 

@@ -59,6 +59,7 @@ typedef struct etx_usage {
   const etx_option* options;
   size_t option_count;
   const char* examples;  // lines, or NULL
+  const char* more;      // text between options and examples, or NULL
 } etx_usage;
 
 typedef enum etx_options_result {

@@ -3,9 +3,12 @@
 #include <inttypes.h>
 
 #include "cli/host_tensor.h"
+#include "cli/input_path.h"
 
 etx_status etx_session_open(etx_session* session, const char* path,
                             etx_diag* diag) {
+  // A name that leads nowhere is the user's mistake, not the machine's.
+  ETX_TRY(etx_input_path_check(path, diag));
   ETX_TRY(etx_module_open(&session->module, path, NULL, diag));
   const etx_status status =
       etx_module_shared_open(&session->shared, &session->module, diag);

@@ -171,7 +171,7 @@ static etx_status find_result(runner* run, etx_text name,
 
 // Writes to one file everything that `--out` sends there.
 static etx_exit write_file(runner* run, const char* path) {
-  etx_named_tensor items[ETX_OPTION_LIST_MAX];
+  etx_tensor_item items[ETX_OPTION_LIST_MAX];
   size_t count = 0;
   for (size_t i = 0; i < run->what->outputs->count; ++i) {
     const char* const word = run->what->outputs->items[i];

@@ -20,14 +20,14 @@ ETX_MUST_USE etx_status etx_tensor_file_read(const char* path, etx_pool* pool,
 
 // The tensors of one .safetensors file, in the pool.
 typedef struct etx_tensor_set {
-  struct etx_named_tensor* items;
+  struct etx_tensor_item* items;  // in the order of the file
   size_t count;
 } etx_tensor_set;
 
-typedef struct etx_named_tensor {
+typedef struct etx_tensor_item {
   etx_text name;
   etx_host_tensor tensor;
-} etx_named_tensor;
+} etx_tensor_item;
 
 ETX_MUST_USE etx_status etx_tensor_set_read(const char* path, etx_pool* pool,
                                             etx_tensor_set* out_set,
@@ -40,7 +40,7 @@ const etx_host_tensor* etx_tensor_set_find(const etx_tensor_set* set,
 // Writes tensors to a .npy (exactly one) or .safetensors file. The file
 // appears only when it is complete.
 ETX_MUST_USE etx_status etx_tensor_file_write(const char* path,
-                                              const etx_named_tensor* items,
+                                              const etx_tensor_item* items,
                                               size_t count, etx_pool* pool,
                                               etx_diag* diag);
 

@@ -35,7 +35,8 @@ static etx_options_result read(values* out, int argc, char** argv) {
       {ETX_OPTION_LIST, "in", 'i', "NAME=VALUE", "inputs", &out->list},
   };
   const etx_usage usage = {"example", "An example.\n", positionals, 2,
-                           options,   5,               "  etx example\n"};
+                           options,   5,               "  etx example\n",
+                           "more about it\n"};
   return etx_options_read(&usage, argc, argv);
 }
 

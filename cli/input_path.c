@@ -1,0 +1,11 @@
+#include "cli/input_path.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+etx_status etx_input_path_check(const char* path, etx_diag* diag) {
+  if (access(path, R_OK) == 0) return ETX_OK;
+  return etx_diag_fail(diag, ETX_NOT_FOUND, "cannot be opened: %s",
+                       strerror(errno));
+}

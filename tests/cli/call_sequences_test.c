@@ -1,0 +1,189 @@
+// Every recorded call sequence, in both forms of its archives, through the
+// commands that a user would type.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+
+static const char* const sets[] = {"tiny", "kv",    "counter", "swap",
+                                   "gru",  "llama", "weights", "whisper"};
+enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
+
+static char directory[64];
+
+static int make_directory(void** state) {
+  (void)state;
+  command_make_directory(directory, sizeof directory);
+  return 0;
+}
+
+static int remove_directory(void** state) {
+  (void)state;
+  command_remove_directory(directory);
+  return 0;
+}
+
+// Paths of one set in one form.
+typedef struct fixture {
+  char cases[PATH_BYTES];    // cases.json and expected.safetensors
+  char methods[PATH_BYTES];  // the archives
+  char program[PATH_BYTES];  // planned here
+} fixture;
+
+static fixture fixture_of(size_t index, int is_core, const char* name) {
+  fixture out;
+  snprintf(out.cases, PATH_BYTES, ETX_TEST_DATA "/pt2/%s", sets[index]);
+  snprintf(out.methods, PATH_BYTES, "%.400s%s", out.cases,
+           is_core ? "/core" : "");
+  snprintf(out.program, PATH_BYTES, "%s/%s%d_%s.pte", directory, sets[index],
+           is_core, name);
+  return out;
+}
+
+static void for_each_form(void (*check)(const fixture* files)) {
+  for (size_t i = 0; i < SET_COUNT; ++i) {
+    for (int is_core = 0; is_core < 2; ++is_core) {
+      const fixture files = fixture_of(i, is_core, "program");
+      check(&files);
+    }
+  }
+}
+
+static void agrees_when_planned_for_etx(const fixture* files) {
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
+  command_expect(0, WORDS(ETX, "verify", files->program));
+  command_expect(0, WORDS(ETX, "run", files->program, "--case", files->cases));
+}
+
+static void every_call_agrees_when_planned_for_etx(void** state) {
+  (void)state;
+  for_each_form(agrees_when_planned_for_etx);
+}
+
+static void agrees_when_planned_for_executorch(const fixture* files) {
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program,
+                          "--target", "executorch"));
+  command_expect(0, WORDS(ETX, "verify", files->program));
+  command_expect(0, WORDS(ETX, "run", files->program, "--case", files->cases));
+}
+
+static void every_call_agrees_when_planned_for_executorch(void** state) {
+  (void)state;
+  for_each_form(agrees_when_planned_for_executorch);
+}
+
+static void plans_its_dump_alike(const fixture* files) {
+  char dump[PATH_BYTES];
+  char again[PATH_BYTES];
+  snprintf(dump, sizeof dump, "%.400s.dump", files->program);
+  snprintf(again, sizeof again, "%.400s.again", files->program);
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
+  command_expect(0, WORDS(ETX, "dump", files->methods, "-o", dump));
+  command_expect(0, WORDS(ETX, "plan", dump, "-o", again));
+  command_expect_same_files(files->program, again);
+}
+
+static void a_dump_plans_to_the_same_bytes(void** state) {
+  (void)state;
+  for_each_form(plans_its_dump_alike);
+}
+
+static void plans_twice_alike(const fixture* files) {
+  char again[PATH_BYTES];
+  snprintf(again, sizeof again, "%.400s.twice", files->program);
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", again));
+  command_expect_same_files(files->program, again);
+}
+
+static void two_processes_plan_the_same_bytes(void** state) {
+  (void)state;
+  for_each_form(plans_twice_alike);
+}
+
+static void smokes(const fixture* files) {
+  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
+  command_expect(0, WORDS(ETX, "run", files->program, "--smoke"));
+}
+
+static void every_method_takes_its_smallest_and_largest_sizes(void** state) {
+  (void)state;
+  for_each_form(smokes);
+}
+
+// Names of the passes that may be switched off.
+#define PASS(name, kind, ir, sentence) PASS_##kind(#name)
+#define PASS_OPTIONAL(name) name,
+#define PASS_REQUIRED(name)
+static const char* const passes[] = {
+#include "exporter/passes/pass_list.def"
+    NULL};
+#undef PASS
+
+static void agrees_without_passes(const fixture* files) {
+  for (size_t i = 0; passes[i] != NULL; ++i) {
+    char option[64];
+    snprintf(option, sizeof option, "--passes=-%s", passes[i]);
+    command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program,
+                            option));
+    command_expect(0,
+                   WORDS(ETX, "run", files->program, "--case", files->cases));
+  }
+}
+
+static void optional_passes_change_no_result(void** state) {
+  (void)state;
+  for (size_t i = 0; i < SET_COUNT; ++i) {
+    const fixture files = fixture_of(i, 0, "pass");
+    agrees_without_passes(&files);
+  }
+}
+
+static void a_wrong_expectation_is_found(void** state) {
+  (void)state;
+  const fixture files = fixture_of(2, 0, "wrong");
+  char cases[PATH_BYTES];
+  char path[PATH_BYTES];
+  snprintf(cases, sizeof cases, "%s/wrong", directory);
+  assert_int_equal(mkdir(cases, 0777), 0);
+  // The counter's recorded sequence, with a type that it does not return.
+  snprintf(path, sizeof path, "%.400s/expected.safetensors", cases);
+  command_write_file(path, "\x02");
+  snprintf(path, sizeof path, "%.400s/cases.json", cases);
+  command_write_file(path,
+                     "{\"format\": 1, \"atol\": 0, \"rtol\": 0, \"calls\": ["
+                     "{\"method\": \"get\", \"inputs\": [], \"outputs\": "
+                     "[{\"int\": 3}], \"input_mutations\": [], \"state\": {}}]}");
+  command_expect(0, WORDS(ETX, "plan", files.methods, "-o", files.program));
+  // A damaged expectation is refused, not compared.
+  command_expect(2, WORDS(ETX, "run", files.program, "--case", cases));
+  snprintf(path, sizeof path, "%.400s/expected.safetensors", cases);
+  FILE* const file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite("\x02\0\0\0\0\0\0\0{}", 1, 10, file), 10);
+  fclose(file);
+  command_expect(6, WORDS(ETX, "run", files.program, "--case", cases));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_call_agrees_when_planned_for_etx),
+      cmocka_unit_test(every_call_agrees_when_planned_for_executorch),
+      cmocka_unit_test(a_dump_plans_to_the_same_bytes),
+      cmocka_unit_test(two_processes_plan_the_same_bytes),
+      cmocka_unit_test(every_method_takes_its_smallest_and_largest_sizes),
+      cmocka_unit_test(optional_passes_change_no_result),
+      cmocka_unit_test(a_wrong_expectation_is_found),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

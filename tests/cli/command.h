@@ -1,0 +1,43 @@
+// Runs a built program as a user would, and keeps what it said.
+
+#ifndef ETX_TESTS_CLI_COMMAND_H
+#define ETX_TESTS_CLI_COMMAND_H
+
+#include <stddef.h>
+
+typedef struct command_result {
+  int code;   // exit code, or 128 + the signal that ended it
+  char* out;  // standard output, terminated; command_end frees it
+  char* err;  // standard error, the same
+  size_t out_size;
+} command_result;
+
+// Runs words[0] with the words up to NULL, standard input empty.
+command_result command_run(const char* const* words);
+
+// The same with `input` on standard input and at most `file_bytes` bytes in
+// any file it writes (0: no limit), which is how a full disk looks.
+command_result command_run_with(const char* const* words, const char* input,
+                                size_t file_bytes);
+
+// Frees what was kept.
+void command_end(command_result* result);
+
+// Runs, checks the exit code, prints everything if it is another one.
+void command_expect(int code, const char* const* words);
+
+// A directory of its own below /tmp, removed with everything in it by
+// command_remove_directory.
+void command_make_directory(char* out_path, size_t capacity);
+void command_remove_directory(const char* path);
+
+// Whole files. `read` gives terminated bytes that the caller frees.
+char* command_read_file(const char* path, size_t* out_size);
+void command_write_file(const char* path, const char* text);
+
+// Fails the test if the two files differ.
+void command_expect_same_files(const char* a, const char* b);
+
+#define WORDS(...) ((const char* const[]){__VA_ARGS__, NULL})
+
+#endif

@@ -1,0 +1,362 @@
+// `etx plan` and `etx check` on good and on bad input: what is said, how it
+// ends, and that nothing is left behind.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define KV ETX_TEST_DATA "/pt2/kv"
+
+enum { PATH_BYTES = 256 };
+
+static char directory[64];
+static char methods[PATH_BYTES];
+static char program[PATH_BYTES];
+
+static int make_directory(void** state) {
+  (void)state;
+  command_make_directory(directory, sizeof directory);
+  snprintf(methods, sizeof methods, "%s/methods", directory);
+  snprintf(program, sizeof program, "%s/model.pte", directory);
+  return mkdir(methods, 0777);
+}
+
+static int remove_directory(void** state) {
+  (void)state;
+  command_remove_directory(directory);
+  return 0;
+}
+
+static void write_method(const char* name, const char* text) {
+  char path[PATH_BYTES + 64];
+  snprintf(path, sizeof path, "%s/%s", methods, name);
+  command_write_file(path, text);
+}
+
+static int file_exists(const char* path) { return access(path, F_OK) == 0; }
+
+// Files beside the methods: the program and what a failed run left behind.
+static int count_outputs(void) {
+  DIR* const list = opendir(directory);
+  int count = 0;
+  assert_non_null(list);
+  while (readdir(list) != NULL) ++count;
+  closedir(list);
+  return count - 3;  // ".", "..", "methods"
+}
+
+static const char good_method[] =
+    "etx: 1\n"
+    "method: add\n"
+    "dims: {n: {min: 1, max: 8}}\n"
+    "inputs:\n"
+    "  - {name: x, type: \"float32[n]\"}\n"
+    "buffers:\n"
+    "  - {name: total, type: \"float32[1]\", init: 0}\n"
+    "nodes:\n"
+    "  - {out: sum, op: aten.sum.dim_IntList, args: [x, [0], true]}\n"
+    "  - {out: more, op: aten.add.Tensor, args: [total, sum]}\n"
+    "outputs: [more]\n"
+    "mutates: {total: more}\n";
+
+static void start_over(void** state) {
+  (void)state;
+  DIR* const list = opendir(methods);
+  struct dirent* entry = NULL;
+  while ((entry = readdir(list)) != NULL) {
+    char path[PATH_BYTES + 300];
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "%s/%s", methods, entry->d_name);
+    unlink(path);
+  }
+  closedir(list);
+  unlink(program);
+}
+
+static int before_each(void** state) {
+  start_over(state);
+  return 0;
+}
+
+// Plans, expects a refusal with `code`, and that the message has every part.
+static void refuses(int code, const char* const* parts) {
+  command_result result =
+      command_run(WORDS(ETX, "plan", methods, "-o", program));
+  for (size_t i = 0; parts[i] != NULL; ++i) {
+    if (strstr(result.err, parts[i]) == NULL) {
+      print_error("expected '%s' in:\n%s", parts[i], result.err);
+      fail();
+    }
+  }
+  assert_int_equal(result.code, code);
+  assert_int_equal(count_outputs(), 0);
+  command_end(&result);
+  command_expect(code, WORDS(ETX, "check", methods));
+}
+
+static void a_program_is_written_and_reported(void** state) {
+  (void)state;
+  write_method("add.yaml", good_method);
+  command_result result =
+      command_run(WORDS(ETX, "plan", methods, "-o", program));
+  if (result.code != 0) fail_msg("%s", result.err);
+  assert_non_null(strstr(result.out, "arena 1, scratch"));
+  assert_non_null(strstr(result.out, "arena 2, state"));
+  assert_non_null(strstr(result.out, "add"));
+  assert_true(file_exists(program));
+  assert_int_equal(count_outputs(), 1);
+  command_end(&result);
+}
+
+static void the_report_is_printed_as_json_too(void** state) {
+  (void)state;
+  command_result result =
+      command_run(WORDS(ETX, "plan", KV, "-o", program, "--json"));
+  assert_int_equal(result.code, 0);
+  json_t* const root = json_loads(result.out, JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(root);
+  assert_true(json_integer_value(json_object_get(root, "state_bytes")) >= 2048);
+  assert_int_equal(json_integer_value(json_object_get(root, "states")), 2);
+  assert_true(json_array_size(json_object_get(root, "methods")) >= 5);
+  assert_int_equal(json_array_size(json_object_get(root, "problems")), 0);
+  json_decref(root);
+  command_end(&result);
+}
+
+static void malformed_yaml_is_refused_with_its_place(void** state) {
+  (void)state;
+  write_method("add.yaml", "etx: 1\nmethod: add\ninputs: [{name: x\n");
+  refuses(2, WORDS("add.yaml:"));
+  write_method("add.yaml", "etx: 1\nmethod: add\nnonsense: 3\n");
+  refuses(2, WORDS("add.yaml:3:", "nonsense"));
+}
+
+static void an_unknown_operator_is_refused_with_its_line(void** state) {
+  (void)state;
+  write_method("add.yaml",
+               "etx: 1\nmethod: add\ninputs:\n"
+               "  - {name: x, type: \"float32[2]\"}\n"
+               "nodes:\n"
+               "  - {out: y, op: aten.reluu.default, args: [x]}\n"
+               "outputs: [y]\n");
+  refuses(2, WORDS("add.yaml:6:", "aten.reluu.default"));
+}
+
+static void a_wrong_shape_is_refused(void** state) {
+  (void)state;
+  write_method("add.yaml",
+               "etx: 1\nmethod: add\ninputs:\n"
+               "  - {name: x, type: \"float32[2, 3]\"}\n"
+               "  - {name: y, type: \"float32[4, 5]\"}\n"
+               "nodes:\n"
+               "  - {out: z, op: aten.mm.default, args: [x, y]}\n"
+               "outputs: [z]\n");
+  refuses(2, WORDS("add.yaml:7:"));
+}
+
+static void a_missing_weight_is_refused_by_name(void** state) {
+  (void)state;
+  write_method("add.yaml",
+               "etx: 1\nmethod: add\ninputs:\n"
+               "  - {name: x, type: \"float32[2]\"}\n"
+               "buffers:\n"
+               "  - {name: layer.weight, type: \"float32[2]\"}\n"
+               "nodes:\n"
+               "  - {out: z, op: aten.add.Tensor, args: [x, layer.weight]}\n"
+               "outputs: [z]\n");
+  refuses(2, WORDS("layer.weight"));
+}
+
+static void methods_that_disagree_about_a_buffer_are_refused(void** state) {
+  (void)state;
+  write_method("add.yaml", good_method);
+  write_method("get.yaml",
+               "etx: 1\nmethod: get\n"
+               "buffers:\n"
+               "  - {name: total, type: \"float32[2]\", init: 0}\n"
+               "nodes: []\n"
+               "outputs: [total]\n");
+  refuses(2, WORDS("total"));
+}
+
+static void reserved_names_are_refused(void** state) {
+  (void)state;
+  char text[sizeof good_method + 32];
+  snprintf(text, sizeof text, "etx: 1\nmethod: et_module_init\n%s",
+           strstr(good_method, "dims:"));
+  write_method("et_module_init.yaml", text);
+  refuses(2, WORDS("et_module_init"));
+}
+
+static void a_directory_without_methods_is_refused(void** state) {
+  (void)state;
+  refuses(2, WORDS("methods"));
+}
+
+static void an_input_that_is_not_there_is_refused(void** state) {
+  (void)state;
+  command_expect(2, WORDS(ETX, "plan", "/nowhere/at/all", "-o", program));
+  command_expect(2, WORDS(ETX, "check", "/nowhere/at/all"));
+  assert_int_equal(count_outputs(), 0);
+}
+
+static void a_truncated_archive_is_refused(void** state) {
+  (void)state;
+  char path[PATH_BYTES + 64];
+  size_t size = 0;
+  char* const bytes = command_read_file(KV "/set_cache.pt2", &size);
+  snprintf(path, sizeof path, "%s/set_cache.pt2", methods);
+  FILE* const file = fopen(path, "wb");
+  assert_int_equal(fwrite(bytes, 1, size / 2, file), size / 2);
+  fclose(file);
+  free(bytes);
+  refuses(2, WORDS("set_cache.pt2"));
+}
+
+static void all_problems_of_all_methods_are_reported(void** state) {
+  (void)state;
+  static const char* const names[] = {"a", "b", "c"};
+  for (size_t i = 0; i < 3; ++i) {
+    char text[512];
+    char name[16];
+    snprintf(text, sizeof text,
+             "etx: 1\nmethod: %s\ninputs:\n"
+             "  - {name: x, type: \"float32[2]\"}\nnodes:\n"
+             "  - {out: y, op: aten.no_such_op.default, args: [x]}\n"
+             "outputs: [y]\n",
+             names[i]);
+    snprintf(name, sizeof name, "%s.yaml", names[i]);
+    write_method(name, text);
+  }
+  command_result result = command_run(WORDS(ETX, "check", methods));
+  assert_int_equal(result.code, 2);
+  assert_non_null(strstr(result.err, "a.yaml:6:"));
+  assert_non_null(strstr(result.err, "b.yaml:6:"));
+  assert_non_null(strstr(result.err, "c.yaml:6:"));
+  command_end(&result);
+  result = command_run(WORDS(ETX, "check", methods, "--json"));
+  json_t* const list = json_loads(result.out, 0, NULL);
+  assert_true(json_array_size(list) >= 3);
+  json_decref(list);
+  command_end(&result);
+}
+
+static void a_full_disk_leaves_no_file(void** state) {
+  (void)state;
+  command_result result = command_run_with(
+      WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
+  assert_int_equal(result.code, 1);
+  assert_non_null(strstr(result.err, program));
+  assert_int_equal(count_outputs(), 0);
+  command_end(&result);
+}
+
+static void a_failed_plan_leaves_the_old_program(void** state) {
+  (void)state;
+  command_write_file(program, "the old program");
+  write_method("add.yaml", "etx: 2\n");
+  command_expect(2, WORDS(ETX, "plan", methods, "-o", program));
+  command_result result = command_run_with(
+      WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
+  assert_int_equal(result.code, 1);
+  command_end(&result);
+  size_t size = 0;
+  char* const text = command_read_file(program, &size);
+  assert_string_equal(text, "the old program");
+  free(text);
+  assert_int_equal(count_outputs(), 1);
+}
+
+static void a_place_that_cannot_be_written_is_told(void** state) {
+  (void)state;
+  command_expect(1, WORDS(ETX, "plan", KV, "-o", "/nowhere/at/all/x.pte"));
+}
+
+static void the_header_states_what_the_runtime_needs(void** state) {
+  (void)state;
+  char header[PATH_BYTES + 16];
+  snprintf(header, sizeof header, "%s/kv_memory.h", directory);
+  command_expect(0, WORDS(ETX, "plan", KV, "-o", program, "--header", header));
+  char* const text = command_read_file(header, NULL);
+  assert_non_null(strstr(text, "#define KV_MEMORY_SET_CACHE_SCRATCH_BYTES "));
+  assert_non_null(strstr(text, "#define KV_MEMORY_SESSION_BYTES "));
+  free(text);
+  unlink(header);
+}
+
+static void an_old_layout_of_state_is_kept(void** state) {
+  (void)state;
+  char keep[PATH_BYTES + 16];
+  char again[PATH_BYTES + 16];
+  snprintf(keep, sizeof keep, "keep:%s", program);
+  snprintf(again, sizeof again, "%s/again.pte", directory);
+  command_expect(0, WORDS(ETX, "plan", KV, "-o", program));
+  command_expect(0, WORDS(ETX, "plan", KV, "-o", again, "--state-layout", keep));
+  command_expect(0, WORDS(ETX, "run", again, "--case", KV));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
+                          "keep:/nowhere.pte"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
+                          "other"));
+  unlink(again);
+}
+
+static void options_that_name_nothing_are_refused(void** state) {
+  (void)state;
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-nothing"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-lower"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--algorithm", "x"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--dump-after", "x"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--target", "x"));
+  command_expect(2, WORDS(ETX, "plan", KV));
+  command_expect(2, WORDS(ETX, "plan"));
+  assert_int_equal(count_outputs(), 0);
+}
+
+static void the_graph_after_a_pass_is_printed(void** state) {
+  (void)state;
+  command_result result = command_run(
+      WORDS(ETX, "plan", KV, "-o", program, "--dump-after", "lower"));
+  assert_int_equal(result.code, 0);
+  assert_non_null(strstr(result.out, "method: set_cache"));
+  command_end(&result);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup(name, before_each)
+  const struct CMUnitTest tests[] = {
+      TEST(a_program_is_written_and_reported),
+      TEST(the_report_is_printed_as_json_too),
+      TEST(malformed_yaml_is_refused_with_its_place),
+      TEST(an_unknown_operator_is_refused_with_its_line),
+      TEST(a_wrong_shape_is_refused),
+      TEST(a_missing_weight_is_refused_by_name),
+      TEST(methods_that_disagree_about_a_buffer_are_refused),
+      TEST(reserved_names_are_refused),
+      TEST(a_directory_without_methods_is_refused),
+      TEST(an_input_that_is_not_there_is_refused),
+      TEST(a_truncated_archive_is_refused),
+      TEST(all_problems_of_all_methods_are_reported),
+      TEST(a_full_disk_leaves_no_file),
+      TEST(a_failed_plan_leaves_the_old_program),
+      TEST(a_place_that_cannot_be_written_is_told),
+      TEST(the_header_states_what_the_runtime_needs),
+      TEST(an_old_layout_of_state_is_kept),
+      TEST(options_that_name_nothing_are_refused),
+      TEST(the_graph_after_a_pass_is_printed),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -146,11 +146,11 @@ static void rewiden(const etx_block* in, etx_wide from, etx_block* out,
       const double x = from == ETX_WIDE_F32 ? (double)in->f32[i] : in->f64[i];
       out->i64[i] = exact_of(x, dtype);
     } else if (to == ETX_WIDE_F32) {
-      out->f32[i] = from == ETX_WIDE_I64 ? (float)in->i64[i]
-                                         : (float)in->f64[i];
+      out->f32[i] =
+          from == ETX_WIDE_I64 ? (float)in->i64[i] : (float)in->f64[i];
     } else {
-      out->f64[i] = from == ETX_WIDE_I64 ? (double)in->i64[i]
-                                         : (double)in->f32[i];
+      out->f64[i] =
+          from == ETX_WIDE_I64 ? (double)in->i64[i] : (double)in->f32[i];
     }
   }
 }

@@ -19,16 +19,16 @@
     break;                            \
   }
 
-#define ETX_SWITCH_EXACT(dtype, T, ...)       \
-  switch (dtype) {                            \
-    ETX_CASE(BOOL, T, uint8_t, __VA_ARGS__)   \
-    ETX_CASE(UINT8, T, uint8_t, __VA_ARGS__)  \
-    ETX_CASE(INT8, T, int8_t, __VA_ARGS__)    \
-    ETX_CASE(INT16, T, int16_t, __VA_ARGS__)  \
-    ETX_CASE(INT32, T, int32_t, __VA_ARGS__)  \
-    ETX_CASE(INT64, T, int64_t, __VA_ARGS__)  \
-    default:                                  \
-      break;                                  \
+#define ETX_SWITCH_EXACT(dtype, T, ...)      \
+  switch (dtype) {                           \
+    ETX_CASE(BOOL, T, uint8_t, __VA_ARGS__)  \
+    ETX_CASE(UINT8, T, uint8_t, __VA_ARGS__) \
+    ETX_CASE(INT8, T, int8_t, __VA_ARGS__)   \
+    ETX_CASE(INT16, T, int16_t, __VA_ARGS__) \
+    ETX_CASE(INT32, T, int32_t, __VA_ARGS__) \
+    ETX_CASE(INT64, T, int64_t, __VA_ARGS__) \
+    default:                                 \
+      break;                                 \
   }
 
 // The same over the unsigned type of each size in bytes, for code that only

@@ -14,7 +14,7 @@ static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
 typedef void (*unary_loop)(void* out, const void* in, size_t count,
                            const etx_number parameters[2]);
 
-#define LOOP(name, T, R, member, expression)                        \
+#define LOOP(name, T, R, member, expression)                          \
   static void name(void* out_data, const void* in_data, size_t count, \
                    const etx_number parameters[2]) {                  \
     R* out = out_data;                                                \
@@ -116,12 +116,12 @@ static void read_parameters(const etx_call* call, etx_number out[2]) {
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const etx_wide wide = etx_wide_of(common);
   const int64_t first = call->prepared[FIRST], second = call->prepared[SECOND];
-  out[0] = first < 0 ? lowest(wide)
-                     : etx_number_read(etx_call_value(call, (size_t)first),
-                                       common);
-  out[1] = second < 0 ? highest(wide)
-                      : etx_number_read(etx_call_value(call, (size_t)second),
-                                        common);
+  out[0] = first < 0
+               ? lowest(wide)
+               : etx_number_read(etx_call_value(call, (size_t)first), common);
+  out[1] = second < 0
+               ? highest(wide)
+               : etx_number_read(etx_call_value(call, (size_t)second), common);
 }
 
 static etx_status run_direct(etx_call* call) {

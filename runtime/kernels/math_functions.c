@@ -30,8 +30,7 @@ double etx_exp_f64(double x) {
   const int64_t whole = (int64_t)n;
   const int64_t half = whole / 2;
   const double first = etx_f64_of_bits((uint64_t)(half + 1023) << 52);
-  const double second =
-      etx_f64_of_bits((uint64_t)(whole - half + 1023) << 52);
+  const double second = etx_f64_of_bits((uint64_t)(whole - half + 1023) << 52);
   return power * first * second;
 }
 
@@ -47,8 +46,8 @@ double etx_log_f64(double x) {
   uint64_t bits = etx_bits_of_f64(x);
   // The bits of sqrt(1/2) split the interval where m wraps.
   const uint64_t shifted = bits - UINT64_C(0x3fe6a09e667f3bcd);
-  const int64_t step = (int64_t)(shifted >> 52) -
-                       ((shifted >> 63) != 0 ? 4096 : 0);
+  const int64_t step =
+      (int64_t)(shifted >> 52) - ((shifted >> 63) != 0 ? 4096 : 0);
   exponent += step;
   bits -= (uint64_t)step << 52;
   const double m = etx_f64_of_bits(bits);
@@ -90,8 +89,8 @@ static double reduce_large(float x, unsigned* out_quadrant) {
   uint64_t carry = 0;
   for (unsigned i = 4; i-- > 0;) {
     const unsigned at = start + 32 * i;
-    const uint64_t pair = (uint64_t)two_over_pi[at / 32] << 32 |
-                          two_over_pi[at / 32 + 1];
+    const uint64_t pair =
+        (uint64_t)two_over_pi[at / 32] << 32 | two_over_pi[at / 32 + 1];
     const uint32_t word = (uint32_t)((pair << (at % 32)) >> 32);
     carry += (uint64_t)word * m;
     product[i] = (uint32_t)carry;
@@ -143,8 +142,8 @@ static double cos_near_zero(double r) {
 }
 
 static double sin_of_quadrant(double r, unsigned quadrant) {
-  const double value = (quadrant & 1) != 0 ? cos_near_zero(r)
-                                           : sin_near_zero(r);
+  const double value =
+      (quadrant & 1) != 0 ? cos_near_zero(r) : sin_near_zero(r);
   return (quadrant & 2) != 0 ? -value : value;
 }
 
@@ -274,8 +273,8 @@ double etx_fmod_f64(double x, double y) {
     m >>= 1 - f;
     f = 1;
   }
-  const uint64_t scale = f >= 53 ? (uint64_t)(f - 52) << 52
-                                 : UINT64_C(1) << (f - 1);
+  const uint64_t scale =
+      f >= 53 ? (uint64_t)(f - 52) << 52 : UINT64_C(1) << (f - 1);
   return etx_with_sign_f64((double)m * etx_f64_of_bits(scale), x);
 }
 

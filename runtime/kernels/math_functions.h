@@ -41,9 +41,8 @@ static inline double etx_abs_f64(double x) {
 }
 // `x` with the sign of `sign`.
 static inline float etx_with_sign_f32(float x, float sign) {
-  return etx_f32_of_bits(
-      (etx_bits_of_f32(x) & UINT32_C(0x7fffffff)) |
-      (etx_bits_of_f32(sign) & UINT32_C(0x80000000)));
+  return etx_f32_of_bits((etx_bits_of_f32(x) & UINT32_C(0x7fffffff)) |
+                         (etx_bits_of_f32(sign) & UINT32_C(0x80000000)));
 }
 static inline double etx_with_sign_f64(double x, double sign) {
   return etx_f64_of_bits(
@@ -117,8 +116,8 @@ static inline float etx_exp_f32(float x) {
   const uint32_t whole =
       etx_bits_of_f32(shifted) - etx_bits_of_f32(12582912.0f);
   // An arithmetic shift by one, without a shift of a negative number.
-  const uint32_t half = ((whole ^ UINT32_C(0x80000000)) >> 1) -
-                        UINT32_C(0x40000000);
+  const uint32_t half =
+      ((whole ^ UINT32_C(0x80000000)) >> 1) - UINT32_C(0x40000000);
   const float first = etx_f32_of_bits((half + 127) << 23);
   const float second = etx_f32_of_bits((whole - half + 127) << 23);
   return power * first * second;

@@ -93,7 +93,7 @@ etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
 typedef struct addition {
   etx_dtype dtype;
   etx_number alpha, beta;
-  bool is_plain;  // alpha and beta are 1
+  bool is_plain;      // alpha and beta are 1
   bool ignores_self;  // beta is 0: not even NaN gets through
 } addition;
 
@@ -104,8 +104,8 @@ static void add_to_block(const addition* a, etx_block* out,
     if (wide == ETX_WIDE_I64) {
       const int64_t added =
           a->ignores_self ? 0 : etx_wrap_multiply(a->beta.i64, self->i64[i]);
-      out->i64[i] = etx_wrap_add(
-          added, etx_wrap_multiply(a->alpha.i64, out->i64[i]));
+      out->i64[i] =
+          etx_wrap_add(added, etx_wrap_multiply(a->alpha.i64, out->i64[i]));
     } else if (wide == ETX_WIDE_F32) {
       const float added = a->ignores_self ? 0 : a->beta.f32 * self->f32[i];
       out->f32[i] = added + a->alpha.f32 * out->f32[i];
@@ -218,7 +218,8 @@ static etx_status run_linear(etx_call* call) {
   };
   etx_product_run(&product, call->parallel);
   if (etx_call_is_none(call, 2)) return ETX_OK;
-  const addition a = {.dtype = input->dtype, .is_plain = true,
+  const addition a = {.dtype = input->dtype,
+                      .is_plain = true,
                       .alpha = etx_number_one(input->dtype),
                       .beta = etx_number_one(input->dtype)};
   add_to_product(&a, &product, etx_call_tensor(call, 2));

@@ -206,8 +206,7 @@ static etx_status run_repeat(etx_call* call) {
   for (size_t i = 0; i < cell.rank; ++i) {
     const int32_t size = i < extra ? 1 : self.sizes[i - extra];
     counts[i] = cell.sizes[i] / size;
-    steps[i] = cell.strides[i] * size *
-               (ptrdiff_t)etx_dtype_bytes(cell.dtype);
+    steps[i] = cell.strides[i] * size * (ptrdiff_t)etx_dtype_bytes(cell.dtype);
     cell.sizes[i] = size;
   }
   for (;;) {

@@ -1,5 +1,7 @@
 #include "runtime/kernels/operand.h"
 
+#include "runtime/kernels/whole_math.h"
+
 etx_dtype_category etx_number_category(const etx_value* value) {
   if (value->kind == ETX_VALUE_DOUBLE) return ETX_CATEGORY_FLOATING;
   return value->kind == ETX_VALUE_INT ? ETX_CATEGORY_INTEGER
@@ -66,4 +68,19 @@ void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
     etx_block_load(block, wide, common, &narrow, 1, count);
   }
   etx_block_store(block, wide, to, out, stride, count);
+}
+
+void etx_element_add(etx_dtype dtype, char* to, const char* from) {
+  const etx_wide wide = etx_wide_of(dtype);
+  etx_block a, b;
+  etx_block_load(&a, wide, dtype, to, 0, 1);
+  etx_block_load(&b, wide, dtype, from, 0, 1);
+  if (wide == ETX_WIDE_I64) {
+    a.i64[0] = etx_wrap_add(a.i64[0], b.i64[0]);
+  } else if (wide == ETX_WIDE_F32) {
+    a.f32[0] += b.f32[0];
+  } else {
+    a.f64[0] += b.f64[0];
+  }
+  etx_block_store(&a, wide, dtype, to, 0, 1);
 }

@@ -42,12 +42,14 @@ etx_status etx_call_check_result(const etx_call* call, size_t out,
 // At most ETX_BLOCK elements in the wide type: in place if they have it and
 // are `stride` 0 or 1 apart, else through `block`. One element for stride 0.
 const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
-                              const void* data, ptrdiff_t stride,
-                              size_t count);
+                              const void* data, ptrdiff_t stride, size_t count);
 
 // Stores a block computed for the common type `common`; integers are first
 // cut to it.
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count);
+
+// Adds one element to another of the same type.
+void etx_element_add(etx_dtype dtype, char* to, const char* from);
 
 #endif

@@ -195,8 +195,8 @@ static etx_status prepare_join(etx_call* call, etx_kernel_function run) {
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const etx_dtype from = list->as.tensors.items[i]->as.tensor.dtype;
     if (from == to) continue;
-    const bool known = etx_wide_of(from) != ETX_WIDE_NONE &&
-                       etx_wide_of(to) != ETX_WIDE_NONE;
+    const bool known =
+        etx_wide_of(from) != ETX_WIDE_NONE && etx_wide_of(to) != ETX_WIDE_NONE;
     if (known && etx_dtype_category_of(from) <= etx_dtype_category_of(to)) {
       continue;
     }

@@ -55,8 +55,10 @@ static void dot_columns(const etx_product* p, size_t first, size_t last) {
 
 // `vectors` groups of four columns of one row, from `column` on. Inlined with
 // a constant, so that the sums stay in registers.
-static inline __attribute__((always_inline)) void add_rows(
-    const etx_product* p, size_t row, size_t column, size_t vectors) {
+static inline __attribute__((always_inline)) void add_rows(const etx_product* p,
+                                                           size_t row,
+                                                           size_t column,
+                                                           size_t vectors) {
   const float* left = left_at(p, row);
   const float* right = (const float*)(const void*)p->right + column;
   etx_f32x4 sums[8] = {{0}};
@@ -101,8 +103,8 @@ static void add_block(etx_wide wide, etx_block* sum, const etx_block* a,
                       const etx_block* b, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (wide == ETX_WIDE_I64) {
-      sum->i64[0] = etx_wrap_add(sum->i64[0],
-                                 etx_wrap_multiply(a->i64[i], b->i64[i]));
+      sum->i64[0] =
+          etx_wrap_add(sum->i64[0], etx_wrap_multiply(a->i64[i], b->i64[i]));
     } else if (wide == ETX_WIDE_F32) {
       sum->f32[0] += a->f32[i] * b->f32[i];
     } else {
@@ -130,8 +132,8 @@ static void wide_columns(const etx_product* p, size_t first, size_t last) {
                        p->right_inner, count);
         add_block(wide, &sum, &a, &b, count);
       }
-      char* out = p->out + ((ptrdiff_t)row * p->out_row + (ptrdiff_t)column) *
-                               bytes;
+      char* out =
+          p->out + ((ptrdiff_t)row * p->out_row + (ptrdiff_t)column) * bytes;
       etx_block_store(&sum, wide, p->dtype, out, 1, 1);
     }
   }
@@ -165,8 +167,7 @@ static void run_share(void* argument, size_t index) {
 }
 
 void etx_product_run(const etx_product* p, const etx_parallel* parallel) {
-  const double work =
-      (double)p->rows * (double)p->columns * (double)p->inner;
+  const double work = (double)p->rows * (double)p->columns * (double)p->inner;
   const size_t blocks = (p->columns + 31) / 32;
   if (parallel->thread_count < 2 || work < PARALLEL_LEAST || blocks < 2) {
     etx_product_columns(p, 0, p->columns);

@@ -20,8 +20,7 @@ typedef struct etx_product {
 
 // Computes columns `first` up to `last` of every row. With no inner element
 // the result is zero.
-void etx_product_columns(const etx_product* product, size_t first,
-                         size_t last);
+void etx_product_columns(const etx_product* product, size_t first, size_t last);
 
 // Computes all of it, over the call's threads if it is large enough.
 void etx_product_run(const etx_product* product, const etx_parallel* parallel);

@@ -105,8 +105,7 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, 0));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
   ETX_TRY(check_mask(call, 1));
-  const etx_dtype_category value =
-      etx_number_category(etx_call_value(call, 2));
+  const etx_dtype_category value = etx_number_category(etx_call_value(call, 2));
   const etx_dtype own = etx_call_tensor(call, 0)->dtype;
   if (value > etx_dtype_category_of(own)) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,

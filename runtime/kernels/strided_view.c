@@ -7,9 +7,8 @@
 #include "runtime/kernels/walk.h"
 
 etx_view etx_view_of(const etx_tensor* tensor) {
-  etx_view view = {.data = tensor->data,
-                   .dtype = tensor->dtype,
-                   .rank = tensor->rank};
+  etx_view view = {
+      .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
   for (size_t i = 0; i < tensor->rank; ++i) {
     view.sizes[i] = tensor->sizes[i];
     view.strides[i] = tensor->strides[i];

@@ -70,8 +70,7 @@ bool etx_walk_start(etx_walk* walk) {
   const bool has_row = walk->rank > 0;
   if (has_row) walk->count = (size_t)walk->sizes[--walk->rank];
   for (size_t k = 0; k < walk->operands; ++k) {
-    walk->stride[k] =
-        has_row ? walk->steps[k][walk->rank] / walk->bytes[k] : 0;
+    walk->stride[k] = has_row ? walk->steps[k][walk->rank] / walk->bytes[k] : 0;
   }
   for (size_t i = 0; i < walk->rank; ++i) walk->position[i] = 0;
   return true;

@@ -21,9 +21,9 @@ enum { ETX_WALK_OPERANDS = 4 };
 
 typedef struct etx_walk {
   // The present row.
-  size_t count;                          // elements of each row
-  char* data[ETX_WALK_OPERANDS];         // first element of the row
-  ptrdiff_t stride[ETX_WALK_OPERANDS];   // in elements; 0 if broadcast
+  size_t count;                         // elements of each row
+  char* data[ETX_WALK_OPERANDS];        // first element of the row
+  ptrdiff_t stride[ETX_WALK_OPERANDS];  // in elements; 0 if broadcast
   // What follows is the walk's own.
   size_t operands;
   size_t rank;

@@ -1,0 +1,124 @@
+// New tensors: fill, full, arange. The type is that of the out tensor.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/strided_view.h"
+
+static const etx_tensor* out_of(const etx_call* call) {
+  return etx_call_tensor(call, call->argument_count - 1);
+}
+
+static etx_status fill_integer(const etx_call* call, int64_t integer) {
+  const etx_view out = etx_view_of(out_of(call));
+  etx_number value = {0};
+  if (etx_wide_of(out.dtype) != ETX_WIDE_NONE) {
+    etx_convert_integer(out.dtype, integer, &value);
+  }
+  etx_view_fill(&out, &value);
+  return ETX_OK;
+}
+
+static etx_status prepare_real(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
+  call->run = run;
+  return ETX_OK;
+}
+
+static etx_status run_zeros(etx_call* call) { return fill_integer(call, 0); }
+static etx_status run_ones(etx_call* call) { return fill_integer(call, 1); }
+
+etx_status etx_kernel_zeros_out_prepare(etx_call* call) {
+  return prepare_real(call, run_zeros);
+}
+etx_status etx_kernel_ones_out_prepare(etx_call* call) {
+  return prepare_real(call, run_ones);
+}
+// Nothing is promised about an empty tensor; zeros make runs repeatable.
+etx_status etx_kernel_empty_out_prepare(etx_call* call) {
+  return prepare_real(call, run_zeros);
+}
+etx_status etx_kernel_empty_dim_order_out_prepare(etx_call* call) {
+  return prepare_real(call, run_zeros);
+}
+
+// Argument `index` everywhere.
+static etx_status fill_number(const etx_call* call, size_t index) {
+  const etx_view out = etx_view_of(out_of(call));
+  etx_number value = {0};
+  etx_number_store(etx_call_value(call, index), out.dtype, &value);
+  etx_view_fill(&out, &value);
+  return ETX_OK;
+}
+
+static etx_status run_first(etx_call* call) { return fill_number(call, 0); }
+static etx_status run_second(etx_call* call) { return fill_number(call, 1); }
+
+etx_status etx_kernel_full_out_prepare(etx_call* call) {
+  return prepare_real(call, run_second);
+}
+etx_status etx_kernel_full_like_out_prepare(etx_call* call) {
+  return prepare_real(call, run_second);
+}
+etx_status etx_kernel_scalar_tensor_out_prepare(etx_call* call) {
+  return prepare_real(call, run_first);
+}
+etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  return prepare_real(call, run_second);
+}
+
+static etx_status run_fill_tensor(etx_call* call) {
+  const etx_view value = etx_view_of(etx_call_tensor(call, 1));
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view_copy(&out, &value);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 1));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  return prepare_real(call, run_fill_tensor);
+}
+
+// Element i is start + i step: in integers if out holds integers, else in
+// double, rounded once.
+static void write_range(const etx_tensor* out, const etx_value* start,
+                        const etx_value* step) {
+  const size_t count = etx_tensor_numel(out);
+  const size_t bytes = etx_dtype_bytes(out->dtype);
+  const bool exact = etx_wide_of(out->dtype) == ETX_WIDE_I64;
+  const etx_dtype wide = exact ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT64;
+  const etx_number first = etx_number_read(start, wide);
+  const etx_number distance = etx_number_read(step, wide);
+  char* data = out->data;
+  const ptrdiff_t stride = out->strides[0] * (ptrdiff_t)bytes;
+  for (size_t i = 0; i < count; ++i) {
+    char* at = data + (ptrdiff_t)i * stride;
+    if (exact) {
+      const uint64_t value =
+          (uint64_t)first.i64 + (uint64_t)i * (uint64_t)distance.i64;
+      etx_convert_integer(out->dtype, (int64_t)value, at);
+    } else {
+      etx_convert_real(out->dtype, first.f64 + (double)i * distance.f64, at);
+    }
+  }
+}
+
+static etx_status run_arange(etx_call* call) {
+  const etx_value zero = {.kind = ETX_VALUE_INT, .as = {.integer = 0}};
+  const etx_value one = {.kind = ETX_VALUE_INT, .as = {.integer = 1}};
+  write_range(out_of(call), &zero, &one);
+  return ETX_OK;
+}
+
+static etx_status run_arange_start(etx_call* call) {
+  write_range(out_of(call), etx_call_value(call, 0), etx_call_value(call, 2));
+  return ETX_OK;
+}
+
+etx_status etx_kernel_arange_out_prepare(etx_call* call) {
+  return prepare_real(call, run_arange);
+}
+etx_status etx_kernel_arange_start_out_prepare(etx_call* call) {
+  return prepare_real(call, run_arange_start);
+}

@@ -1,0 +1,35 @@
+#include "runtime/kernels/index_tensor.h"
+
+#include "runtime/kernels/walk.h"
+
+etx_status etx_index_check_dtype(const etx_call* call,
+                                 const etx_tensor* indices) {
+  if (indices->dtype == ETX_DTYPE_INT64 || indices->dtype == ETX_DTYPE_INT32) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "an index tensor has type '%s', expected 'int64' or "
+                         "'int32'",
+                         etx_dtype_name(indices->dtype));
+}
+
+etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
+                           int64_t size, bool wraps) {
+  const int64_t least = wraps ? -size : 0;
+  etx_walk walk;
+  etx_walk_init(&walk, indices->sizes, indices->rank);
+  etx_walk_add(&walk, indices);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    const char* at = walk.data[0];
+    for (size_t i = 0; i < walk.count; ++i) {
+      const int64_t index = etx_index_at(indices->dtype, at, 0);
+      if (index < least || index >= size) {
+        return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                               "index %i is not in %i..%i", index, least,
+                               size - 1);
+      }
+      at += walk.stride[0] * walk.bytes[0];
+    }
+  }
+  return ETX_OK;
+}

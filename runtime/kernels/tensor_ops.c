@@ -1,0 +1,36 @@
+// The two prim operators on tensors: a view at run time, and a row written
+// into a growing tensor.
+
+#include <string.h>
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/strided_view.h"
+
+// (self, size, out): out becomes another header over self's data.
+static etx_status run_et_view(etx_call* call) {
+  etx_call_out(call, 2)->as.tensor.data = etx_call_tensor(call, 0)->data;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_et_view_default_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 2));
+  call->run = run_et_view;
+  return ETX_OK;
+}
+
+// (copy_to, copy_from, index): copy_to has been sized to index + 1 rows.
+static etx_status run_et_copy_index(etx_call* call) {
+  const etx_view from = etx_view_of(etx_call_tensor(call, 1));
+  etx_view row = etx_view_of(etx_call_tensor(call, 0));
+  etx_view_select(&row, 0, etx_call_integer(call, 2));
+  etx_view_copy(&row, &from);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_et_copy_index_tensor_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
+  call->run = run_et_copy_index;
+  return ETX_OK;
+}

@@ -6,6 +6,8 @@
 
 #include "exporter/place_check.h"
 
+#include "exporter/view_rules.h"
+
 typedef struct segment {
   uint64_t start;
   uint64_t end;
@@ -206,6 +208,26 @@ static etx_status write_root(trace* t, uint32_t value) {
   return lay_over(t, t->actual, own, &t->actual);
 }
 
+// What a patched value expects where its operator puts the source: the
+// source's bytes if they lie there, else something that nobody ever writes.
+static etx_status expect_patch(trace* t, const etx_ir_node* node,
+                               uint32_t value, segments* out) {
+  const uint32_t source = node->args[1].as.value;
+  const etx_range found = etx_place_range(t->placement, source);
+  etx_range wanted = etx_place_range(t->placement, value);
+  etx_view view = {0};
+  const bool is_patch = etx_view_find_patch(t->method, node, &view);
+  wanted.start += view.delta;
+  wanted.end = wanted.start + (found.end - found.start);
+  if (is_patch && etx_range_equal(found, wanted) && is_here(t, source)) {
+    *out = t->expected[source];
+    return ETX_OK;
+  }
+  ETX_TRY(new_segments(t, 1, out));
+  out->items[0] = (segment){wanted.start, wanted.end, value};
+  return ETX_OK;
+}
+
 static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
   const etx_place* const place = &t->placement->places[value];
   if (!is_here(t, place->base)) return ETX_OK;
@@ -214,7 +236,9 @@ static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
   ETX_TRY(cut(t, t->expected[place->base], range.start, range.end, own));
   if (place->way != ETX_WAY_PATCHED) return ETX_OK;
   const segments base = *own;
-  return lay_over(t, base, t->expected[node->args[1].as.value], own);
+  segments patch = {NULL, 0};
+  ETX_TRY(expect_patch(t, node, value, &patch));
+  return lay_over(t, base, patch, own);
 }
 
 static etx_status step(trace* t, const etx_ir_node* node) {

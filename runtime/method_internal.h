@@ -161,6 +161,9 @@ ETX_MUST_USE etx_status etx_method_next_unplanned(const etx_program* program,
                                                   uint32_t* out_value,
                                                   etx_diag* diag);
 
+// True if some instruction of the method writes the value.
+bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value);
+
 // method_values.c and method_records.c: the file's values as slots, its
 // instructions as records.
 

@@ -62,6 +62,15 @@ static bool next_written(const etx_pte_plan* plan, etx_unplanned_cursor* cursor,
   return false;
 }
 
+bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value) {
+  etx_unplanned_cursor cursor = {0, 0, 0, 0, 0};
+  uint32_t written = 0;
+  while (next_written(plan, &cursor, &written)) {
+    if (written == value) return true;
+  }
+  return false;
+}
+
 static bool is_input(const etx_pte_plan* plan, uint32_t value) {
   for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
     if ((uint32_t)etx_pte_input_at(plan, i) == value) return true;

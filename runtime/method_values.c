@@ -168,13 +168,9 @@ static etx_status decode_input_tensor(etx_method* method,
     return refuse(method, input->value, ETX_BAD_FILE, "is an input twice",
                   diag);
   }
-  if (tensor->home_kind == ETX_HOME_CONSTANT ||
-      tensor->home_kind == ETX_HOME_STATE) {
+  if (tensor->home_kind == ETX_HOME_STATE) {
     return refuse(method, input->value, ETX_BAD_FILE,
-                  tensor->home_kind == ETX_HOME_STATE
-                      ? "is an input and lies in shared state"
-                      : "is an input and a constant",
-                  diag);
+                  "is an input and lies in shared state", diag);
   }
   tensor->input = (uint32_t)index;
   input->is_planned = tensor->home_kind == ETX_HOME_SCRATCH;

@@ -5,6 +5,7 @@
 
 #include "format/pte/reserved_names.h"
 #include "format/tensor/layout.h"
+#include "runtime/method_internal.h"
 
 static void run_in_order(void* context, void (*task)(void*, size_t),
                          void* argument, size_t count) {
@@ -138,7 +139,13 @@ etx_status etx_program_input_at(const etx_program* program, etx_text method,
   const size_t count = etx_pte_input_count(&plan);
   if (index >= count) return refuse_port(index, method, "input", count, diag);
   ETX_TRY(fill_port(&plan, etx_pte_input_at(&plan, index), out_info));
-  if (blob == SIZE_MAX) return ETX_OK;
+  if (blob == SIZE_MAX) {
+    // A stock file says so only by what it does.
+    out_info->is_mutable =
+        out_info->kind == ETX_PTE_TENSOR &&
+        etx_plan_writes(&plan, (uint32_t)etx_pte_input_at(&plan, index));
+    return ETX_OK;
+  }
   const etx_blob_input input = etx_blob_input_at(&program->blob, blob, index);
   out_info->name = input.name;
   out_info->is_mutable = input.is_mutable;

@@ -13,8 +13,8 @@ static test_program* product_with_state(void) {
   test_blob(p);
   test_method(p, "product");
   test_arenas(p, 100, 64);
-  const int x = test_input(
-      p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 3)), "x");
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 3)), "x");
   const int w = test_state(p, "w", ETX_DTYPE_FLOAT32, SIZES(3, 4), 0);
   const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 4), 64);
   test_call(p, "aten::mm", "out", ARGS(x, w, y, y));
@@ -30,18 +30,17 @@ typedef struct sizes {
 // Initialises with blocks of these sizes; everything is given back.
 static etx_status init_with(const etx_program* program, const char* name,
                             const sizes* given) {
-  test_block blocks[4] = {test_block_new(given->structures, 16),
-                          test_block_new(given->scratch, 16),
-                          test_block_new(given->temporary, 16),
-                          test_block_new(given->state, 16)};
+  test_block blocks[4] = {
+      test_block_new(given->structures, 16), test_block_new(given->scratch, 16),
+      test_block_new(given->temporary, 16), test_block_new(given->state, 16)};
   uint32_t torn = 0;
   const etx_planned_memory state = {blocks[3].bytes.data, given->state, &torn};
   const etx_method_memory memory = {blocks[0].bytes, blocks[1].bytes,
                                     blocks[2].bytes, &state};
   etx_method method;
   etx_diag_init(&diag);
-  const etx_status status = etx_method_init(
-      &method, program, etx_text_of(name), &memory, NULL, &diag);
+  const etx_status status = etx_method_init(&method, program, etx_text_of(name),
+                                            &memory, NULL, &diag);
   for (size_t i = 0; i < 4; ++i) assert_true(test_block_end(&blocks[i]));
   return status;
 }
@@ -51,10 +50,10 @@ static void stated_sizes_are_enough_and_one_byte_fewer_is_not(void** state) {
   test_program* p = product_with_state();
   etx_program program;
   etx_memory_needed needed;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
-  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
-                              &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("product"), &needed, &diag));
   assert_int_equal(needed.scratch_bytes, 100);
   assert_int_equal(needed.state_bytes, 64);
   assert_int_equal(needed.temporary_bytes, 2 * 4 * sizeof(float));
@@ -66,8 +65,7 @@ static void stated_sizes_are_enough_and_one_byte_fewer_is_not(void** state) {
     size_t* const members[4] = {&fewer.structures, &fewer.scratch,
                                 &fewer.temporary, &fewer.state};
     --*members[i];
-    assert_int_equal(init_with(&program, "product", &fewer),
-                     ETX_OUT_OF_MEMORY);
+    assert_int_equal(init_with(&program, "product", &fewer), ETX_OUT_OF_MEMORY);
   }
   test_program_end(p);
 }
@@ -77,15 +75,14 @@ static void every_smaller_block_of_structures_is_refused(void** state) {
   test_program* p = product_with_state();
   etx_program program;
   etx_memory_needed needed;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
-  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
-                              &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("product"), &needed, &diag));
   sizes given = {0, needed.scratch_bytes, needed.temporary_bytes,
                  needed.state_bytes};
   for (; given.structures < needed.structure_bytes; given.structures += 8) {
-    assert_int_equal(init_with(&program, "product", &given),
-                     ETX_OUT_OF_MEMORY);
+    assert_int_equal(init_with(&program, "product", &given), ETX_OUT_OF_MEMORY);
   }
   given.structures = needed.structure_bytes;
   assert_int_equal(init_with(&program, "product", &given), ETX_OK);
@@ -97,8 +94,8 @@ static void a_loaded_method_runs_within_its_blocks(void** state) {
   test_program* p = product_with_state();
   etx_program program;
   test_loaded loaded;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   _Alignas(16) float weights[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
   uint32_t torn = 0;
   const etx_planned_memory arena = {(uint8_t*)weights, 64, &torn};
@@ -120,10 +117,10 @@ static void misaligned_blocks_are_refused(void** state) {
   etx_program program;
   etx_memory_needed needed;
   etx_method method;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
-  assert_ok(etx_method_needed(&program, etx_text_of("product"), &needed,
-                              &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("product"), &needed, &diag));
   static _Alignas(16) uint8_t bytes[4][16384];
   uint32_t torn = 0;
   for (size_t i = 0; i < 4; ++i) {
@@ -145,8 +142,8 @@ static void a_method_with_state_needs_some(void** state) {
   test_program* p = product_with_state();
   etx_program program;
   test_loaded loaded;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
   assert_refused(test_load(&loaded, &program, "product", NULL, &diag),
                  ETX_BAD_ARGUMENT, "has state and was given none");
   test_program_end(p);
@@ -170,10 +167,10 @@ static void unplanned_outputs_are_counted_and_placed(void** state) {
   etx_program program;
   etx_memory_needed needed;
   test_loaded loaded;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
-  assert_ok(etx_method_needed(&program, etx_text_of("forward"), &needed,
-                              &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
   // 20 bytes of arena, then two tensors of 12, each at a multiple of 16.
   assert_int_equal(needed.scratch_bytes, 32 + 16 + 12);
   assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
@@ -195,8 +192,8 @@ static void private_arenas_lie_one_behind_the_other(void** state) {
   test_arena(p, 20);
   test_arena(p, 0);
   test_arena(p, 12);
-  const int x = test_input(
-      p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(3), 1, 4), "");
+  const int x =
+      test_input(p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(3), 1, 4), "");
   const int y = test_planned(p, ETX_DTYPE_FLOAT32, SIZES(3), 3, 0);
   const int alpha = test_int(p, 1);
   test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
@@ -204,10 +201,10 @@ static void private_arenas_lie_one_behind_the_other(void** state) {
   etx_program program;
   etx_memory_needed needed;
   test_loaded loaded;
-  assert_ok(etx_program_open(&program, test_file(p), &test_few_kernels, NULL,
-                             &diag));
-  assert_ok(etx_method_needed(&program, etx_text_of("forward"), &needed,
-                              &diag));
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
   assert_int_equal(needed.scratch_bytes, 32 + 12);
   assert_int_equal(needed.state_bytes, 0);
   assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));

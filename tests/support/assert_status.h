@@ -14,25 +14,26 @@
 
 #include "format/base/diag.h"
 
-#define assert_status(call, wanted)                                          \
-  do {                                                                       \
-    etx_diag_init(&diag);                                                    \
-    const etx_status assert_found = (call);                                  \
-    if (assert_found != (wanted)) {                                          \
-      fail_msg("%s: %s, expected %s: %s", #call,                             \
-               etx_status_name(assert_found), etx_status_name(wanted), diag.text); \
-    }                                                                        \
+#define assert_status(call, wanted)                                    \
+  do {                                                                 \
+    etx_diag_init(&diag);                                              \
+    const etx_status assert_found = (call);                            \
+    if (assert_found != (wanted)) {                                    \
+      fail_msg("%s: %s, expected %s: %s", #call,                       \
+               etx_status_name(assert_found), etx_status_name(wanted), \
+               diag.text);                                             \
+    }                                                                  \
   } while (0)
 
 #define assert_ok(call) assert_status(call, ETX_OK)
 
 // Refused with this status, and the message has this part.
-#define assert_refused(call, wanted, part)                              \
-  do {                                                                  \
-    assert_status(call, wanted);                                        \
-    if (strstr(diag.text, part) == NULL) {                              \
-      fail_msg("message '%s' does not contain '%s'", diag.text, part);  \
-    }                                                                   \
+#define assert_refused(call, wanted, part)                             \
+  do {                                                                 \
+    assert_status(call, wanted);                                       \
+    if (strstr(diag.text, part) == NULL) {                             \
+      fail_msg("message '%s' does not contain '%s'", diag.text, part); \
+    }                                                                  \
   } while (0)
 
 #endif

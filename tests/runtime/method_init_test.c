@@ -1,0 +1,351 @@
+// What loading refuses, and with which words.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+// Loads method "forward" of `p`, which is given back; the status is that of
+// the loading.
+static etx_status load(test_program* p, const etx_kernel_table* kernels) {
+  etx_program program;
+  test_loaded loaded;
+  _Alignas(16) uint8_t arena[64] = {0};
+  uint32_t torn = 0;
+  const etx_planned_memory state = {arena, sizeof arena, &torn};
+  etx_diag_init(&diag);
+  etx_status status =
+      etx_program_open(&program, test_file(p), kernels, NULL, &diag);
+  if (status == ETX_OK) {
+    status = test_load(&loaded, &program, "forward", &state, &diag);
+    if (status == ETX_OK) assert_true(test_unload(&loaded));
+  }
+  test_program_end(p);
+  return status;
+}
+
+static etx_status load_few(test_program* p) {
+  return load(p, &test_few_kernels);
+}
+
+#define assert_load_refused(p, wanted, part)                    \
+  do {                                                          \
+    const etx_status found = load_few(p);                       \
+    if (found != (wanted) || strstr(diag.text, part) == NULL) { \
+      fail_msg("%s: '%s'", etx_status_name(found), diag.text);  \
+    }                                                           \
+  } while (0)
+
+typedef struct adder {
+  test_program* p;
+  int x, y, alpha, constant;
+} adder;
+
+static adder start(void) {
+  static const float one = 1;
+  adder a;
+  a.p = test_program_new();
+  const uint32_t data = test_data(a.p, &one, sizeof one);
+  test_method(a.p, "forward");
+  test_arenas(a.p, 64, 64);
+  a.x = test_input(a.p, test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3)), "x");
+  a.y = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 0);
+  a.alpha = test_int(a.p, 1);
+  a.constant = test_constant(a.p, ETX_DTYPE_FLOAT32, SIZES(1), data);
+  return a;
+}
+
+static void a_sound_method_loads(void** state) {
+  (void)state;
+  const adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
+typedef struct missing_list {
+  size_t count;
+  char names[4][64];
+  size_t instructions[4];
+} missing_list;
+
+static void note(void* context, etx_text name, etx_text overload,
+                 size_t instruction) {
+  missing_list* list = context;
+  etx_format_text(list->names[list->count], 64, "%t.%t", name, overload);
+  list->instructions[list->count++] = instruction;
+}
+
+static void all_missing_operators_are_told(void** state) {
+  (void)state;
+  const adder a = start();
+  test_call(a.p, "aten::mul", "out", ARGS(a.x, a.constant, a.y, a.y));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
+  test_call(a.p, "my::own", "thing", ARGS(a.x, a.y));
+  test_call(a.p, "aten::mul", "out", ARGS(a.x, a.constant, a.y, a.y));
+  etx_program program;
+  etx_method method;
+  etx_method_memory memory;
+  memset(&memory, 0, sizeof memory);
+  missing_list list = {0};
+  const etx_missing_sink sink = {note, &list};
+  assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
+                             &diag));
+  assert_refused(
+      etx_method_init(&method, &program, etx_text_of("forward"), &memory, &sink,
+                      &diag),
+      ETX_MISSING_OPERATOR,
+      "operator 'aten::mul.out' of instruction 0 of method 'forward'");
+  assert_int_equal(list.count, 2);
+  assert_string_equal(list.names[0], "aten::mul.out");
+  assert_string_equal(list.names[1], "my::own.thing");
+  assert_int_equal(list.instructions[1], 2);
+  test_program_end(a.p);
+}
+
+static void delegates_are_refused_by_name_and_instruction(void** state) {
+  (void)state;
+  const adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y, a.y));
+  test_delegate(a.p, "XnnpackBackend");
+  // Another method of the same file is not touched by that.
+  test_method(a.p, "other");
+  assert_load_refused(a.p, ETX_UNSUPPORTED,
+                      "method 'forward' calls delegate 'XnnpackBackend' in "
+                      "instruction 1");
+}
+
+static void wrong_numbers_of_arguments_are_refused(void** state) {
+  (void)state;
+  adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.constant, a.alpha, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "call of 'aten::add' has 4 arguments, expected 5");
+  a = start();
+  test_call(a.p, "aten::add", "out",
+            ARGS(a.x, a.constant, a.alpha, a.y, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "has 6 arguments, expected 5");
+}
+
+static void wrong_kinds_of_arguments_are_refused(void** state) {
+  (void)state;
+  adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.alpha, a.x, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "argument 'self' of 'aten::add' is int, expected a "
+                      "tensor (method 'forward', instruction 0)");
+  a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.x, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "'alpha' of 'aten::add' is tensor");
+  a = start();
+  const int none = test_none(a.p);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, none, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "'other' of 'aten::add' is none");
+  a = start();
+  const int ints = test_ints(a.p, ARGS(a.alpha));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, ints, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "'alpha' of 'aten::add' is int list");
+}
+
+static void a_wrong_return_slot_is_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.alpha));
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "return slot of 'aten::add' is int, expected a tensor");
+}
+
+static void an_output_may_not_lie_in_a_constant(void** state) {
+  (void)state;
+  static const float three[3] = {1, 2, 3};
+  adder a = start();
+  const uint32_t data = test_data(a.p, three, sizeof three);
+  const int c = test_constant(a.p, ETX_DTYPE_FLOAT32, SIZES(3), data);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, c, c));
+  assert_load_refused(a.p, ETX_BAD_FILE, "expected no constant");
+
+  // The same through a view.
+  a = start();
+  const uint32_t again = test_data(a.p, three, sizeof three);
+  const int d = test_constant(a.p, ETX_DTYPE_FLOAT32, SIZES(3), again);
+  const int view = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  const int length = test_int(a.p, 3);
+  const int sizes = test_ints(a.p, ARGS(length));
+  test_call(a.p, "executorch_prim::et_view", "default", ARGS(d, sizes, view));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, view, view));
+  assert_load_refused(a.p, ETX_BAD_FILE, "lies in a constant");
+}
+
+static void an_output_may_not_lie_in_an_input_that_is_read_only(void** state) {
+  (void)state;
+  adder a = start();
+  test_blob(a.p);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.x, a.x));
+  assert_load_refused(a.p, ETX_BAD_FILE, "must leave alone");
+
+  a = start();
+  test_blob(a.p);
+  const int view = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  const int length = test_int(a.p, 3);
+  const int sizes = test_ints(a.p, ARGS(length));
+  test_call(a.p, "executorch_prim::et_view", "default", ARGS(a.x, sizes, view));
+  test_call(a.p, "aten::add", "out", ARGS(a.y, a.y, a.alpha, view, view));
+  assert_load_refused(a.p, ETX_BAD_FILE, "lies in an input");
+}
+
+static void an_output_may_not_overlap_what_is_read(void** state) {
+  (void)state;
+  adder a = start();
+  const int near = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 4);
+  test_call(a.p, "aten::add", "out", ARGS(near, a.x, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE,
+                      "argument 0 lies in the same memory as an output");
+
+  // Exactly the same bytes are fine for an elementwise operator.
+  a = start();
+  const int same = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(3), 0);
+  test_call(a.p, "aten::add", "out", ARGS(same, a.x, a.alpha, a.y, a.y));
+  assert_int_equal(load_few(a.p), ETX_OK);
+
+  // But not for a product.
+  a = start();
+  const int left = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  const int out = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  test_call(a.p, "aten::mm", "out", ARGS(left, left, out, out));
+  assert_load_refused(a.p, ETX_BAD_FILE, "same memory as an output");
+
+  // A copy onto itself, as stock exports bring along.
+  a = start();
+  const int state_value = test_state(a.p, "s", ETX_DTYPE_FLOAT32, SIZES(3), 0);
+  const int blocking = test_bool(a.p, false);
+  test_call(a.p, "aten::copy_", "",
+            ARGS(state_value, state_value, blocking, state_value));
+  assert_int_equal(load_few(a.p), ETX_OK);
+}
+
+static void a_value_that_nobody_sets_is_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  const int blank = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, blank, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "needs 12 bytes and has 0");
+}
+
+static void a_view_is_unknown_before_its_instruction(void** state) {
+  (void)state;
+  const adder a = start();
+  const int view = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  const int length = test_int(a.p, 3);
+  const int sizes = test_ints(a.p, ARGS(length));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, view, a.alpha, a.y, a.y));
+  test_call(a.p, "executorch_prim::et_view", "default", ARGS(a.x, sizes, view));
+  assert_load_refused(a.p, ETX_BAD_FILE, "needs 12 bytes and has 0");
+}
+
+static void outputs_of_fixed_size_must_have_it(void** state) {
+  (void)state;
+  const adder a = start();
+  const int four = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(4), 16);
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, four, four));
+  assert_load_refused(a.p, ETX_BAD_ARGUMENT, "fixed size 4");
+}
+
+static void types_that_no_kernel_takes_are_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  const int d = test_scratch(a.p, ETX_DTYPE_FLOAT64, SIZES(3), 16);
+  test_call(a.p, "aten::add", "out", ARGS(d, d, a.alpha, a.y, a.y));
+  const etx_status status = load_few(a.p);
+  assert_int_equal(status, ETX_BAD_ARGUMENT);
+  assert_non_null(strstr(diag.text, "float64"));
+  assert_non_null(strstr(diag.text, "method 'forward', instruction 0"));
+}
+
+static void constants_and_lists_are_no_inputs(void** state) {
+  (void)state;
+  adder a = start();
+  test_input(a.p, a.constant, "c");
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "an input is the constant");
+  a = start();
+  test_input(a.p, a.x, "again");
+  test_call(a.p, "aten::add", "out", ARGS(a.x, a.x, a.alpha, a.y, a.y));
+  assert_load_refused(a.p, ETX_BAD_FILE, "is an input twice");
+  a = start();
+  test_input(a.p, test_ints(a.p, ARGS(a.alpha)), "list");
+  assert_load_refused(a.p, ETX_UNSUPPORTED, "is an input and a list");
+}
+
+static void unbound_sizes_are_refused(void** state) {
+  (void)state;
+  const adder a = start();
+  test_tensor_of(a.p, a.y)->dynamism = ETX_PTE_DYNAMIC_UNBOUND;
+  assert_load_refused(a.p, ETX_UNSUPPORTED, "no upper bound");
+}
+
+static void an_unknown_method_is_not_found(void** state) {
+  (void)state;
+  const adder a = start();
+  etx_program program;
+  etx_memory_needed needed;
+  assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
+                             &diag));
+  assert_refused(
+      etx_method_needed(&program, etx_text_of("backward"), &needed, &diag),
+      ETX_NOT_FOUND, "the program has no method 'backward'");
+  test_program_end(a.p);
+}
+
+// Refusing must leave scratch alone: another method may have its outputs there.
+static void a_refused_method_writes_no_scratch(void** state) {
+  (void)state;
+  const adder a = start();
+  const int blank = test_borrowed(a.p, ETX_DTYPE_FLOAT32, SIZES(3));
+  test_call(a.p, "aten::add", "out", ARGS(a.x, blank, a.alpha, a.y, a.y));
+  etx_program program;
+  etx_memory_needed needed;
+  etx_method method;
+  static _Alignas(16) uint8_t structures[16384];
+  static _Alignas(16) uint8_t scratch[64];
+  static _Alignas(16) uint8_t arena[64];
+  uint32_t torn = 0;
+  memset(scratch, 7, sizeof scratch);
+  assert_ok(etx_program_open(&program, test_file(a.p), &test_few_kernels, NULL,
+                             &diag));
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
+  const etx_planned_memory session = {arena, sizeof arena, &torn};
+  const etx_method_memory memory = {{structures, sizeof structures},
+                                    {scratch, sizeof scratch},
+                                    {NULL, 0},
+                                    &session};
+  assert_status(etx_method_init(&method, &program, etx_text_of("forward"),
+                                &memory, NULL, &diag),
+                ETX_BAD_FILE);
+  for (size_t i = 0; i < sizeof scratch; ++i) assert_int_equal(scratch[i], 7);
+  test_program_end(a.p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_sound_method_loads),
+      cmocka_unit_test(all_missing_operators_are_told),
+      cmocka_unit_test(delegates_are_refused_by_name_and_instruction),
+      cmocka_unit_test(wrong_numbers_of_arguments_are_refused),
+      cmocka_unit_test(wrong_kinds_of_arguments_are_refused),
+      cmocka_unit_test(a_wrong_return_slot_is_refused),
+      cmocka_unit_test(an_output_may_not_lie_in_a_constant),
+      cmocka_unit_test(an_output_may_not_lie_in_an_input_that_is_read_only),
+      cmocka_unit_test(an_output_may_not_overlap_what_is_read),
+      cmocka_unit_test(a_value_that_nobody_sets_is_refused),
+      cmocka_unit_test(a_view_is_unknown_before_its_instruction),
+      cmocka_unit_test(outputs_of_fixed_size_must_have_it),
+      cmocka_unit_test(types_that_no_kernel_takes_are_refused),
+      cmocka_unit_test(constants_and_lists_are_no_inputs),
+      cmocka_unit_test(unbound_sizes_are_refused),
+      cmocka_unit_test(an_unknown_method_is_not_found),
+      cmocka_unit_test(a_refused_method_writes_no_scratch),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

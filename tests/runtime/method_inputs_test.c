@@ -1,0 +1,401 @@
+// What a caller may give, and what happens to it.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+} fixture;
+
+static void load(fixture* f, const char* name) {
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
+                             NULL, &diag));
+  assert_ok(test_load(&f->loaded, &f->program, name, NULL, &diag));
+}
+
+static void end(fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+// y[s, 2] = x[s, 2] + z[2 * s + 1 of another input decides nothing but s].
+static void start_dynamic(fixture* f) {
+  test_program* p = f->p = test_program_new();
+  test_blob(p);
+  test_method(p, "add");
+  test_arenas(p, 64, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(6, 2))),
+      "x");
+  const int z = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(13))), "z");
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(6, 2), 0));
+  const int alpha = test_int(p, 1);
+  (void)z;
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
+  test_output(p, y, "y");
+  const uint32_t s = test_symbol(p, "s", 2, 6);
+  test_dim(p, 0, 0, s, 1, 0);
+  test_dim(p, 1, 0, s, 2, 1);
+  load(f, "add");
+}
+
+static void wrong_types_ranks_and_sizes_are_refused(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  etx_method* m = &f.loaded.method;
+  double data[32] = {0};
+  etx_tensor t = TEST_TENSOR(data, ETX_DTYPE_FLOAT64, 3, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "input 'x' is float64, expected float32");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 6);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "rank 1, expected 2");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3, 3);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "size 3 in dimension 1, expected 2");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, -3, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "size -3");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 7, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_OUT_OF_RANGE,
+                 "makes 's' 7, its bounds are 2 and 6");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 1, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_OUT_OF_RANGE,
+                 "makes 's' 1");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 8);
+  assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
+                 "expected 2 times 's' plus 1");
+  t = TEST_TENSOR(NULL, ETX_DTYPE_FLOAT32, 3, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "no data");
+  t = TEST_TENSOR((uint8_t*)data + 2, ETX_DTYPE_FLOAT32, 3, 2);
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "not aligned");
+  t = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3, 2);
+  const int32_t transposed[2] = {1, 3};
+  t.strides = transposed;
+  assert_refused(etx_method_set_input(m, 0, &t, &diag), ETX_BAD_ARGUMENT,
+                 "stride");
+  assert_refused(etx_method_set_input(m, 5, &t, &diag), ETX_OUT_OF_RANGE,
+                 "input 5 asked for");
+  end(&f);
+}
+
+static void inputs_must_agree_about_a_symbol(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  etx_method* m = &f.loaded.method;
+  float data[16] = {1, 2, 3, 4, 5, 6};
+  etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3, 2);
+  etx_tensor z = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 9);
+  assert_refused(etx_method_run(m, &diag), ETX_BAD_STATE,
+                 "input 'x' of method 'add' was never set");
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_refused(etx_method_run(m, &diag), ETX_BAD_STATE, "'z'");
+  assert_ok(etx_method_set_input(m, 1, &z, &diag));
+  assert_refused(etx_method_run(m, &diag), ETX_BAD_ARGUMENT,
+                 "input 'z' makes 's' 4, another input makes it 3");
+  z = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 7);
+  assert_ok(etx_method_set_input(m, 1, &z, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  const etx_tensor* y = test_output_tensor(m, 0);
+  assert_int_equal(y->sizes[0], 3);
+  const float wanted[6] = {2, 4, 6, 8, 10, 12};
+  assert_memory_equal(y->data, wanted, sizeof wanted);
+  end(&f);
+}
+
+static void a_refused_input_leaves_the_one_before(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  etx_method* m = &f.loaded.method;
+  float data[16] = {1, 2, 3, 4};
+  etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2, 2);
+  etx_tensor z = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 5);
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_set_input(m, 1, &z, &diag));
+  etx_tensor bad = TEST_TENSOR(NULL, ETX_DTYPE_FLOAT32, 3, 2);
+  assert_status(etx_method_set_input(m, 0, &bad, &diag), ETX_BAD_ARGUMENT);
+  assert_ok(etx_method_run(m, &diag));
+  assert_int_equal(test_output_tensor(m, 0)->sizes[0], 2);
+  end(&f);
+}
+
+static void inputs_persist_and_are_read_where_they_lie(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  etx_method* m = &f.loaded.method;
+  float data[16] = {1, 2, 3, 4};
+  etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2, 2);
+  etx_tensor z = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 5);
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_set_input(m, 1, &z, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  data[0] = 10;
+  assert_ok(etx_method_run(m, &diag));
+  const float wanted[4] = {20, 4, 6, 8};
+  assert_memory_equal(test_output_tensor(m, 0)->data, wanted, sizeof wanted);
+  float other[4] = {5, 5, 5, 5};
+  x.data = other;
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  const float then[4] = {10, 10, 10, 10};
+  assert_memory_equal(test_output_tensor(m, 0)->data, then, sizeof then);
+  end(&f);
+}
+
+static void names_find_inputs_and_outputs(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  size_t index = 9;
+  const etx_method* m = &f.loaded.method;
+  assert_int_equal(etx_method_find_input(m, etx_text_of("z"), &index), ETX_OK);
+  assert_int_equal(index, 1);
+  assert_int_equal(etx_method_find_output(m, etx_text_of("y"), &index), ETX_OK);
+  assert_int_equal(index, 0);
+  assert_int_equal(etx_method_find_input(m, etx_text_of("input_0"), &index),
+                   ETX_NOT_FOUND);
+  end(&f);
+}
+
+// A stock file: inputs planned in scratch, no names, only counts bounded.
+static void start_planned(fixture* f) {
+  test_program* p = f->p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 48, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0)),
+      "");
+  const int two = test_input(p, test_int(p, 2), "");
+  const int third = test_input(p, test_double(p, 1.0 / 3), "");
+  const int none = test_input(p, test_none(p), "");
+  const int text = test_input(p, test_string(p, "mean"), "");
+  (void)two, (void)third, (void)none, (void)text;
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16));
+  const int one = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, x, one, y, y));
+  // The input's memory is used again.
+  const int again =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0));
+  test_call(p, "aten::add", "out", ARGS(y, y, one, again, again));
+  test_output(p, again, "");
+  load(f, "forward");
+}
+
+static void planned_inputs_are_copied_at_each_run(void** state) {
+  (void)state;
+  fixture f;
+  start_planned(&f);
+  etx_method* m = &f.loaded.method;
+  float data[4] = {1, 2, 3, 4};
+  const etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2, 2);
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  for (int i = 0; i < 3; ++i) {
+    assert_ok(etx_method_run(m, &diag));
+    const float wanted[4] = {4, 8, 12, 16};
+    assert_memory_equal(test_output_tensor(m, 0)->data, wanted, sizeof wanted);
+  }
+  assert_true(data[0] == 1 && data[3] == 4);
+  end(&f);
+}
+
+static void without_symbols_only_the_number_of_elements_is_bounded(
+    void** state) {
+  (void)state;
+  fixture f;
+  start_planned(&f);
+  etx_method* m = &f.loaded.method;
+  float data[8] = {1, 2, 3, 4, 5};
+  etx_tensor x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 1, 4);
+  assert_ok(etx_method_set_input(m, 0, &x, &diag));
+  assert_ok(etx_method_run(m, &diag));
+  assert_int_equal(test_output_tensor(m, 0)->sizes[1], 4);
+  x = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 5, 1);
+  assert_refused(etx_method_set_input(m, 0, &x, &diag), ETX_OUT_OF_RANGE,
+                 "input 'input_0' has 5 elements, the method takes up to 4");
+  end(&f);
+}
+
+static etx_value number(int64_t integer) {
+  etx_value value;
+  memset(&value, 0, sizeof value);
+  value.kind = ETX_VALUE_INT;
+  value.as.integer = integer;
+  return value;
+}
+
+static void fixed_values_must_be_given_as_they_were_exported(void** state) {
+  (void)state;
+  fixture f;
+  start_planned(&f);
+  etx_method* m = &f.loaded.method;
+  etx_value value = number(2);
+  assert_ok(etx_method_set_value(m, 1, &value, &diag));
+  value = number(3);
+  assert_refused(etx_method_set_value(m, 1, &value, &diag), ETX_BAD_ARGUMENT,
+                 "input 'input_1' was fixed");
+  value.kind = ETX_VALUE_DOUBLE;
+  value.as.real = 0.33334;
+  assert_ok(etx_method_set_value(m, 2, &value, &diag));
+  value.as.real = 0.34;
+  assert_status(etx_method_set_value(m, 2, &value, &diag), ETX_BAD_ARGUMENT);
+  assert_refused(etx_method_set_value(m, 3, &value, &diag), ETX_BAD_ARGUMENT,
+                 "another kind");
+  value.kind = ETX_VALUE_NONE;
+  assert_ok(etx_method_set_value(m, 3, &value, &diag));
+  value.kind = ETX_VALUE_STRING;
+  value.as.string = etx_text_of("mean");
+  assert_ok(etx_method_set_value(m, 4, &value, &diag));
+  value.as.string = etx_text_of("sum");
+  assert_status(etx_method_set_value(m, 4, &value, &diag), ETX_BAD_ARGUMENT);
+  const etx_tensor t = TEST_TENSOR(&value, ETX_DTYPE_FLOAT32, 1);
+  assert_refused(etx_method_set_input(m, 1, &t, &diag), ETX_BAD_ARGUMENT,
+                 "is no tensor");
+  end(&f);
+}
+
+// An integer that varies decides a size: y = x.view(n) with n = numel.
+static void an_integer_may_vary_within_its_symbol(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "add");
+  test_arenas(p, 64, 0);
+  const int n = test_input(p, test_int(p, 0), "n");
+  const int sum = test_int(p, 0);
+  const int five = test_int(p, 5);
+  test_call(p, "executorch_prim::add", "Scalar", ARGS(n, five, sum));
+  test_output(p, sum, "sum");
+  const uint32_t s = test_symbol(p, "s", 1, 9);
+  test_dim(p, 0, -1, s, 1, 0);
+  load(&f, "add");
+  etx_method* m = &f.loaded.method;
+  assert_refused(etx_method_run(m, &diag), ETX_BAD_STATE, "never set");
+  etx_value value = number(10);
+  assert_status(etx_method_set_value(m, 0, &value, &diag), ETX_OUT_OF_RANGE);
+  for (int64_t i = 1; i < 10; i += 4) {
+    value = number(i);
+    assert_ok(etx_method_set_value(m, 0, &value, &diag));
+    assert_ok(etx_method_run(m, &diag));
+    const etx_value* output = NULL;
+    assert_int_equal(etx_method_output(m, 0, &output), ETX_OK);
+    assert_int_equal(output->as.integer, i + 5);
+  }
+  end(&f);
+}
+
+// x += 1, written into the caller's memory where it lies.
+static void a_mutable_input_is_written_in_place(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  const float one = 1;
+  const uint32_t data_index = test_data(p, &one, sizeof one);
+  test_blob(p);
+  test_method(p, "increment");
+  test_arenas(p, 16, 0);
+  const int x =
+      test_mutable_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)), "x");
+  const int c = test_constant(p, ETX_DTYPE_FLOAT32, SCALAR_SIZES, data_index);
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, c, alpha, x, x));
+  load(&f, "increment");
+  float data[3] = {1, 2, 3};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted[3] = {3, 4, 5};
+  assert_memory_equal(data, wanted, sizeof wanted);
+  end(&f);
+}
+
+// The same in a stock file: the input is planned, and copied back.
+static void a_planned_mutable_input_is_copied_back(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 48, 0);
+  const int x =
+      test_input(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 0), "");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 16);
+  const int alpha = test_int(p, 1);
+  const int blocking = test_bool(p, false);
+  const int blank = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3));
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
+  test_call(p, "aten::copy_", "", ARGS(x, y, blocking, blank));
+  test_output(p, blank, "");
+  load(&f, "forward");
+  float data[3] = {1, 2, 3};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted[3] = {2, 4, 6};
+  assert_memory_equal(data, wanted, sizeof wanted);
+  // The blank slot of copy_ shows the same bytes.
+  assert_memory_equal(test_output_tensor(&f.loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  etx_port_info info;
+  assert_ok(etx_program_input_at(&f.program, etx_text_of("forward"), 0, &info,
+                                 &diag));
+  assert_true(info.is_mutable);
+  end(&f);
+}
+
+// An output that shows an input's new content, elsewhere in scratch.
+static void a_shown_input_gets_the_content_of_its_output(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "twice");
+  test_arenas(p, 48, 0);
+  const int x = test_mutable_input(
+      p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 0), "x");
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 16);
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
+  test_shown(p, y, "x", 0);
+  load(&f, "twice");
+  float data[3] = {1, 2, 3};
+  const etx_tensor input = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 3);
+  assert_ok(etx_method_set_input(&f.loaded.method, 0, &input, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted[3] = {2, 4, 6};
+  assert_memory_equal(data, wanted, sizeof wanted);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wrong_types_ranks_and_sizes_are_refused),
+      cmocka_unit_test(inputs_must_agree_about_a_symbol),
+      cmocka_unit_test(a_refused_input_leaves_the_one_before),
+      cmocka_unit_test(inputs_persist_and_are_read_where_they_lie),
+      cmocka_unit_test(names_find_inputs_and_outputs),
+      cmocka_unit_test(planned_inputs_are_copied_at_each_run),
+      cmocka_unit_test(without_symbols_only_the_number_of_elements_is_bounded),
+      cmocka_unit_test(fixed_values_must_be_given_as_they_were_exported),
+      cmocka_unit_test(an_integer_may_vary_within_its_symbol),
+      cmocka_unit_test(a_mutable_input_is_written_in_place),
+      cmocka_unit_test(a_planned_mutable_input_is_copied_back),
+      cmocka_unit_test(a_shown_input_gets_the_content_of_its_output),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+// Sizes that change between runs, views, state, and who may run when.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+  _Alignas(16) uint8_t arena[64];
+  uint32_t torn;
+} fixture;
+
+static etx_planned_memory session(fixture* f) {
+  return (etx_planned_memory){f->arena, sizeof f->arena, &f->torn};
+}
+
+static void load(fixture* f, const char* name) {
+  memset(f->arena, 0, sizeof f->arena);
+  f->torn = 0;
+  const etx_planned_memory state = session(f);
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
+                             NULL, &diag));
+  assert_ok(test_load(&f->loaded, &f->program, name, &state, &diag));
+}
+
+static void end(fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static void set_floats(fixture* f, size_t index, float* data, int32_t count) {
+  const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, count);
+  assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
+}
+
+// z = (x + x).view(n, 1) + one: sizes flow through sym_size and et_view.
+static void start_dynamic(fixture* f) {
+  static const float one = 1;
+  test_program* p = f->p = test_program_new();
+  const uint32_t data = test_data(p, &one, sizeof one);
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 128, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8))), "x");
+  const int c = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(1, 1), data);
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(8), 0));
+  const int z =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(8, 1), 64));
+  const int v =
+      test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8, 1)));
+  const int fixed = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1, 1), 32);
+  const int alpha = test_int(p, 1);
+  const int zero = test_int(p, 0);
+  const int n = test_int(p, 0);
+  const int minus_one = test_int(p, -1);
+  const int sizes = test_ints(p, ARGS(n, minus_one));
+  test_call(p, "aten::add", "out", ARGS(c, c, alpha, fixed, fixed));
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, y, y));
+  test_call(p, "aten::sym_size", "int", ARGS(y, zero, n));
+  test_call(p, "executorch_prim::et_view", "default", ARGS(y, sizes, v));
+  test_call(p, "aten::add", "out", ARGS(v, c, alpha, z, z));
+  test_output(p, z, "z");
+  const uint32_t s = test_symbol(p, "s", 1, 8);
+  test_dim(p, 0, 0, s, 1, 0);
+  load(f, "forward");
+}
+
+static void sizes_grow_and_shrink_within_their_bounds(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  static const int32_t counts[] = {3, 8, 1, 5, 5, 8};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+    set_floats(&f, 0, data, counts[i]);
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_tensor* z = test_output_tensor(&f.loaded.method, 0);
+    assert_int_equal(z->sizes[0], counts[i]);
+    assert_int_equal(z->strides[0], 1);
+    for (int32_t k = 0; k < counts[i]; ++k) {
+      assert_true(((float*)z->data)[k] == 2 * data[k] + 1);
+    }
+  }
+  end(&f);
+}
+
+static void kernels_are_prepared_only_when_their_sizes_change(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  float data[8] = {0};
+  // Loading prepared it at the upper bound.
+  test_prepare_count = 0;
+  set_floats(&f, 0, data, 8);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(test_prepare_count, 0);
+  set_floats(&f, 0, data, 4);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  // Two additions and sym_size; the one of fixed sizes is left alone.
+  assert_int_equal(test_prepare_count, 3);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  set_floats(&f, 0, data, 4);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(test_prepare_count, 3);
+  end(&f);
+}
+
+static void preparing_may_be_done_ahead_of_the_run(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  float data[8] = {1, 2, 3};
+  assert_refused(etx_method_prepare(&f.loaded.method, &diag), ETX_BAD_STATE,
+                 "never set");
+  set_floats(&f, 0, data, 3);
+  assert_ok(etx_method_prepare(&f.loaded.method, &diag));
+  assert_int_equal(test_output_tensor(&f.loaded.method, 0)->sizes[0], 3);
+  test_prepare_count = 0;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(test_prepare_count, 0);
+  end(&f);
+}
+
+// A view follows the input's memory when it is replaced without a new size.
+static void a_view_of_an_input_follows_its_memory(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4)), "x");
+  const int half = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2));
+  const int whole = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2, 2));
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int z = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  const int alpha = test_int(p, 1);
+  const int two = test_int(p, 2);
+  const int sizes = test_ints(p, ARGS(two, two));
+  test_view(p, half, x, 8);
+  test_call(p, "aten::add", "out", ARGS(half, half, alpha, y, y));
+  test_call(p, "executorch_prim::et_view", "default", ARGS(x, sizes, whole));
+  test_call(p, "aten::add", "out", ARGS(whole, whole, alpha, z, z));
+  test_output(p, y, "y");
+  test_output(p, z, "z");
+  test_output(p, whole, "whole");
+  load(&f, "forward");
+  float first[4] = {1, 2, 3, 4};
+  float second[4] = {5, 6, 7, 8};
+  set_floats(&f, 0, first, 4);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  set_floats(&f, 0, second, 4);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted_y[2] = {14, 16};
+  const float wanted_z[4] = {10, 12, 14, 16};
+  assert_memory_equal(test_output_tensor(&f.loaded.method, 0)->data, wanted_y,
+                      sizeof wanted_y);
+  assert_memory_equal(test_output_tensor(&f.loaded.method, 1)->data, wanted_z,
+                      sizeof wanted_z);
+  assert_ptr_equal(test_output_tensor(&f.loaded.method, 2)->data, second);
+  end(&f);
+}
+
+// A view of fixed size over an input that is too short for it.
+static void a_view_past_the_end_of_its_input_is_refused(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))), "x");
+  const int half = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2));
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int alpha = test_int(p, 1);
+  test_view(p, half, x, 8);
+  test_call(p, "aten::add", "out", ARGS(half, half, alpha, y, y));
+  const uint32_t s = test_symbol(p, "s", 1, 4);
+  test_dim(p, 0, 0, s, 1, 0);
+  load(&f, "forward");
+  float data[4] = {1, 2, 3, 4};
+  set_floats(&f, 0, data, 3);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_FILE,
+                 "needs 8 bytes and has 4");
+  set_floats(&f, 0, data, 4);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  end(&f);
+}
+
+// Writes into state and then fails on an index that its input brings.
+static void start_state(fixture* f) {
+  test_program* p = f->p = test_program_new();
+  test_blob(p);
+  test_method(p, "put");
+  test_arenas(p, 64, 64);
+  const int at =
+      test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "at");
+  const int value =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "value");
+  const int check =
+      test_input(p, test_borrowed(p, ETX_DTYPE_INT64, SIZES(2)), "check");
+  const int s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(4), 16);
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0);
+  const int accumulate = test_bool(p, false);
+  const int indices = test_optional_tensors(p, ARGS(at));
+  const int checks = test_optional_tensors(p, ARGS(check));
+  test_call(p, "aten::index_put", "out",
+            ARGS(s, checks, value, accumulate, y, y));
+  test_call(p, "aten::index_put", "out",
+            ARGS(s, indices, value, accumulate, s, s));
+  test_output(p, s, "s");
+  test_state_row(p, "s", ETX_DTYPE_FLOAT32, SIZES(4), 16, 0, false);
+  load(f, "put");
+}
+
+static void set_indices(fixture* f, size_t index, int64_t* data) {
+  const etx_tensor tensor = TEST_TENSOR(data, ETX_DTYPE_INT64, 2);
+  assert_ok(etx_method_set_input(&f->loaded.method, index, &tensor, &diag));
+}
+
+static void a_run_that_fails_before_it_writes_state_leaves_it(void** state) {
+  (void)state;
+  fixture f;
+  start_state(&f);
+  int64_t good[2] = {1, 3};
+  int64_t bad[2] = {1, 4};
+  float values[2] = {5, 6};
+  set_indices(&f, 0, good);
+  set_indices(&f, 2, bad);
+  set_floats(&f, 1, values, 2);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "index 4 is outside 0 to 3, in 'aten::index_put.out' (method "
+                 "'put', instruction 0)");
+  assert_int_equal(f.torn, 0);
+  for (size_t i = 0; i < sizeof f.arena; ++i) assert_int_equal(f.arena[i], 0);
+  set_indices(&f, 2, good);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted[4] = {0, 5, 0, 6};
+  assert_memory_equal(f.arena + 16, wanted, sizeof wanted);
+  assert_int_equal(f.torn, 0);
+  end(&f);
+}
+
+static void a_run_that_fails_after_it_wrote_state_tears_it(void** state) {
+  (void)state;
+  fixture f;
+  start_state(&f);
+  int64_t good[2] = {1, 3};
+  int64_t bad[2] = {1, 99};
+  float values[2] = {5, 6};
+  set_indices(&f, 0, bad);
+  set_indices(&f, 2, good);
+  set_floats(&f, 1, values, 2);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_ARGUMENT,
+                 "instruction 1");
+  assert_int_not_equal(f.torn, 0);
+  set_indices(&f, 0, good);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_TORN_STATE,
+                 "half-written");
+  f.torn = 0;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  end(&f);
+}
+
+static void another_session_is_only_other_pointers(void** state) {
+  (void)state;
+  fixture f;
+  start_state(&f);
+  int64_t good[2] = {0, 1};
+  float values[2] = {5, 6};
+  set_indices(&f, 0, good);
+  set_indices(&f, 2, good);
+  set_floats(&f, 1, values, 2);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  _Alignas(16) uint8_t other[64] = {0};
+  uint32_t torn = 0;
+  const etx_planned_memory second = {other, sizeof other, &torn};
+  assert_ok(etx_method_bind(&f.loaded.method, &second, &diag));
+  assert_ptr_equal(test_output_tensor(&f.loaded.method, 0)->data, other + 16);
+  values[0] = 7;
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_true(((float*)(void*)(f.arena + 16))[0] == 5);
+  assert_true(((float*)(void*)(other + 16))[0] == 7);
+  const etx_planned_memory small = {other, 63, &torn};
+  assert_status(etx_method_bind(&f.loaded.method, &small, &diag),
+                ETX_OUT_OF_MEMORY);
+  assert_status(etx_method_bind(&f.loaded.method, NULL, &diag),
+                ETX_BAD_ARGUMENT);
+  end(&f);
+}
+
+static void a_method_in_use_is_busy(void** state) {
+  (void)state;
+  fixture f;
+  start_dynamic(&f);
+  f.loaded.method.busy = 1;  // as a thread inside would leave it
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_STATE,
+                 "in use by another thread");
+  assert_status(etx_method_prepare(&f.loaded.method, &diag), ETX_BAD_STATE);
+  f.loaded.method.busy = 0;
+  end(&f);
+}
+
+static void constants_are_read_where_the_file_has_them(void** state) {
+  (void)state;
+  fixture f;
+  static const float values[4] = {1, 2, 3, 4};
+  test_program* p = f.p = test_program_new();
+  const uint32_t data = test_data(p, values, sizeof values);
+  test_method(p, "forward");
+  test_arenas(p, 0, 0);
+  const int c = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(4), data);
+  test_output(p, c, "");
+  load(&f, "forward");
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const uint8_t* at = test_output_tensor(&f.loaded.method, 0)->data;
+  const etx_bytes file = f.program.pte.file;
+  assert_true(at >= file.data && at + sizeof values <= file.data + file.size);
+  assert_memory_equal(at, values, sizeof values);
+  end(&f);
+}
+
+// A stock file keeps state of its own in private arenas: zeros, then data.
+static void private_state_starts_with_its_initial_data(void** state) {
+  (void)state;
+  fixture f;
+  static const float start_value[2] = {10, 20};
+  test_program* p = f.p = test_program_new();
+  const uint32_t data = test_initial_data(p, start_value, sizeof start_value);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int s =
+      test_initial(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0), data);
+  const int zero = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 32);
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 16);
+  const int alpha = test_int(p, 1);
+  const int blocking = test_bool(p, false);
+  test_call(p, "aten::add", "out", ARGS(s, s, alpha, y, y));
+  test_call(p, "aten::add", "out", ARGS(y, zero, alpha, y, y));
+  test_call(p, "aten::copy_", "", ARGS(s, y, blocking, s));
+  test_output(p, s, "");
+  load(&f, "forward");
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  const float wanted[2] = {40, 80};
+  assert_memory_equal(test_output_tensor(&f.loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes_grow_and_shrink_within_their_bounds),
+      cmocka_unit_test(kernels_are_prepared_only_when_their_sizes_change),
+      cmocka_unit_test(preparing_may_be_done_ahead_of_the_run),
+      cmocka_unit_test(a_view_of_an_input_follows_its_memory),
+      cmocka_unit_test(a_view_past_the_end_of_its_input_is_refused),
+      cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
+      cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),
+      cmocka_unit_test(another_session_is_only_other_pointers),
+      cmocka_unit_test(a_method_in_use_is_busy),
+      cmocka_unit_test(constants_are_read_where_the_file_has_them),
+      cmocka_unit_test(private_state_starts_with_its_initial_data),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -21,10 +21,12 @@ static etx_status inspect(const char* path, etx_bytes bytes, bool json,
   ETX_TRY(etx_program_open(&program, bytes, &etx_all_kernels, NULL, diag));
   const etx_blob* const blob = program.has_blob ? &program.blob : NULL;
   ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
-  if (!json) return etx_inspect_print(path, &program, &uses, diag);
+  etx_state_list states;
+  ETX_TRY(etx_state_list_read(&program, pool, &states, diag));
+  if (!json) return etx_inspect_print(path, &program, &uses, &states, diag);
   json_t* root = NULL;
   const etx_status status =
-      etx_inspect_json(path, &program, &uses, &root, diag);
+      etx_inspect_json(path, &program, &uses, &states, &root, diag);
   if (status == ETX_OK) {
     *out_printed = etx_json_print(root);
   } else {

@@ -18,6 +18,7 @@
 #include "cli/problem_list.h"
 #include "cli/verify_program.h"
 #include "exporter/export.h"
+#include "exporter/passes/pass_list.h"
 
 static const char about[] =
     "Compiles the methods of DIR (one .yaml or .pt2 file each, the stem is the\n"
@@ -189,6 +190,13 @@ static etx_exit report(planner* plan, etx_status status) {
   return code;
 }
 
+static bool is_pass(const char* name) {
+  for (size_t i = 0; i < etx_pass_count(); ++i) {
+    if (strcmp(etx_pass_at(i)->name, name) == 0) return true;
+  }
+  return false;
+}
+
 static etx_exit run(const words* in) {
   const char* layout = NULL;
   if (in->output == NULL) {
@@ -198,8 +206,15 @@ static etx_exit run(const words* in) {
     return etx_refuse("plan", "option '--state-layout' is keep:FILE, not '%s'",
                       in->state_layout);
   }
+  if (in->dump_after != NULL && !is_pass(in->dump_after)) {
+    return etx_refuse("plan", "option '--dump-after': there is no pass '%s'",
+                      in->dump_after);
+  }
   planner plan = {.in = in};
   etx_diag_init(&plan.diag);
+  if (layout != NULL && etx_input_path_check(layout, &plan.diag) != ETX_OK) {
+    return etx_fail("plan", layout, ETX_NOT_FOUND, &plan.diag);
+  }
   etx_pool_init(&plan.pool);
   etx_problem_list_init(&plan.problems, in->json);
   const etx_export_options options = export_options(in, layout);

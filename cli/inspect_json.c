@@ -98,6 +98,17 @@ static json_t* json_of_symbols(const etx_program* program, etx_text method) {
   return list;
 }
 
+static json_t* json_of_arenas(const etx_pte* pte, etx_text method) {
+  json_t* const list = json_array();
+  etx_pte_plan plan;
+  if (!etx_pte_plan_find(pte, method, &plan)) return list;
+  for (size_t i = 1; i < etx_pte_buffer_size_count(&plan); ++i) {
+    json_array_append_new(list,
+                          json_integer(etx_pte_buffer_size_at(&plan, i)));
+  }
+  return list;
+}
+
 static etx_status json_of_method(const etx_program* program,
                                  const etx_method_info* info, json_t* object,
                                  etx_diag* diag) {
@@ -107,6 +118,7 @@ static etx_status json_of_method(const etx_program* program,
   set(object, "constant", json_boolean(info->is_constant));
   set(object, "instructions", etx_json_unsigned(info->instruction_count));
   set(object, "scratch_bytes", etx_json_unsigned(info->scratch_bytes));
+  set(object, "arenas", json_of_arenas(&program->pte, info->name));
   set(object, "inputs", inputs);
   set(object, "outputs", outputs);
   set(object, "symbols", json_of_symbols(program, info->name));
@@ -123,21 +135,18 @@ static etx_status json_of_method(const etx_program* program,
   return ETX_OK;
 }
 
-static json_t* json_of_state(const etx_program* program) {
+static json_t* json_of_state(const etx_state_list* states) {
   json_t* const list = json_array();
-  if (!program->has_blob) return list;
-  for (size_t i = 0; i < etx_blob_state_count(&program->blob); ++i) {
-    const etx_blob_state state = etx_blob_state_at(&program->blob, i);
+  for (size_t i = 0; i < states->count; ++i) {
+    const etx_state_row* const row = &states->rows[i];
     json_t* const object = json_object();
-    set(object, "name", etx_json_text(state.name));
-    set(object, "type", json_string(etx_dtype_name(state.dtype)));
-    set(object, "sizes", etx_json_sizes(state.sizes, state.rank));
-    set(object, "offset", etx_json_unsigned(state.offset));
-    set(object, "initial",
-        json_string(state.data_buffer_index == 0 ? "zeros"
-                    : state.is_uniform           ? "uniform"
-                                                 : "constant"));
-    set(object, "constant", json_integer(state.data_buffer_index));
+    set(object, "name", etx_json_text(row->name));
+    set(object, "type", json_string(etx_dtype_name(row->dtype)));
+    set(object, "sizes", etx_json_sizes(row->sizes, row->rank));
+    set(object, "arena", json_integer(row->arena));
+    set(object, "offset", etx_json_unsigned(row->offset));
+    set(object, "initial", json_string(row->initial));
+    set(object, "constant", json_integer(row->constant));
     json_array_append_new(list, object);
   }
   return list;
@@ -175,7 +184,8 @@ static void set_origin(json_t* root, const etx_program* program) {
 }
 
 etx_status etx_inspect_json(const char* path, const etx_program* program,
-                            const etx_operator_uses* uses, json_t** out_root,
+                            const etx_operator_uses* uses,
+                            const etx_state_list* states, json_t** out_root,
                             etx_diag* diag) {
   json_t* const root = json_object();
   json_t* const methods = json_array();
@@ -188,7 +198,7 @@ etx_status etx_inspect_json(const char* path, const etx_program* program,
   set(root, "parts", json_of_parts(&program->pte));
   set(root, "state_bytes", etx_json_unsigned(program->state_bytes));
   set(root, "shares_state", json_boolean(program->shares_state));
-  set(root, "state", json_of_state(program));
+  set(root, "state", json_of_state(states));
   set(root, "operators", json_of_operators(uses));
   set(root, "methods", methods);
   const size_t count = etx_program_method_count(program);

@@ -143,6 +143,18 @@ static etx_status print_constant(const etx_program* program, etx_text name,
   return ETX_OK;
 }
 
+// A stock file may have any number of arenas.
+static void print_arenas(const etx_program* program, etx_text name) {
+  etx_pte_plan plan;
+  if (program->has_blob || !etx_pte_plan_find(&program->pte, name, &plan)) {
+    return;
+  }
+  for (size_t i = 1; i < etx_pte_buffer_size_count(&plan); ++i) {
+    printf("    arena %zu: %" PRId64 " bytes\n", i,
+           etx_pte_buffer_size_at(&plan, i));
+  }
+}
+
 static etx_status print_method(const etx_program* program,
                                const etx_method_info* info, etx_diag* diag) {
   printf("  %.*s: %zu instructions, %" PRIu64 " bytes of scratch\n",
@@ -159,6 +171,7 @@ static etx_status print_method(const etx_program* program,
     print_port(program, info->name, &port);
   }
   print_symbols(program, info->name);
+  print_arenas(program, info->name);
   return ETX_OK;
 }
 
@@ -181,24 +194,21 @@ static etx_status print_methods(const etx_program* program, bool constants,
   return ETX_OK;
 }
 
-static void print_state(const etx_program* program) {
-  if (program->state_bytes == 0 && !program->has_blob) return;
+static void print_state(const etx_program* program,
+                        const etx_state_list* states) {
+  if (program->state_bytes == 0 && states->count == 0) return;
   printf("\nstate: arena 2, %" PRIu64 " bytes%s\n", program->state_bytes,
          program->shares_state ? ", shared by all methods"
                                : ", private to each method");
-  if (!program->has_blob) return;
-  for (size_t i = 0; i < etx_blob_state_count(&program->blob); ++i) {
-    const etx_blob_state state = etx_blob_state_at(&program->blob, i);
-    printf("  %8" PRIu64 "  %.*s: ", state.offset, text_width(state.name),
-           state.name.data);
-    etx_host_tensor_print_type(state.dtype, state.rank, state.sizes, stdout);
-    if (state.data_buffer_index == 0) {
-      printf(", starts as zeros\n");
-    } else if (state.is_uniform) {
-      printf(", starts as one value everywhere\n");
-    } else {
-      printf(", starts as constant %u\n", (unsigned)state.data_buffer_index);
-    }
+  for (size_t i = 0; i < states->count; ++i) {
+    const etx_state_row* const row = &states->rows[i];
+    printf("  %8" PRIu64 "  %.*s: ", row->offset, text_width(row->name),
+           row->name.data);
+    etx_host_tensor_print_type(row->dtype, row->rank, row->sizes, stdout);
+    if (row->arena != 2) printf(", in arena %u", (unsigned)row->arena);
+    printf(", initial: %s", row->initial);
+    if (row->constant != 0) printf(" (constant %u)", (unsigned)row->constant);
+    putchar('\n');
   }
 }
 
@@ -215,14 +225,15 @@ static void print_operators(const etx_operator_uses* uses) {
 }
 
 etx_status etx_inspect_print(const char* path, const etx_program* program,
-                             const etx_operator_uses* uses, etx_diag* diag) {
+                             const etx_operator_uses* uses,
+                             const etx_state_list* states, etx_diag* diag) {
   printf("%s: %zu bytes\n", path, program->pte.file.size);
   print_runtimes(uses);
   print_origin(program);
   print_parts(program);
   ETX_TRY(print_methods(program, false, diag));
   ETX_TRY(print_methods(program, true, diag));
-  print_state(program);
+  print_state(program, states);
   print_operators(uses);
   return ETX_OK;
 }

@@ -4,7 +4,16 @@
 
 #include "cli/json_value.h"
 
-static void print_place(const etx_ir_place* place) {
+// Readers of archives name the node themselves.
+static bool names_node(etx_text message, etx_text node) {
+  const etx_text prefix = {"node '", 6};
+  if (!etx_text_starts_with(message, prefix)) return false;
+  const etx_text rest = {message.data + prefix.size,
+                         message.size - prefix.size};
+  return etx_text_starts_with(rest, node);
+}
+
+static void print_place(const etx_ir_place* place, etx_text message) {
   if (place->file.size != 0) {
     fprintf(stderr, "%.*s:", (int)place->file.size, place->file.data);
   }
@@ -13,13 +22,13 @@ static void print_place(const etx_ir_place* place) {
     fprintf(stderr, "%u:", (unsigned)place->column);
   }
   if (place->file.size != 0 || place->line != 0) fputc(' ', stderr);
-  if (place->node.size != 0) {
+  if (place->node.size != 0 && !names_node(message, place->node)) {
     fprintf(stderr, "node '%.*s': ", (int)place->node.size, place->node.data);
   }
 }
 
 static void print_problem(const etx_ir_place* place, etx_text message) {
-  print_place(place);
+  print_place(place, message);
   fprintf(stderr, "%.*s\n", (int)message.size, message.data);
   if (place->trace.size != 0) {
     fprintf(stderr, "  from the source line: %.*s\n", (int)place->trace.size,

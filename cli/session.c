@@ -126,17 +126,19 @@ const char* etx_pte_kind_text(etx_pte_kind kind) {
   return names[kind];
 }
 
-static void print_dim(const etx_program* program, etx_text method,
+// False if only the largest size is known.
+static bool print_dim(const etx_program* program, etx_text method,
                       const etx_port* port, int32_t dim, FILE* out) {
   etx_blob_input_dim row;
   etx_blob_symbol symbol;
   if (!etx_port_dim(program, method, port, dim, &row, &symbol)) {
     fprintf(out, "%d", (int)port->info.value.as.tensor.sizes[dim]);
-    return;
+    return false;
   }
   if (row.factor != 1) fprintf(out, "%" PRId64 "*", row.factor);
   fprintf(out, "%.*s", (int)symbol.name.size, symbol.name.data);
   if (row.offset != 0) fprintf(out, " %+" PRId64, row.offset);
+  return true;
 }
 
 void etx_port_print_type(const etx_program* program, etx_text method,
@@ -147,9 +149,11 @@ void etx_port_print_type(const etx_program* program, etx_text method,
   }
   const etx_pte_tensor* const tensor = &port->info.value.as.tensor;
   fprintf(out, "%s[", etx_dtype_name(tensor->dtype));
+  bool has_symbol = false;
   for (size_t i = 0; i < tensor->rank; ++i) {
     if (i != 0) fputs(", ", out);
-    print_dim(program, method, port, (int32_t)i, out);
+    if (print_dim(program, method, port, (int32_t)i, out)) has_symbol = true;
   }
-  fputc(']', out);
+  const bool is_bound = tensor->dynamism != ETX_PTE_STATIC && !has_symbol;
+  fputs(is_bound ? "] at most" : "]", out);
 }

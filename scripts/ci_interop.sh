@@ -20,8 +20,7 @@ if [ -z "$python" ]; then
   fi
   python=$venv/bin/python
 fi
-"$python" "$here/tests/interop/run_interop.py" --etx "$build/etx" --data "$here/tests/data/pt2" \
-  --translate "$here/samples/translate/model"
+"$python" "$here/tests/interop/run_interop.py" "$build/etx" "$here"/tests/data/pt2/*/
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -L torch

@@ -126,6 +126,11 @@ static void lines_give_their_ids_when_planned_for_executorch(void** state) {
   translates_every_line(forms[3].program, LINES / 10);
 }
 
+static void the_stock_exporters_program_translates_too(void** state) {
+  (void)state;
+  translates_every_line(MODEL "/executorch/translate.pte", LINES / 10);
+}
+
 // Largest difference between expected values and found ones that lie in rows
 // of `stride` values, of which the first `width` count.
 static double largest_error(const float* expected, const float* found,
@@ -301,6 +306,7 @@ int main(void) {
       cmocka_unit_test(every_line_gives_its_ids),
       cmocka_unit_test(every_line_gives_its_ids_from_core_aten),
       cmocka_unit_test(lines_give_their_ids_when_planned_for_executorch),
+      cmocka_unit_test(the_stock_exporters_program_translates_too),
       cmocka_unit_test(logits_and_caches_are_pytorchs),
       cmocka_unit_test(a_sentence_that_is_too_long_is_refused),
       cmocka_unit_test(sentences_come_as_words_or_as_lines),

@@ -1,0 +1,243 @@
+// Saving, restoring, copying; and every way in which a snapshot is not ours.
+
+#include "shared_memory/checksum.h"
+#include "shared_memory/shared_memory.h"
+#include "tests/support/assert_status.h"
+#include "tests/support/counter_program.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/guarded_memory.h"
+
+static etx_diag diag;
+
+enum { BLOCK = 64 + COUNTER_STATE_BYTES, SNAPSHOT = 64 + COUNTER_STATE_BYTES };
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_block block;
+  etx_shared_memory shared;
+} fixture;
+
+static void start_program(fixture* f, test_program* p) {
+  f->p = p;
+  f->block = test_block_new(BLOCK, ETX_SHARED_MEMORY_ALIGNMENT);
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &test_few_kernels,
+                             NULL, &diag));
+  assert_ok(
+      etx_shared_memory_init(&f->shared, &f->program, f->block.bytes, &diag));
+}
+
+static void start(fixture* f) {
+  start_program(f, counter_program(true, false));
+}
+
+static void end(fixture* f) {
+  assert_true(test_block_end(&f->block));
+  test_program_end(f->p);
+}
+
+static float* values_of(fixture* f) {
+  return (float*)(void*)f->shared.planned.data;
+}
+
+static void save(fixture* f, uint8_t snapshot[SNAPSHOT]) {
+  size_t size = 0;
+  assert_int_equal(etx_shared_memory_save_needed(&f->shared), SNAPSHOT);
+  assert_ok(etx_shared_memory_save(
+      &f->shared, (etx_bytes_mut){snapshot, SNAPSHOT}, &size, &diag));
+  assert_int_equal(size, SNAPSHOT);
+}
+
+static etx_status restore(fixture* f, const uint8_t* snapshot, size_t size) {
+  etx_diag_init(&diag);
+  return etx_shared_memory_restore(&f->shared, (etx_bytes){snapshot, size},
+                                   &diag);
+}
+
+static void a_snapshot_brings_back_what_was_saved(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT];
+  start(&f);
+  values_of(&f)[0] = 5;
+  values_of(&f)[4] = 6;
+  save(&f, snapshot);
+  values_of(&f)[0] = 50;
+  values_of(&f)[8] = 60;
+  assert_int_equal(restore(&f, snapshot, SNAPSHOT), ETX_OK);
+  assert_true(values_of(&f)[0] == 5 && values_of(&f)[4] == 6 &&
+              values_of(&f)[8] == 0);
+  end(&f);
+}
+
+static void a_restore_clears_the_torn_mark(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT];
+  start(&f);
+  save(&f, snapshot);
+  *f.shared.planned.torn = 1;
+  assert_int_equal(restore(&f, snapshot, SNAPSHOT), ETX_OK);
+  assert_false(etx_shared_memory_is_torn(&f.shared));
+  end(&f);
+}
+
+static void torn_state_is_not_saved(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT];
+  size_t size = 77;
+  start(&f);
+  *f.shared.planned.torn = 1;
+  assert_refused(
+      etx_shared_memory_save(&f.shared, (etx_bytes_mut){snapshot, SNAPSHOT},
+                             &size, &diag),
+      ETX_TORN_STATE, "torn");
+  assert_int_equal(size, 77);
+  end(&f);
+}
+
+static void one_byte_fewer_is_not_enough_to_save(void** state) {
+  (void)state;
+  fixture f;
+  size_t size = 0;
+  start(&f);
+  test_block small = test_block_new(SNAPSHOT - 1, 1);
+  assert_status(etx_shared_memory_save(&f.shared, small.bytes, &size, &diag),
+                ETX_OUT_OF_MEMORY);
+  test_block whole = test_block_new(SNAPSHOT, 1);
+  assert_ok(etx_shared_memory_save(&f.shared, whole.bytes, &size, &diag));
+  assert_true(test_block_end(&small) && test_block_end(&whole));
+  end(&f);
+}
+
+static void assert_not_restored(fixture* f, const uint8_t* snapshot,
+                                size_t size, const char* part) {
+  uint8_t before[BLOCK];
+  *f->shared.planned.torn = 1;
+  values_of(f)[1] = 44;
+  memcpy(before, f->shared.block, BLOCK);
+  assert_int_equal(restore(f, snapshot, size), ETX_BAD_ARGUMENT);
+  if (part != NULL) assert_non_null(strstr(diag.text, part));
+  // A refused snapshot changes nothing, not even the mark.
+  assert_memory_equal(before, f->shared.block, BLOCK);
+}
+
+static void every_damaged_bit_is_noticed(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT];
+  start(&f);
+  save(&f, snapshot);
+  for (size_t bit = 0; bit < SNAPSHOT * 8; ++bit) {
+    snapshot[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    assert_not_restored(&f, snapshot, SNAPSHOT, NULL);
+    snapshot[bit / 8] ^= (uint8_t)(1u << bit % 8);
+  }
+  assert_int_equal(restore(&f, snapshot, SNAPSHOT), ETX_OK);
+  end(&f);
+}
+
+static void every_other_length_is_noticed(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT + 1] = {0};
+  start(&f);
+  save(&f, snapshot);
+  for (size_t size = 0; size <= SNAPSHOT + 1; ++size) {
+    if (size == SNAPSHOT) continue;
+    test_block copy = test_block_of((etx_bytes){snapshot, size}, 1);
+    assert_not_restored(&f, copy.bytes.data, size, NULL);
+    assert_true(test_block_end(&copy));
+  }
+  end(&f);
+}
+
+static void another_program_is_noticed(void** state) {
+  (void)state;
+  fixture f;
+  fixture other;
+  uint8_t snapshot[SNAPSHOT];
+  start(&f);
+  save(&f, snapshot);
+  test_program* p = counter_program(true, false);
+  test_fingerprint(p, 1);
+  start_program(&other, p);
+  assert_not_restored(&other, snapshot, SNAPSHOT, "another program");
+  end(&other);
+  end(&f);
+}
+
+static void another_layout_is_noticed(void** state) {
+  (void)state;
+  fixture f;
+  uint8_t snapshot[SNAPSHOT];
+  start(&f);
+  save(&f, snapshot);
+  // The same program planned with other offsets: its checksum is in order.
+  snapshot[12] ^= 1;
+  uint32_t crc = etx_crc32(0, (etx_bytes){snapshot, 60});
+  crc = etx_crc32(crc, (etx_bytes){snapshot + 64, COUNTER_STATE_BYTES});
+  for (size_t i = 0; i < 4; ++i) snapshot[60 + i] = (uint8_t)(crc >> 8 * i);
+  assert_not_restored(&f, snapshot, SNAPSHOT, "another layout");
+  end(&f);
+}
+
+static void stock_files_differ_by_their_bytes(void** state) {
+  (void)state;
+  fixture f;
+  fixture other;
+  uint8_t snapshot[SNAPSHOT];
+  start_program(&f, counter_program(false, false));
+  save(&f, snapshot);
+  test_program* p = counter_program(false, false);
+  test_method(p, "more");
+  start_program(&other, p);
+  assert_not_restored(&other, snapshot, SNAPSHOT, "another program");
+  end(&other);
+  values_of(&f)[0] = 9;
+  assert_int_equal(restore(&f, snapshot, SNAPSHOT), ETX_OK);
+  assert_true(values_of(&f)[0] == 1);
+  end(&f);
+}
+
+static void a_fork_goes_its_own_way(void** state) {
+  (void)state;
+  fixture f;
+  etx_shared_memory fork;
+  start(&f);
+  values_of(&f)[0] = 5;
+  test_block block = test_block_new(BLOCK, ETX_SHARED_MEMORY_ALIGNMENT);
+  etx_bytes_mut small = block.bytes;
+  --small.size;
+  assert_status(etx_shared_memory_fork(&f.shared, &fork, small, &diag),
+                ETX_OUT_OF_MEMORY);
+  assert_ok(etx_shared_memory_fork(&f.shared, &fork, block.bytes, &diag));
+  float* forked = (float*)(void*)fork.planned.data;
+  assert_true(forked[0] == 5 && forked[4] == 10);
+  forked[0] = 6;
+  assert_true(values_of(&f)[0] == 5);
+  *f.shared.planned.torn = 1;
+  assert_false(etx_shared_memory_is_torn(&fork));
+  // A copy of torn state is torn.
+  assert_ok(etx_shared_memory_fork(&f.shared, &fork, block.bytes, &diag));
+  assert_true(etx_shared_memory_is_torn(&fork));
+  assert_true(test_block_end(&block));
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_snapshot_brings_back_what_was_saved),
+      cmocka_unit_test(a_restore_clears_the_torn_mark),
+      cmocka_unit_test(torn_state_is_not_saved),
+      cmocka_unit_test(one_byte_fewer_is_not_enough_to_save),
+      cmocka_unit_test(every_damaged_bit_is_noticed),
+      cmocka_unit_test(every_other_length_is_noticed),
+      cmocka_unit_test(another_program_is_noticed),
+      cmocka_unit_test(another_layout_is_noticed),
+      cmocka_unit_test(stock_files_differ_by_their_bytes),
+      cmocka_unit_test(a_fork_goes_its_own_way),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+// From lifetimes to offsets: who may share bytes within a method and between
+// methods.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "exporter/lifetimes.h"
+#include "exporter/plan_memory.h"
+#include "tests/exporter/graph.h"
+
+static graph g;
+
+static int open_graph(void** state) {
+  (void)state;
+  graph_open(&g);
+  return 0;
+}
+
+static int close_graph(void** state) {
+  (void)state;
+  graph_close(&g);
+  return 0;
+}
+
+static etx_lifetime lifetime_of(uint32_t value) {
+  const etx_placement* const placement = graph_placement(&g, g.method);
+  etx_lifetime* lifetimes = NULL;
+  assert_int_equal(etx_lifetimes_find(&g.pool, graph_current(&g), placement,
+                                      &lifetimes),
+                   ETX_OK);
+  return lifetimes[etx_place_range(placement, value).storage];
+}
+
+static void a_value_lives_from_its_node_to_its_last_reader(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t a = graph_add(&g, x, x);
+  const uint32_t b = graph_add(&g, a, a);
+  const uint32_t view = graph_view(&g, a, 2, SIZES(2, 2));
+  const uint32_t c = graph_view(&g, b, 2, SIZES(2, 2));
+  const uint32_t sum = graph_add(&g, c, view);
+  graph_output(&g, "y", sum);
+  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+
+  assert_int_equal(lifetime_of(a).start, 0);
+  assert_int_equal(lifetime_of(a).end, 5);  // the view is read at 4
+  assert_int_equal(lifetime_of(b).start, 1);
+  assert_int_equal(lifetime_of(b).end, 5);
+  assert_int_equal(lifetime_of(sum).start, 4);
+  assert_int_equal(lifetime_of(sum).end, 6);  // until after the last node
+}
+
+static void a_value_nobody_reads_is_still_written(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t unread = graph_add(&g, x, x);
+  graph_output(&g, "y", graph_add(&g, x, x));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(lifetime_of(unread).start, 0);
+  assert_int_equal(lifetime_of(unread).end, 1);
+}
+
+static void planned_inputs_live_from_the_start(void** state) {
+  (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t y = graph_add(&g, x, x);
+  graph_output(&g, "x", x);
+  graph_output(&g, "y", y);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(lifetime_of(x).start, 0);
+  assert_int_equal(lifetime_of(x).end, 2);
+}
+
+static uint64_t offset_of(uint32_t method, uint32_t value) {
+  const etx_placement* const placement = graph_placement(&g, method);
+  const etx_range range = etx_place_range(placement, value);
+  return placement->storages[range.storage].offset + range.start;
+}
+
+static etx_method_memory* plan(void) {
+  etx_method_memory* memory = NULL;
+  if (etx_plan_memory(&g.module, g.context.placements, NULL, &memory,
+                      &g.diag) != ETX_OK) {
+    fail_msg("%s", g.diag.text);
+  }
+  return memory;
+}
+
+static void methods_start_again_at_0(void** state) {
+  (void)state;
+  uint32_t outputs[2];
+  for (size_t i = 0; i < 2; ++i) {
+    graph_method(&g, i == 0 ? "a" : "b");
+    const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+    outputs[i] = graph_add(&g, x, x);
+    graph_output(&g, "y", outputs[i]);
+  }
+  graph_place(&g, AS_WRITTEN);
+  const etx_method_memory* const memory = plan();
+  assert_int_equal(offset_of(0, outputs[0]), 0);
+  assert_int_equal(offset_of(1, outputs[1]), 0);
+  assert_int_equal(memory[0].scratch_bytes, 16);
+}
+
+static void a_stable_output_lies_where_no_other_method_writes(void** state) {
+  (void)state;
+  graph_method(&g, "big");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(100));
+  graph_output(&g, "y", graph_add(&g, x, x));
+  uint32_t stable[2];
+  for (size_t i = 0; i < 2; ++i) {
+    graph_method(&g, i == 0 ? "s" : "t");
+    const uint32_t z = graph_input(&g, "z", 1, SIZES(4));
+    stable[i] = graph_add(&g, z, z);
+    graph_output(&g, "z", stable[i]);
+    graph_current(&g)->outputs[0].lifetime = ETX_IR_STABLE;
+  }
+  graph_place(&g, AS_WRITTEN);
+  const etx_method_memory* const memory = plan();
+  assert_int_equal(memory[0].scratch_bytes, 400);
+  assert_int_equal(offset_of(1, stable[0]), 400);
+  assert_int_equal(offset_of(2, stable[1]), 416);
+  assert_int_equal(memory[2].scratch_bytes, 432);
+}
+
+static void the_bound_and_the_peak_are_reported(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
+  const uint32_t a = graph_add(&g, x, x);
+  const uint32_t b = graph_add(&g, x, a);
+  const uint32_t c = graph_add(&g, a, b);
+  graph_output(&g, "c", c);
+  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+  const etx_method_memory* const memory = plan();
+  assert_int_equal(memory[0].block_count, 3);
+  assert_int_equal(memory[0].peak_node, 2);
+  assert_int_equal(memory[0].lower_bound, 48);
+  assert_int_equal(memory[0].scratch_bytes, 48);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+  const struct CMUnitTest tests[] = {
+      TEST(a_value_lives_from_its_node_to_its_last_reader),
+      TEST(a_value_nobody_reads_is_still_written),
+      TEST(planned_inputs_live_from_the_start),
+      TEST(methods_start_again_at_0),
+      TEST(a_stable_output_lies_where_no_other_method_writes),
+      TEST(the_bound_and_the_peak_are_reported),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+// The hosted layer: files by path, memory by callback, methods by name.
+
+#define _XOPEN_SOURCE 700  // mkstemp, truncate
+
+#include "runtime/module/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/assert_status.h"
+#include "tests/support/counter_program.h"
+#include "tests/support/few_kernels.h"
+
+static etx_diag diag;
+
+// Counts blocks, and refuses all after a number of them.
+typedef struct counting_heap {
+  size_t live;
+  size_t taken;
+  size_t most;  // 0: no limit
+} counting_heap;
+
+static void* take(void* context, size_t bytes, size_t alignment) {
+  counting_heap* heap = context;
+  if (heap->most != 0 && heap->taken >= heap->most) return NULL;
+  void* memory = aligned_alloc(alignment, (bytes + 63) / 64 * 64);
+  if (memory == NULL) return NULL;
+  memset(memory, 0xa5, bytes);
+  ++heap->live;
+  ++heap->taken;
+  return memory;
+}
+
+static void give_back(void* context, void* memory) {
+  counting_heap* heap = context;
+  --heap->live;
+  free(memory);
+}
+
+typedef struct fixture {
+  test_program* p;
+  counting_heap heap;
+  etx_module_memory memory;
+  etx_module_options options;
+  etx_module module;
+} fixture;
+
+static void start(fixture* f, bool has_blob) {
+  memset(f, 0, sizeof *f);
+  f->p = counter_program(has_blob, false);
+  f->memory = (etx_module_memory){take, give_back, &f->heap};
+  f->options = (etx_module_options){&test_few_kernels, NULL, &f->memory};
+  assert_ok(
+      etx_module_open_bytes(&f->module, test_file(f->p), &f->options, &diag));
+}
+
+static void end(fixture* f) {
+  etx_module_close(&f->module);
+  assert_int_equal(f->heap.live, 0);
+  test_program_end(f->p);
+}
+
+static void add(fixture* f, float value) {
+  float data[2] = {value, value};
+  const int32_t sizes[1] = {2};
+  const etx_value x = etx_module_tensor(data, ETX_DTYPE_FLOAT32, sizes, 1);
+  assert_ok(etx_module_execute(&f->module, "add", &x, 1, &diag));
+}
+
+static float read_count(fixture* f) {
+  const etx_value* value = NULL;
+  assert_ok(etx_module_execute(&f->module, "read", NULL, 0, &diag));
+  assert_ok(etx_module_output(&f->module, "read", 0, &value, &diag));
+  return *(const float*)value->as.tensor.data;
+}
+
+static void methods_of_one_session_share_state(void** state) {
+  (void)state;
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    fixture f;
+    etx_module_shared shared;
+    etx_planned_memory allocator;
+    start(&f, has_blob != 0);
+    assert_ok(etx_module_shared_open(&shared, &f.module, &diag));
+    assert_ok(etx_module_shared_allocator(&shared, "add", &allocator, &diag));
+    assert_ok(etx_module_load_method(&f.module, "add", &allocator, &diag));
+    add(&f, 4);
+    assert_ok(etx_module_shared_allocator(&shared, "read", &allocator, &diag));
+    assert_ok(etx_module_load_method(&f.module, "read", &allocator, &diag));
+    assert_true(read_count(&f) == 5);
+    etx_module_shared_close(&shared);
+    end(&f);
+  }
+}
+
+static void without_an_allocator_state_is_private(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, true);
+  add(&f, 4);
+  add(&f, 4);
+  assert_true(read_count(&f) == 1);
+  const etx_value* value = NULL;
+  assert_ok(etx_module_output(&f.module, "add", 0, &value, &diag));
+  assert_true(*(const float*)value->as.tensor.data == 9);
+  end(&f);
+}
+
+static void loading_again_switches_the_session(void** state) {
+  (void)state;
+  fixture f;
+  etx_module_shared sessions[2];
+  start(&f, true);
+  for (int i = 0; i < 2; ++i) {
+    assert_ok(etx_module_shared_open(&sessions[i], &f.module, &diag));
+    assert_ok(etx_module_load_method(&f.module, "add",
+                                     &sessions[i].memory.planned, &diag));
+    assert_ok(etx_module_load_method(&f.module, "read",
+                                     &sessions[i].memory.planned, &diag));
+    add(&f, (float)(i + 1));
+    assert_true(read_count(&f) == (float)(i + 2));
+  }
+  const etx_method* method = etx_module_method(&f.module, "read");
+  assert_ok(etx_module_load_method(&f.module, "read",
+                                   &sessions[0].memory.planned, &diag));
+  assert_ptr_equal(etx_module_method(&f.module, "read"), method);
+  assert_true(read_count(&f) == 2);
+  etx_module_shared_close(&sessions[0]);
+  etx_module_shared_close(&sessions[1]);
+  end(&f);
+}
+
+static void a_file_is_mapped_and_closed(void** state) {
+  (void)state;
+  test_program* p = counter_program(true, false);
+  const etx_bytes file = test_file(p);
+  char path[] = "/tmp/etx_module_XXXXXX";
+  const int out = mkstemp(path);
+  assert_true(out >= 0);
+  assert_int_equal(write(out, file.data, file.size), file.size);
+  close(out);
+  etx_module module;
+  const etx_module_options options = {&test_few_kernels, NULL, NULL};
+  assert_ok(etx_module_open(&module, path, &options, &diag));
+  assert_ok(etx_module_execute(&module, "read", NULL, 0, &diag));
+  etx_module_close(&module);
+  // Cut short: refused at the door, and nothing stays open.
+  assert_int_equal(truncate(path, (long)file.size / 2), 0);
+  assert_status(etx_module_open(&module, path, &options, &diag), ETX_BAD_FILE);
+  assert_int_equal(truncate(path, 0), 0);
+  assert_status(etx_module_open(&module, path, &options, &diag), ETX_BAD_FILE);
+  remove(path);
+  assert_refused(etx_module_open(&module, path, &options, &diag),
+                 ETX_HOST_FAILED, path);
+  assert_refused(etx_module_open(&module, "/tmp", &options, &diag),
+                 ETX_HOST_FAILED, "no regular file");
+  test_program_end(p);
+}
+
+// Every number of blocks until there are enough: each failure is told and
+// gives everything back.
+static void too_little_memory_leaves_nothing_behind(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, false);
+  bool is_loaded = false;
+  for (f.heap.most = 1; !is_loaded; ++f.heap.most) {
+    f.heap.taken = f.heap.live = 0;
+    etx_module module;
+    assert_ok(etx_module_open_bytes(&module, f.module.file, &f.options, &diag));
+    etx_diag_init(&diag);
+    const etx_status status =
+        etx_module_load_method(&module, "add", NULL, &diag);
+    is_loaded = status == ETX_OK;
+    if (!is_loaded) {
+      assert_int_equal(status, ETX_OUT_OF_MEMORY);
+      assert_null(etx_module_method(&module, "add"));
+    }
+    etx_module_close(&module);
+    assert_int_equal(f.heap.live, 0);
+  }
+  assert_true(f.heap.most > 4);
+  f.heap.most = 0;
+  end(&f);
+}
+
+static void what_is_not_loaded_has_no_outputs(void** state) {
+  (void)state;
+  fixture f;
+  const etx_value* value = NULL;
+  start(&f, true);
+  assert_refused(etx_module_output(&f.module, "add", 0, &value, &diag),
+                 ETX_BAD_STATE, "not loaded");
+  assert_status(etx_module_execute(&f.module, "none", NULL, 0, &diag),
+                ETX_NOT_FOUND);
+  assert_true(read_count(&f) == 1);
+  assert_refused(etx_module_output(&f.module, "read", 2, &value, &diag),
+                 ETX_OUT_OF_RANGE, "method 'read' has 2");
+  end(&f);
+}
+
+// Methods of one file share scratch, so an output lasts until the next call.
+static void scratch_is_one_block_for_all_methods(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, true);
+  add(&f, 1);
+  (void)read_count(&f);
+  const size_t blocks = f.heap.live;
+  assert_int_equal(f.module.scratch_size, 64);
+  const int64_t at = 0;
+  const float v = 1;
+  const int32_t one[1] = {1};
+  const etx_value inputs[2] = {
+      etx_module_tensor((void*)(uintptr_t)&at, ETX_DTYPE_INT64, one, 1),
+      etx_module_tensor((void*)(uintptr_t)&v, ETX_DTYPE_FLOAT32, one, 1)};
+  assert_ok(etx_module_execute(&f.module, "put", inputs, 2, &diag));
+  // The method itself, its structures and its private state.
+  assert_int_equal(f.heap.live, blocks + 3);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(methods_of_one_session_share_state),
+      cmocka_unit_test(without_an_allocator_state_is_private),
+      cmocka_unit_test(loading_again_switches_the_session),
+      cmocka_unit_test(a_file_is_mapped_and_closed),
+      cmocka_unit_test(too_little_memory_leaves_nothing_behind),
+      cmocka_unit_test(what_is_not_loaded_has_no_outputs),
+      cmocka_unit_test(scratch_is_one_block_for_all_methods),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

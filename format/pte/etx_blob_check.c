@@ -38,21 +38,21 @@ static etx_status check_state_shape(checker* c, const etx_blob_state* state) {
   uint64_t bytes = 0;
   uint64_t end = 0;
   if (!etx_dtype_is_valid(dtype) || state->rank > ETX_MAX_RANK) {
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' has scalar type %i and rank %z, which is "
                          "not possible",
                          state->name, dtype, state->rank);
   }
   if (!state_bytes(state, &bytes) || !etx_add_u64(state->offset, bytes, &end) ||
       end > all) {
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' at offset %u passes the end of the "
                          "state's %u bytes",
                          state->name, state->offset, all);
   }
   const uint64_t element = etx_dtype_bytes(state->dtype);
   if (state->offset % (element < 8 ? element : 8) != 0) {
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' lies at offset %u, which is not a "
                          "multiple of its element of %u bytes",
                          state->name, state->offset, element);
@@ -65,15 +65,17 @@ static etx_status check_state_constant(checker* c,
   etx_bytes data = {NULL, 0};
   uint64_t bytes = etx_dtype_bytes(state->dtype);
   if (state->data_buffer_index == 0) return ETX_OK;
-  if (!state->is_uniform && !state_bytes(state, &bytes)) return ETX_BAD_FILE;
+  if (!state->is_uniform && !state_bytes(state, &bytes)) {
+    return c->pte->plan_fault;
+  }
   if (!etx_pte_constant_find(c->pte, state->data_buffer_index, &data)) {
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' is initialised by constant '%u', which "
                          "does not exist",
                          state->name, (uint64_t)state->data_buffer_index);
   }
   if (data.size < bytes) {
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' is initialised by constant '%u' of %z "
                          "bytes, expected %u",
                          state->name, (uint64_t)state->data_buffer_index,
@@ -201,7 +203,7 @@ static etx_status check_views(checker* c) {
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_view view = etx_blob_view_at(c->blob, c->index, i);
     if (view_is_good(c, &view)) continue;
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "view '%z' of method '%t': value %u does not lie at "
                          "offset %u of value %u",
                          i, c->method, (uint64_t)view.value, view.offset,
@@ -306,7 +308,7 @@ static etx_status check_plan_states(checker* c) {
     if (find_state(c, tensor.name, &state) && is_state(&tensor, &state)) {
       continue;
     }
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "value '%z' of method '%t' is state '%t', but '%s' "
                          "has no such state of this type, shape and place",
                          i, c->method, tensor.name, ETX_BLOB_KEY);
@@ -325,7 +327,7 @@ static etx_status check_plans(checker* c) {
     const uint64_t found =
         (uint64_t)etx_pte_buffer_size_at(&c->plan, ETX_MEMORY_STATE);
     if (found == expected) continue;
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+    return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "method '%t' has %u bytes of state, '%s' says %u",
                          c->method, found, ETX_BLOB_KEY, expected);
   }

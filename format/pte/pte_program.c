@@ -33,7 +33,7 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   }
   etx_pte opened = {
       file, header.program_bytes, header.segment_base, header.segment_bytes,
-      0,    header.is_present,    header.length};
+      0,    header.is_present,    header.length,       ETX_BAD_FILE};
   ETX_TRY(etx_pte_verify(&opened, limits, diag));
   *pte = opened;
   return ETX_OK;

@@ -21,6 +21,10 @@ typedef struct etx_pte_limits {
   uint64_t max_arena_bytes;   // of one arena of one method; 0: no limit
   uint32_t max_tables;        // FlatBuffers tables; 0: ETX_MAX_FB_TABLES
   uint32_t max_instructions;  // of one method; 0: no limit
+  // True: what is wrong with the plan alone (offsets, sizes, arenas, layout)
+  // ends with ETX_BAD_PLAN, and only a damaged structure with ETX_BAD_FILE.
+  // False: ETX_BAD_FILE for both.
+  bool tells_plan_faults;
 } etx_pte_limits;
 
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
@@ -33,6 +37,7 @@ typedef struct etx_pte {
   uint32_t root;           // offset of the root table
   bool has_header;         // extended header present
   uint32_t header_length;  // 0, 24, 32, ...
+  etx_status plan_fault;   // how a wrong plan ends: see etx_pte_limits
 } etx_pte;
 
 // One method's plan. Fields are private.

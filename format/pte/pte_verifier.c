@@ -59,7 +59,7 @@ static etx_status check_arenas(etx_pte_verifier* v) {
   for (size_t i = 0; i < count; ++i) {
     const int64_t bytes = etx_pte_buffer_size_at(&v->plan, i);
     if (bytes < 0) {
-      return etx_diag_fail(v->diag, ETX_BAD_FILE,
+      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                            "arena '%z' has a negative size: %i", i, bytes);
     }
     if ((uint64_t)bytes > v->max_arena_bytes) {
@@ -336,7 +336,7 @@ static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
 
 etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
                           etx_diag* diag) {
-  static const etx_pte_limits no_limits = {0, 0, 0, 0};
+  static const etx_pte_limits no_limits = {0, 0, 0, 0, false};
   if (limits == NULL) limits = &no_limits;
   const etx_fb_buffer fb = etx_pte_buffer(pte);
   etx_pte_verifier v;
@@ -352,6 +352,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
       limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
   ETX_TRY(etx_fb_verify(&fb, &etx_pte_schema, limits->max_tables, diag));
   pte->root = etx_fb_root(&fb);
+  pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(check_constants(pte, diag));
   ETX_TRY(check_named_data(pte, diag));

@@ -17,7 +17,7 @@ static etx_status check_layout(etx_pte_verifier* v,
   for (size_t i = tensor->rank; i-- > 0;) {
     const uint8_t dim = tensor->dim_order[i];
     if (dim >= tensor->rank || (seen >> dim & 1) != 0) {
-      return etx_diag_fail(v->diag, ETX_BAD_FILE,
+      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                            "the dim order is not a permutation: entry '%z' "
                            "is %u, the rank is %u",
                            i, (uint64_t)dim, (uint64_t)tensor->rank);
@@ -25,11 +25,12 @@ static etx_status check_layout(etx_pte_verifier* v,
     seen |= (uint32_t)1 << dim;
     const int32_t size = tensor->sizes[dim];
     if (size < 0) {
-      return etx_diag_fail(v->diag, ETX_BAD_FILE, "size '%u' is negative: %i",
-                           (uint64_t)dim, (int64_t)size);
+      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
+                           "size '%u' is negative: %i", (uint64_t)dim,
+                           (int64_t)size);
     }
     if (stride > INT32_MAX) {
-      return etx_diag_fail(v->diag, ETX_BAD_FILE,
+      return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                            "the stride of dimension '%u' is %u, at most %u is "
                            "possible",
                            (uint64_t)dim, stride, (uint64_t)INT32_MAX);
@@ -40,7 +41,7 @@ static etx_status check_layout(etx_pte_verifier* v,
   uint64_t bytes = 0;
   if (!etx_multiply_u64(stride, etx_dtype_bytes(tensor->dtype), &bytes) ||
       bytes > PTRDIFF_MAX) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "%u elements of '%s' are more than this machine can "
                          "address",
                          stride, etx_dtype_name(tensor->dtype));
@@ -58,7 +59,7 @@ static etx_status check_allocation(etx_pte_verifier* v,
                                    const etx_pte_tensor* tensor) {
   const size_t arena_count = etx_pte_buffer_size_count(&v->plan);
   if (tensor->memory_id == 0 || tensor->memory_id >= arena_count) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor is planned in arena '%u', the method has "
                          "arenas 1 to %i",
                          (uint64_t)tensor->memory_id, (int64_t)arena_count - 1);
@@ -68,14 +69,14 @@ static etx_status check_allocation(etx_pte_verifier* v,
   const uint64_t bytes = etx_pte_tensor_bytes(tensor);
   uint64_t end = 0;
   if (!etx_add_u64(tensor->memory_offset, bytes, &end) || end > arena_bytes) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor of %u bytes at offset %u passes the end of "
                          "arena '%u', which has %u bytes",
                          bytes, tensor->memory_offset,
                          (uint64_t)tensor->memory_id, arena_bytes);
   }
   if (tensor->memory_offset % element_alignment(tensor) != 0) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor of '%s' lies at offset %u of its arena, "
                          "not a multiple of %z",
                          etx_dtype_name(tensor->dtype), tensor->memory_offset,
@@ -89,13 +90,13 @@ static etx_status check_length(etx_pte_verifier* v, const char* what,
                                etx_bytes data) {
   const size_t bytes = etx_pte_tensor_bytes(tensor);
   if (!is_found) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "%s '%u' does not exist or starts outside its "
                          "segment",
                          what, (uint64_t)tensor->data_buffer_index);
   }
   if (data.size < bytes) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "%s '%u' has %z bytes, its tensor needs %z", what,
                          (uint64_t)tensor->data_buffer_index, data.size, bytes);
   }
@@ -112,7 +113,7 @@ static etx_status check_constant(etx_pte_verifier* v,
   if (data.size == 0) return ETX_OK;
   const size_t position = (size_t)(data.data - pte->file.data);
   if (position % element_alignment(tensor) != 0) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+    return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "constant '%u' of '%s' lies at byte %z of the file, "
                          "not a multiple of %z",
                          (uint64_t)tensor->data_buffer_index,

@@ -98,19 +98,6 @@ static void a_dump_plans_to_the_same_bytes(void** state) {
   for_each_form(plans_its_dump_alike);
 }
 
-static void plans_twice_alike(const fixture* files) {
-  char again[PATH_BYTES];
-  snprintf(again, sizeof again, "%.400s.twice", files->program);
-  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
-  command_expect(0, WORDS(ETX, "plan", files->methods, "-o", again));
-  command_expect_same_files(files->program, again);
-}
-
-static void two_processes_plan_the_same_bytes(void** state) {
-  (void)state;
-  for_each_form(plans_twice_alike);
-}
-
 static void smokes(const fixture* files) {
   command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program));
   command_expect(0, WORDS(ETX, "run", files->program, "--smoke"));
@@ -180,7 +167,6 @@ int main(void) {
       cmocka_unit_test(every_call_agrees_when_planned_for_etx),
       cmocka_unit_test(every_call_agrees_when_planned_for_executorch),
       cmocka_unit_test(a_dump_plans_to_the_same_bytes),
-      cmocka_unit_test(two_processes_plan_the_same_bytes),
       cmocka_unit_test(every_method_takes_its_smallest_and_largest_sizes),
       cmocka_unit_test(optional_passes_change_no_result),
       cmocka_unit_test(a_wrong_expectation_is_found),

@@ -6,7 +6,9 @@
 #include "exporter/export.h"
 #include "exporter/host_file.h"
 #include "exporter/import.h"
+#include "exporter/read_program_yaml.h"
 #include "exporter/read_pt2.h"
+#include "exporter/read_yaml.h"
 #include "format/pte/reserved_names.h"
 
 typedef struct source_file {
@@ -16,7 +18,10 @@ typedef struct source_file {
 
 typedef struct reading {
   etx_import import;
+  etx_weights weights;
+  etx_program_file program;
   etx_pool* pool;
+  etx_text program_path;  // of program.yaml, empty for a single file
   source_file* files;
   size_t file_count, file_capacity;
   etx_pt2_archive* archives;  // one a .pt2 file, open until values are loaded
@@ -59,15 +64,21 @@ static etx_status list_files(reading* r, const char* path, etx_diag* diag) {
 }
 
 static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
+  const etx_text text = etx_text_of(path);
+  etx_weights_init(&r->weights, r->pool, etx_path_directory(text));
   switch (etx_path_kind_of(path)) {
     case ETX_PATH_MISSING:
       return etx_diag_fail(diag, ETX_HOST_FAILED,
                            "'%s' does not exist or cannot be read", path);
     case ETX_PATH_DIRECTORY:
+      r->weights.directory = text;
+      r->program_path =
+          etx_path_join(r->pool, text, etx_text_of("program.yaml"));
+      if (r->program_path.data == NULL) return ETX_OUT_OF_MEMORY;
       ETX_TRY(list_files(r, path, diag));
       break;
     case ETX_PATH_FILE:
-      ETX_TRY(add_file(r, etx_pool_copy_text(r->pool, etx_text_of(path))));
+      ETX_TRY(add_file(r, etx_pool_copy_text(r->pool, text)));
       break;
   }
   if (r->file_count != 0) return ETX_OK;
@@ -101,21 +112,29 @@ static etx_status read_file(reading* r, const source_file* file) {
                        import->module->methods[other].file);
     return ETX_OK;
   }
+  if (ends_with(file->path, ".yaml")) {
+    return etx_yaml_method_read(import, &r->weights, file->path, file->method);
+  }
   return etx_pt2_read(&r->archives[r->archive_count++], import, file->path,
                       file->method);
 }
 
 static etx_status join(reading* r) {
-  etx_import_mark_mutated(&r->import);
-  ETX_TRY(etx_import_settle(&r->import, NULL));
-  return r->import.status == ETX_OK ? etx_import_compact(r->import.module)
-                                    : ETX_OK;
+  etx_import* const import = &r->import;
+  uint32_t* settled = NULL;
+  etx_import_mark_mutated(import);
+  ETX_TRY(etx_program_file_buffers(&r->program, &settled));
+  ETX_TRY(etx_import_settle(import, settled));
+  ETX_TRY(etx_program_file_apply(&r->program));
+  return import->status == ETX_OK ? etx_import_compact(import->module) : ETX_OK;
 }
 
 static etx_status read_all(reading* r, const char* path, etx_diag* diag) {
   ETX_TRY(find_files(r, path, diag));
   r->archives = etx_pool_take(r->pool, r->file_count * sizeof *r->archives);
   if (r->archives == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_program_file_open(&r->program, &r->import, &r->weights,
+                                r->program_path));
   for (size_t i = 0; i < r->file_count; ++i) {
     ETX_TRY(read_file(r, &r->files[i]));
   }
@@ -130,10 +149,9 @@ etx_status etx_export_read(etx_ir_module* module, const char* path,
   if (diag == NULL) diag = &own;
   r.pool = module->pool;
   etx_import_init(&r.import, module, problems, diag);
-  const size_t reported = r.import.problem_count;
   const etx_status status = read_all(&r, path, diag);
   for (size_t i = 0; i < r.archive_count; ++i) etx_pt2_close(&r.archives[i]);
-  if (status != ETX_OK && r.import.problem_count == reported) {
+  if (status != ETX_OK && r.import.status == ETX_OK) {
     etx_ir_place place = {0};
     place.file = etx_text_of(path);
     etx_problem(problems, &place, "%s",

@@ -1,0 +1,328 @@
+// A module as a directory: one YAML a method, program.yaml, and the tensors in
+// weights.safetensors. All files are written beside their places first and put
+// there together at the end, so that a full disk leaves the directory as it
+// was.
+
+#include "exporter/export.h"
+#include "exporter/host_file.h"
+#include "exporter/ir_print.h"
+#include "exporter/safetensors.h"
+#include "exporter/uniform_value.h"
+
+typedef struct dumping {
+  const etx_ir_module* module;
+  etx_pool* pool;  // scratch
+  etx_diag* diag;
+  etx_text directory;
+  etx_text* tensor_names;  // by constant; empty: not written
+  bool* listed;            // by buffer: in the first method, for lack of others
+  etx_file_writer* writers;
+  size_t writer_count;
+} dumping;
+
+static const char weights_name[] = "weights.safetensors";
+
+// ---------------------------------------------------------------- names
+
+static bool name_is_taken(const dumping* d, etx_text name) {
+  uint32_t buffer = 0;
+  if (etx_ir_find_buffer(d->module, name, &buffer)) return true;
+  for (size_t i = 0; i < d->module->constant_count; ++i) {
+    if (etx_text_equal(d->tensor_names[i], name)) return true;
+  }
+  return false;
+}
+
+// One number says it all; no tensor is needed.
+static bool is_number(const dumping* d, uint32_t constant) {
+  char text[48];
+  return etx_uniform_text(&d->module->constants[constant], text, sizeof text);
+}
+
+// Names a constant "scope.name", with a number if that is taken.
+static etx_status name_constant(dumping* d, uint32_t constant, etx_text scope,
+                                etx_text name) {
+  if (d->tensor_names[constant].size != 0) return ETX_OK;
+  const size_t size = scope.size + 1 + name.size;
+  char* const text = etx_pool_take(d->pool, size + 24);
+  if (text == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(text, scope.data, scope.size);
+  text[scope.size] = '.';
+  if (name.size != 0) memcpy(text + scope.size + 1, name.data, name.size);
+  etx_text full = {text, size};
+  for (size_t suffix = 1; name_is_taken(d, full); ++suffix) {
+    full.size = size + etx_format_text(text + size, 24, "_%z", suffix);
+  }
+  d->tensor_names[constant] = full;
+  return ETX_OK;
+}
+
+// Buffers give their names first, in their order; then methods.
+static etx_status name_constants(dumping* d) {
+  const etx_ir_module* const module = d->module;
+  d->tensor_names =
+      etx_pool_take(d->pool, module->constant_count * sizeof *d->tensor_names);
+  if (d->tensor_names == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    const uint32_t initial = module->buffers[i].initial;
+    if (initial == ETX_IR_NONE || d->tensor_names[initial].size != 0 ||
+        is_number(d, initial)) {
+      continue;
+    }
+    d->tensor_names[initial] = module->buffers[i].name;
+  }
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    for (size_t j = 0; j < method->value_count; ++j) {
+      const etx_ir_value* const value = &method->values[j];
+      if (value->origin != ETX_IR_FROM_CONSTANT || is_number(d, value->index)) {
+        continue;
+      }
+      ETX_TRY(name_constant(d, value->index, method->name, value->name));
+    }
+  }
+  for (size_t i = 0; i < module->constant_method_count; ++i) {
+    const etx_ir_constant_method* const method = &module->constant_methods[i];
+    if (method->constant == ETX_IR_NONE) continue;
+    ETX_TRY(name_constant(d, method->constant, etx_text_of("constant"),
+                          method->name));
+  }
+  return ETX_OK;
+}
+
+// State that no method mentions has to be listed somewhere.
+static etx_status list_orphans(dumping* d) {
+  const etx_ir_module* const module = d->module;
+  d->listed = etx_pool_take(d->pool, module->buffer_count * sizeof *d->listed);
+  if (d->listed == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < module->buffer_count; ++i) {
+    d->listed[i] = true;
+    for (size_t j = 0; j < module->method_count; ++j) {
+      const etx_ir_method* const method = &module->methods[j];
+      if (etx_ir_mutation_of_buffer(method, i) != ETX_IR_NONE) {
+        d->listed[i] = false;
+      }
+      for (size_t k = 0; k < method->value_count; ++k) {
+        if (method->values[k].origin == ETX_IR_FROM_BUFFER &&
+            method->values[k].index == i) {
+          d->listed[i] = false;
+        }
+      }
+    }
+  }
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------------- files
+
+static etx_status open_file(dumping* d, etx_text name, const char* suffix,
+                            etx_sink* out_sink) {
+  const etx_text path = etx_path_join(
+      d->pool, d->directory, etx_pool_format(d->pool, "%t%s", name, suffix));
+  if (path.data == NULL) return ETX_OUT_OF_MEMORY;
+  etx_file_writer* const writer = &d->writers[d->writer_count];
+  ETX_TRY(etx_file_writer_open(writer, d->pool, path, d->diag));
+  ++d->writer_count;
+  *out_sink = etx_file_writer_sink(writer);
+  return ETX_OK;
+}
+
+static etx_status write_method(dumping* d, size_t index) {
+  const etx_ir_method* const method = &d->module->methods[index];
+  const etx_ir_print_options options = {etx_text_of(weights_name),
+                                        d->tensor_names,
+                                        index == 0 ? d->listed : NULL};
+  etx_text_buffer out;
+  etx_sink sink;
+  etx_text_buffer_init(&out, d->pool);
+  if (etx_text_is(method->name, "program")) {
+    return etx_diag_fail(d->diag, ETX_BAD_ARGUMENT,
+                         "method 'program' cannot be dumped: 'program.yaml' is "
+                         "the name of another file");
+  }
+  ETX_TRY(etx_ir_print_method(d->module, method, &options, &out));
+  ETX_TRY(open_file(d, method->name, ".yaml", &sink));
+  return etx_sink_write(&sink, out.data, out.size);
+}
+
+static etx_status write_weights(dumping* d, bool* out_is_written) {
+  const etx_ir_module* const module = d->module;
+  etx_named_tensor* const tensors =
+      etx_pool_take(d->pool, module->constant_count * sizeof *tensors);
+  size_t count = 0;
+  etx_sink sink;
+  if (tensors == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < module->constant_count; ++i) {
+    if (d->tensor_names[i].size == 0) continue;
+    tensors[count].name = d->tensor_names[i];
+    tensors[count++].tensor = &module->constants[i];
+  }
+  *out_is_written = count != 0;
+  if (count == 0) return ETX_OK;
+  ETX_TRY(open_file(d, etx_text_of(weights_name), "", &sink));
+  const etx_status status =
+      etx_safetensors_write(d->pool, tensors, count, &sink);
+  if (status == ETX_UNSUPPORTED) {
+    return etx_diag_fail(d->diag, status,
+                         "a constant has an element type that safetensors "
+                         "files do not have");
+  }
+  return status;
+}
+
+// ---------------------------------------------------------------- program
+
+static void put_shared(const etx_ir_module* module, etx_text_buffer* out) {
+  const char* separator = "shared_buffers: [";
+  for (uint32_t i = 0; i < module->buffer_count; ++i) {
+    bool is_mutated = !module->buffers[i].is_state;
+    for (size_t j = 0; j < module->method_count; ++j) {
+      is_mutated = is_mutated || etx_ir_mutation_of_buffer(&module->methods[j],
+                                                           i) != ETX_IR_NONE;
+    }
+    if (is_mutated) continue;
+    etx_text_put_string(out, separator);
+    etx_ir_print_word(out, module->buffers[i].name);
+    separator = ", ";
+  }
+  if (separator[0] == ',') etx_text_put_string(out, "]\n");
+}
+
+static void put_constant_methods(const dumping* d, etx_text_buffer* out) {
+  const etx_ir_module* const module = d->module;
+  if (module->constant_method_count == 0) return;
+  etx_text_put_string(out, "constant_methods:\n");
+  for (size_t i = 0; i < module->constant_method_count; ++i) {
+    const etx_ir_constant_method* const method = &module->constant_methods[i];
+    etx_text_put_string(out, "  ");
+    etx_ir_print_word(out, method->name);
+    etx_text_put_string(out, ": ");
+    if (method->constant != ETX_IR_NONE) {
+      etx_text_buffer reference;
+      etx_text_buffer_init(&reference, d->pool);
+      etx_text_put_string(&reference, weights_name);
+      etx_text_put_string(&reference, "#");
+      etx_text_put_text(&reference, d->tensor_names[method->constant]);
+      if (reference.status != ETX_OK) out->status = reference.status;
+      const etx_text text = {reference.data, reference.size};
+      etx_text_put_string(out, "{tensor: ");
+      etx_ir_print_word(out, text);
+      etx_text_put_string(out, "}");
+    } else if (method->arg.kind == ETX_IR_ARG_STRING) {
+      etx_ir_print_word(out, method->arg.as.string);
+    } else {
+      etx_ir_print_fixed(out, &method->arg);
+    }
+    etx_text_put_string(out, "\n");
+  }
+}
+
+static void put_outputs(const etx_ir_module* module, etx_text_buffer* out) {
+  const char* heading = "outputs:\n";
+  for (size_t i = 0; i < module->method_count; ++i) {
+    const etx_ir_method* const method = &module->methods[i];
+    for (size_t j = 0; j < method->output_count; ++j) {
+      if (method->outputs[j].lifetime != ETX_IR_STABLE) continue;
+      etx_text_buffer key;
+      etx_text_buffer_init(&key, out->pool);
+      etx_text_put_text(&key, method->name);
+      etx_text_put_string(&key, ".");
+      etx_text_put_text(&key, method->outputs[j].name);
+      if (key.status != ETX_OK) out->status = key.status;
+      const etx_text text = {key.data, key.size};
+      etx_text_put_string(out, heading);
+      etx_text_put_string(out, "  ");
+      etx_ir_print_word(out, text);
+      etx_text_put_string(out, ": stable\n");
+      heading = "";
+    }
+  }
+}
+
+static etx_status write_program(dumping* d, bool has_weights) {
+  etx_text_buffer out;
+  etx_sink sink;
+  etx_text_buffer_init(&out, d->pool);
+  etx_text_put_string(&out, "etx: 1\n");
+  put_shared(d->module, &out);
+  etx_text_put_string(
+      &out, has_weights ? "weights: [weights.safetensors]\n" : "weights: []\n");
+  put_constant_methods(d, &out);
+  put_outputs(d->module, &out);
+  etx_text_put_format(&out, "align: %u\n", d->module->alignment);
+  ETX_TRY(out.status);
+  ETX_TRY(open_file(d, etx_text_of("program"), ".yaml", &sink));
+  return etx_sink_write(&sink, out.data, out.size);
+}
+
+// ---------------------------------------------------------------- directory
+
+static bool ends_with(etx_text text, const char* suffix) {
+  const etx_text end = etx_text_of(suffix);
+  return text.size > end.size &&
+         memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
+}
+
+static bool is_ours(const dumping* d, etx_text name) {
+  if (etx_text_is(name, "program.yaml")) return true;
+  const etx_text stem = {name.data, name.size < 5 ? 0 : name.size - 5};
+  uint32_t unused = 0;
+  return ends_with(name, ".yaml") &&
+         etx_ir_find_method(d->module, stem, &unused);
+}
+
+// Another method's file in the directory would become part of the dump.
+static etx_status check_directory(const dumping* d) {
+  etx_text* names = NULL;
+  size_t count = 0;
+  ETX_TRY(
+      etx_directory_list(d->pool, d->directory.data, &names, &count, d->diag));
+  for (size_t i = 0; i < count; ++i) {
+    if ((!ends_with(names[i], ".yaml") && !ends_with(names[i], ".pt2")) ||
+        names[i].data[0] == '.' || is_ours(d, names[i])) {
+      continue;
+    }
+    return etx_diag_fail(d->diag, ETX_BAD_ARGUMENT,
+                         "'%t' already holds '%t', which is no part of this "
+                         "dump: choose an empty directory",
+                         d->directory, names[i]);
+  }
+  return ETX_OK;
+}
+
+static etx_status write_all(dumping* d) {
+  bool has_weights = false;
+  const size_t file_count = d->module->method_count + 2;
+  d->writers = etx_pool_take(d->pool, file_count * sizeof *d->writers);
+  if (d->writers == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_directory_make(d->directory.data, d->diag));
+  ETX_TRY(check_directory(d));
+  ETX_TRY(name_constants(d));
+  ETX_TRY(list_orphans(d));
+  for (size_t i = 0; i < d->module->method_count; ++i) {
+    ETX_TRY(write_method(d, i));
+  }
+  ETX_TRY(write_weights(d, &has_weights));
+  return write_program(d, has_weights);
+}
+
+etx_status etx_export_dump(const etx_ir_module* module, const char* path,
+                           etx_diag* diag) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  dumping d = {0};
+  d.module = module;
+  d.pool = &scratch;
+  d.diag = diag;
+  d.directory = etx_text_of(path);
+  etx_status status = write_all(&d);
+  for (size_t i = 0; i < d.writer_count; ++i) {
+    if (status == ETX_OK) {
+      status = etx_file_writer_close(&d.writers[i]);
+    } else {
+      etx_file_writer_drop(&d.writers[i]);
+    }
+  }
+  etx_pool_close(&scratch);
+  return status;
+}

@@ -1,0 +1,134 @@
+// The canonical serialisation is the printed form, which reads back as the
+// same module; constants stand in it by the hash of their type and bytes.
+
+#include "exporter/fingerprint.h"
+
+#include "exporter/ir_print.h"
+
+typedef struct taking {
+  const etx_ir_module* module;
+  etx_pool* pool;  // scratch
+  etx_sha256 hash;
+  etx_ir_print_options options;
+} taking;
+
+static void add_number(etx_sha256* hash, uint64_t number) {
+  uint8_t bytes[8];
+  for (size_t i = 0; i < 8; ++i) bytes[i] = (uint8_t)(number >> 8 * i);
+  etx_sha256_add(hash, bytes, sizeof bytes);
+}
+
+static void add_text(etx_sha256* hash, etx_text text) {
+  add_number(hash, text.size);
+  etx_sha256_add(hash, text.data, text.size);
+}
+
+static etx_text hex_of(etx_pool* pool, const uint8_t* digest) {
+  static const char hex[] = "0123456789abcdef";
+  char* const text = etx_pool_take(pool, 2 * ETX_SHA256_BYTES);
+  const etx_text out = {text, text == NULL ? 0 : 2 * ETX_SHA256_BYTES};
+  for (size_t i = 0; text != NULL && i < ETX_SHA256_BYTES; ++i) {
+    text[2 * i] = hex[digest[i] >> 4];
+    text[2 * i + 1] = hex[digest[i] & 15];
+  }
+  return out;
+}
+
+static etx_status name_constants(taking* t) {
+  const size_t count = t->module->constant_count;
+  etx_text* const names = etx_pool_take(t->pool, count * sizeof *names);
+  if (names == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_ir_constant* const constant = &t->module->constants[i];
+    etx_sha256 hash;
+    uint8_t digest[ETX_SHA256_BYTES];
+    etx_sha256_init(&hash);
+    add_number(&hash, (uint64_t)constant->dtype);
+    add_number(&hash, constant->rank);
+    for (size_t j = 0; j < constant->rank; ++j) {
+      add_number(&hash, (uint64_t)constant->sizes[j]);
+    }
+    etx_sha256_add(&hash, constant->data.data, constant->data.size);
+    etx_sha256_finish(&hash, digest);
+    names[i] = hex_of(t->pool, digest);
+    if (names[i].data == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  t->options.tensor_names = names;
+  return ETX_OK;
+}
+
+static etx_status add_buffer(taking* t, const etx_ir_buffer* buffer) {
+  etx_text_buffer out;
+  etx_text_buffer_init(&out, t->pool);
+  add_text(&t->hash, buffer->name);
+  add_number(&t->hash, buffer->is_state);
+  add_number(&t->hash, (uint64_t)buffer->dtype);
+  add_number(&t->hash, buffer->rank);
+  for (size_t i = 0; i < buffer->rank; ++i) {
+    add_number(&t->hash, (uint64_t)buffer->sizes[i]);
+  }
+  if (buffer->initial != ETX_IR_NONE) {
+    etx_ir_print_constant(t->module, buffer->initial, &t->options, &out);
+  }
+  const etx_text text = {out.data, out.size};
+  add_text(&t->hash, text);
+  return out.status;
+}
+
+static etx_status add_method(taking* t, const etx_ir_method* method) {
+  etx_text_buffer out;
+  etx_text_buffer_init(&out, t->pool);
+  ETX_TRY(etx_ir_print_method(t->module, method, &t->options, &out));
+  const etx_text text = {out.data, out.size};
+  add_text(&t->hash, text);
+  for (size_t i = 0; i < method->output_count; ++i) {
+    add_number(&t->hash, (uint64_t)method->outputs[i].lifetime);
+  }
+  return ETX_OK;
+}
+
+static etx_status add_constant_method(taking* t,
+                                      const etx_ir_constant_method* method) {
+  etx_text_buffer out;
+  etx_text_buffer_init(&out, t->pool);
+  add_text(&t->hash, method->name);
+  if (method->constant == ETX_IR_NONE) {
+    etx_ir_print_fixed(&out, &method->arg);
+    const etx_text text = {out.data, out.size};
+    add_text(&t->hash, text);
+  } else {
+    add_text(&t->hash, t->options.tensor_names[method->constant]);
+  }
+  return out.status;
+}
+
+static etx_status take(taking* t) {
+  const etx_ir_module* const module = t->module;
+  ETX_TRY(name_constants(t));
+  add_number(&t->hash, module->alignment);
+  add_number(&t->hash, module->buffer_count);
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    ETX_TRY(add_buffer(t, &module->buffers[i]));
+  }
+  add_number(&t->hash, module->method_count);
+  for (size_t i = 0; i < module->method_count; ++i) {
+    ETX_TRY(add_method(t, &module->methods[i]));
+  }
+  add_number(&t->hash, module->constant_method_count);
+  for (size_t i = 0; i < module->constant_method_count; ++i) {
+    ETX_TRY(add_constant_method(t, &module->constant_methods[i]));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_ir_fingerprint(const etx_ir_module* module,
+                              uint8_t out_fingerprint[ETX_SHA256_BYTES]) {
+  etx_pool scratch;
+  etx_pool_init(&scratch);
+  taking t = {module, &scratch, {{0}, 0, {0}}, {etx_text_of("c"), NULL, NULL}};
+  etx_sha256_init(&t.hash);
+  const etx_status status = take(&t);
+  if (status == ETX_OK) etx_sha256_finish(&t.hash, out_fingerprint);
+  etx_pool_close(&scratch);
+  return status;
+}

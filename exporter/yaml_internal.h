@@ -1,0 +1,85 @@
+// Parts of the reader of YAML methods, for read_yaml.c and yaml_*.c only.
+
+#ifndef ETX_EXPORTER_YAML_INTERNAL_H
+#define ETX_EXPORTER_YAML_INTERNAL_H
+
+#include "exporter/read_yaml.h"
+
+// A buffer or constant that the file lists: it becomes a value when something
+// refers to it.
+typedef struct etx_yaml_stored {
+  etx_text value_name;
+  const etx_yaml* node;
+  bool is_constant;
+  bool is_used;
+  uint32_t buffer;  // of a buffer, once claimed
+} etx_yaml_stored;
+
+typedef struct etx_yaml_method {
+  etx_import* import;
+  etx_weights* weights;
+  etx_ir_module* module;
+  uint32_t method_index;
+  etx_ir_method* method;
+  etx_pool* pool;
+  etx_ir_place place;  // file
+  const etx_yaml* root;
+  etx_yaml_stored* stored;
+  size_t stored_count, stored_capacity;
+} etx_yaml_method;
+
+// Reports what a call left in `diag` and goes on; other failures are returned.
+ETX_MUST_USE etx_status etx_yaml_report(etx_yaml_method* m, etx_status status,
+                                        const etx_yaml* node,
+                                        const etx_diag* diag);
+
+// "float32[b, 4]" at a node.
+ETX_MUST_USE etx_status etx_yaml_shape(etx_yaml_method* m, const etx_yaml* node,
+                                       etx_shape* out_shape, etx_diag* diag);
+
+// A size: an integer, or an expression of the method's symbols.
+ETX_MUST_USE etx_status etx_yaml_size(etx_yaml_method* m, const etx_yaml* node,
+                                      etx_dim* out, etx_diag* diag);
+
+// The value that a name stands for, or a refusal with the nearest one.
+ETX_MUST_USE etx_status etx_yaml_value_named(etx_yaml_method* m,
+                                             const etx_yaml* node,
+                                             uint32_t* out_value,
+                                             etx_diag* diag);
+
+// A number, text or null as an argument; {str: ...} for texts.
+ETX_MUST_USE etx_status etx_yaml_fixed(const etx_yaml* node,
+                                       etx_ir_arg* out_arg, etx_diag* diag);
+
+// Adds a value of that exact name; a name that is taken is refused.
+ETX_MUST_USE etx_status etx_yaml_add_value(etx_yaml_method* m,
+                                           const etx_yaml* node,
+                                           const etx_ir_value* value,
+                                           uint32_t* out_value, etx_diag* diag);
+
+// Reads one entry of `nodes`; what is wrong with it is reported, and its
+// outputs are defined all the same.
+ETX_MUST_USE etx_status etx_yaml_read_node(etx_yaml_method* m,
+                                           const etx_yaml* node);
+
+// Lists a buffer or constant, to be read once its uses are known.
+ETX_MUST_USE etx_status etx_yaml_list_stored(etx_yaml_method* m,
+                                             const etx_yaml* node,
+                                             bool is_constant, etx_diag* diag);
+
+// Claims the listed buffers and defines what the method refers to.
+ETX_MUST_USE etx_status etx_yaml_read_stored(etx_yaml_method* m);
+
+// An entry of `outputs`; `name` is its key in a map, or NULL.
+ETX_MUST_USE etx_status etx_yaml_read_output(etx_yaml_method* m,
+                                             const etx_yaml* name,
+                                             const etx_yaml* node,
+                                             etx_diag* diag);
+
+// An entry of `mutates`.
+ETX_MUST_USE etx_status etx_yaml_read_mutation(etx_yaml_method* m,
+                                               const etx_yaml* key,
+                                               const etx_yaml* node,
+                                               etx_diag* diag);
+
+#endif

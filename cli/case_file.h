@@ -39,7 +39,7 @@ typedef struct etx_case_state {
 } etx_case_state;
 
 typedef struct etx_case_call {
-  bool is_reset;       // restores initial state; nothing else is set
+  bool is_reset;  // restores initial state; nothing else is set
   const char* method;
   etx_case_value* inputs;
   size_t input_count;

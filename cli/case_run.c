@@ -11,12 +11,12 @@ typedef struct runner {
   const etx_case_sink* sink;
   etx_case_result* result;
   const etx_case_call* call;
-  size_t index;              // of the call in the file
+  size_t index;  // of the call in the file
   etx_pool pool;
   etx_method* method;
-  etx_host_tensor* inputs;   // what the method was given, and may have changed
-  etx_host_tensor* states;   // content before the call, by state; no data if
-                             // too large to be recorded
+  etx_host_tensor* inputs;  // what the method was given, and may have changed
+  etx_host_tensor* states;  // content before the call, by state; no data if
+                            // too large to be recorded
   etx_diag* diag;
 } runner;
 
@@ -88,8 +88,8 @@ static etx_status set_inputs(runner* run) {
 static etx_status find_state(runner* run, size_t index, etx_tensor* out,
                              etx_state_hold* hold) {
   const etx_shared_memory* const shared = &run->session->shared.memory;
-  return etx_shared_memory_find(shared, etx_shared_memory_name_at(shared, index),
-                                out, hold, run->diag);
+  return etx_shared_memory_find(
+      shared, etx_shared_memory_name_at(shared, index), out, hold, run->diag);
 }
 
 static etx_status remember_states(runner* run) {
@@ -150,7 +150,8 @@ static etx_status check_output(runner* run, size_t index,
     return ETX_OK;
   }
   etx_host_tensor copy;
-  ETX_TRY(etx_host_tensor_copy(&found->as.tensor, &run->pool, &copy, run->diag));
+  ETX_TRY(
+      etx_host_tensor_copy(&found->as.tensor, &run->pool, &copy, run->diag));
   compare(run, expected->tensor, &copy, what);
   return ETX_OK;
 }
@@ -252,8 +253,12 @@ etx_status etx_case_run(etx_session* session, const etx_case_file* file,
   etx_status status = ETX_OK;
   for (size_t i = 0; i < file->call_count && status == ETX_OK; ++i) {
     const etx_text all = {NULL, 0};
-    runner run = {.session = session, .file = file, .sink = sink,
-                  .result = &result, .call = &file->calls[i], .index = i,
+    runner run = {.session = session,
+                  .file = file,
+                  .sink = sink,
+                  .result = &result,
+                  .call = &file->calls[i],
+                  .index = i,
                   .diag = diag};
     result.refused_call = i;
     etx_pool_init(&run.pool);

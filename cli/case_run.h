@@ -20,9 +20,9 @@ typedef struct etx_case_sink {
 } etx_case_sink;
 
 typedef struct etx_case_result {
-  size_t call_count;        // executed, resets not counted
+  size_t call_count;  // executed, resets not counted
   size_t difference_count;
-  size_t refused_call;      // if the status is not ETX_OK: which call failed
+  size_t refused_call;  // if the status is not ETX_OK: which call failed
 } etx_case_result;
 
 // Returns what a call was refused with; the rest of the sequence is then not

@@ -13,8 +13,10 @@
 #include "exporter/export.h"
 
 static const char about[] =
-    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' would,\n"
-    "reports every problem of every method with file, line and node, and writes\n"
+    "Reads the methods of DIR (or one .yaml or .pt2 file) as 'etx plan' "
+    "would,\n"
+    "reports every problem of every method with file, line and node, and "
+    "writes\n"
     "nothing.\n";
 
 static const char examples[] =
@@ -70,7 +72,8 @@ int etx_cmd_check(int argc, char** argv) {
        "for which runtime (default: etx)", &target},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the problems as JSON", &json},
   };
-  const etx_usage usage = {"check", about, positionals, 1, options, 2, examples, NULL};
+  const etx_usage usage = {"check", about, positionals, 1,
+                           options, 2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;

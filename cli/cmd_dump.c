@@ -13,7 +13,8 @@
 static const char about[] =
     "Writes methods as YAML with their weights as .safetensors: any input of\n"
     "'etx plan' becomes a directory that gives the same program when planned.\n"
-    "Of a program file (.pte) it prints every value and instruction, for reading.\n";
+    "Of a program file (.pte) it prints every value and instruction, for "
+    "reading.\n";
 
 static const char examples[] =
     "  etx dump methods/ -o as_yaml/\n"
@@ -72,11 +73,11 @@ int etx_cmd_dump(int argc, char** argv) {
   const char* output = NULL;
   const etx_positional positionals[] = {
       {"INPUT", "directory of methods, .yaml, .pt2 or .pte", &path, true}};
-  const etx_option options[] = {
-      {ETX_OPTION_TEXT, "output", 'o', "DIR",
-       "where YAML and weights go; not for a .pte", &output}};
+  const etx_option options[] = {{ETX_OPTION_TEXT, "output", 'o', "DIR",
+                                 "where YAML and weights go; not for a .pte",
+                                 &output}};
   const etx_usage usage = {"dump",  about, positionals, 1,
-                           options, 1,     examples, NULL};
+                           options, 1,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)(is_program(path) ? dump_program(path)

@@ -43,7 +43,8 @@ int etx_cmd_explain(int argc, char** argv) {
   const char* code = NULL;
   const etx_positional positionals[] = {
       {"CODE", "an exit code or the name of a status", &code, false}};
-  const etx_usage usage = {"explain", about, positionals, 1, NULL, 0, examples, NULL};
+  const etx_usage usage = {"explain", about, positionals, 1,
+                           NULL,      0,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_text wanted = etx_text_of(code);

@@ -7,7 +7,8 @@
 
 static const char about[] =
     "Shows what a program file holds: its parts, each method with inputs and\n"
-    "outputs, state with offsets and initial values, operators, and which runtime\n"
+    "outputs, state with offsets and initial values, operators, and which "
+    "runtime\n"
     "it needs. Reads files of the stock exporter too.\n";
 
 static const char examples[] =
@@ -43,7 +44,7 @@ int etx_cmd_inspect(int argc, char** argv) {
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &json}};
   const etx_usage usage = {"inspect", about, positionals, 1,
-                           options,   1,     examples, NULL};
+                           options,   1,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;

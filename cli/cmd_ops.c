@@ -74,7 +74,8 @@ int etx_cmd_ops(int argc, char** argv) {
       {"WORD", "only operators with WORD in their name", &word, false}};
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the list as JSON", &json}};
-  const etx_usage usage = {"ops", about, positionals, 1, options, 1, examples, NULL};
+  const etx_usage usage = {"ops",   about, positionals, 1,
+                           options, 1,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;

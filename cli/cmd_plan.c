@@ -21,11 +21,15 @@
 #include "exporter/passes/pass_list.h"
 
 static const char about[] =
-    "Compiles the methods of DIR (one .yaml or .pt2 file each, the stem is the\n"
-    "method's name) into one program whose methods share their state, and prints\n"
-    "what memory it needs. DIR/program.yaml may add names, bounds and constants;\n"
+    "Compiles the methods of DIR (one .yaml or .pt2 file each, the stem is "
+    "the\n"
+    "method's name) into one program whose methods share their state, and "
+    "prints\n"
+    "what memory it needs. DIR/program.yaml may add names, bounds and "
+    "constants;\n"
     "DIR may also be a single file.\n\n"
-    "Prints per method: bytes of scratch, the lower bound that no plan can beat,\n"
+    "Prints per method: bytes of scratch, the lower bound that no plan can "
+    "beat,\n"
     "the operator at the peak; and every copy that remains, with its reason.\n";
 
 static const char examples[] =
@@ -174,17 +178,16 @@ static etx_exit report(planner* plan, etx_status status) {
   if (status == ETX_OK && plan->in->dump_after != NULL) return ETX_EXIT_DONE;
   if (list != NULL) {
     json_t* const root =
-        status == ETX_OK
-            ? etx_plan_report_json(plan->in->output, &plan->report)
-            : json_object();
+        status == ETX_OK ? etx_plan_report_json(plan->in->output, &plan->report)
+                         : json_object();
     json_object_set_new(root, "problems", list);
     if (!etx_json_print(root)) return ETX_EXIT_MACHINE_FAILED;
   } else if (status == ETX_OK && !plan->in->quiet) {
     etx_plan_report_print(plan->in->output, &plan->report);
   }
   if (status == ETX_OK) return ETX_EXIT_DONE;
-  const etx_exit code = plan->proof_failed ? ETX_EXIT_PROOF_FAILED
-                                           : etx_exit_of(status);
+  const etx_exit code =
+      plan->proof_failed ? ETX_EXIT_PROOF_FAILED : etx_exit_of(status);
   if (count == 0) etx_fail("plan", plan->in->input, status, &plan->diag);
   fprintf(stderr, "etx plan: '%s' is not written\n", plan->in->output);
   return code;
@@ -238,8 +241,8 @@ int etx_cmd_plan(int argc, char** argv) {
        "write the memory sizes as a C header too", &in.header},
       {ETX_OPTION_TEXT, "algorithm", 0, "NAME",
        "use one planner instead of the best of all", &in.algorithm},
-      {ETX_OPTION_TEXT, "passes", 0, "-NAME,...",
-       "switch optional passes off", &in.passes},
+      {ETX_OPTION_TEXT, "passes", 0, "-NAME,...", "switch optional passes off",
+       &in.passes},
       {ETX_OPTION_TEXT, "dump-after", 0, "PASS",
        "print the graph after a pass, as YAML, instead of the report",
        &in.dump_after},
@@ -247,9 +250,9 @@ int etx_cmd_plan(int argc, char** argv) {
       {ETX_OPTION_FLAG, "quiet", 'q', NULL, "print nothing but errors",
        &in.quiet},
   };
-  const etx_usage usage = {
-      "plan",  about,   positionals, 1, options, sizeof options / sizeof *options,
-      examples, more};
+  const etx_usage usage = {"plan",   about,   positionals,
+                           1,        options, sizeof options / sizeof *options,
+                           examples, more};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)run(&in);

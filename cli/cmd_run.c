@@ -22,13 +22,16 @@ typedef struct words {
 } words;
 
 static const char about[] =
-    "Runs a program file. State starts with its initial values and is shared by\n"
+    "Runs a program file. State starts with its initial values and is shared "
+    "by\n"
     "all methods.\n\n"
-    "With METHOD: one call. Inputs are given by name as a number, a nested list,\n"
+    "With METHOD: one call. Inputs are given by name as a number, a nested "
+    "list,\n"
     "an .npy file or a tensor of a .safetensors file; outputs are printed or\n"
     "written. --out also takes the name of a state, or of an input that the\n"
     "method changes.\n\n"
-    "With --case: the calls of DIR/cases.json, one session, everything compared\n"
+    "With --case: the calls of DIR/cases.json, one session, everything "
+    "compared\n"
     "with DIR/expected.safetensors. With --smoke: every method once at its\n"
     "smallest and once at its largest sizes, all inputs zero.\n";
 
@@ -84,8 +87,7 @@ static etx_exit run_case(etx_session* session, const words* in,
   case_report report = {in->json ? json_array() : NULL};
   const etx_case_sink sink = {on_difference, &report};
   etx_case_result result;
-  const etx_status status =
-      etx_case_run(session, &file, &sink, &result, &diag);
+  const etx_status status = etx_case_run(session, &file, &sink, &result, &diag);
   if (!report_case(in, &result, report.list)) return ETX_EXIT_MACHINE_FAILED;
   if (status != ETX_OK) {
     const char* const method = file.calls[result.refused_call].method;
@@ -141,13 +143,13 @@ static etx_exit run_opened(etx_session* session, const words* in,
   if (in->smoke) return run_smoke(session, in);
   if (in->case_directory != NULL) return run_case(session, in, pool);
   const etx_single_call what = {in->file, in->method, &in->inputs, &in->outputs,
-                               in->json};
+                                in->json};
   return etx_single_call_run(session, &what, pool);
 }
 
 static etx_exit run_file(const words* in) {
-  const int ways = (in->method != NULL) + (in->case_directory != NULL) +
-                   (in->smoke ? 1 : 0);
+  const int ways =
+      (in->method != NULL) + (in->case_directory != NULL) + (in->smoke ? 1 : 0);
   if (ways != 1) {
     return etx_refuse("run", "give one of METHOD, --case and --smoke");
   }
@@ -185,9 +187,9 @@ int etx_cmd_run(int argc, char** argv) {
        &in.smoke},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print results as JSON", &in.json},
   };
-  const etx_usage usage = {
-      "run",   about, positionals, 2, options, sizeof options / sizeof *options,
-      examples, NULL};
+  const etx_usage usage = {"run",    about,   positionals,
+                           2,        options, sizeof options / sizeof *options,
+                           examples, NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)run_file(&in);

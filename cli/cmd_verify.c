@@ -8,12 +8,13 @@
 #include "cli/verify_program.h"
 
 static const char about[] =
-    "Proves from the bytes of a program file alone that no value is overwritten\n"
-    "while it is needed, that everything lies inside its arena and that all methods\n"
+    "Proves from the bytes of a program file alone that no value is "
+    "overwritten\n"
+    "while it is needed, that everything lies inside its arena and that all "
+    "methods\n"
     "agree about their state. Shares no code with the planner.\n";
 
-static const char examples[] =
-    "  etx verify model.pte\n";
+static const char examples[] = "  etx verify model.pte\n";
 
 static bool print_json(const char* path, etx_status status,
                        const etx_diag* diag) {
@@ -50,7 +51,7 @@ int etx_cmd_verify(int argc, char** argv) {
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the verdict as JSON", &json}};
   const etx_usage usage = {"verify", about, positionals, 1,
-                           options,  1,     examples, NULL};
+                           options,  1,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   return (int)verify(path, json);

@@ -5,8 +5,7 @@
 
 #include "cli/element.h"
 
-bool etx_compare_reals(double expected, double found,
-                       etx_tolerance tolerance) {
+bool etx_compare_reals(double expected, double found, etx_tolerance tolerance) {
   if (expected == found) return true;
   if (isnan(expected) || isnan(found)) return isnan(expected) && isnan(found);
   if (isinf(expected) || isinf(found)) return false;
@@ -93,13 +92,14 @@ static void explain_elements(const etx_host_tensor* expected,
 }
 
 bool etx_compare_tensors(const etx_host_tensor* expected,
-                         const etx_host_tensor* found,
-                         etx_tolerance tolerance, char* out_why) {
+                         const etx_host_tensor* found, etx_tolerance tolerance,
+                         char* out_why) {
   if (!same_type(expected, found)) {
     explain_types(expected, found, out_why);
     return false;
   }
-  const size_t numel = expected->bytes == 0 ? 0 : etx_host_tensor_numel(expected);
+  const size_t numel =
+      expected->bytes == 0 ? 0 : etx_host_tensor_numel(expected);
   size_t count = 0;
   size_t worst = 0;
   double worst_error = -1;

@@ -1,6 +1,6 @@
 // Are two tensors equal, as far as they have to be? Types and sizes exactly,
-// integers and booleans exactly, floats within absolute + relative * |expected|;
-// infinities are equal to themselves, NaN to NaN.
+// integers and booleans exactly, floats within absolute + relative *
+// |expected|; infinities are equal to themselves, NaN to NaN.
 
 #ifndef ETX_CLI_COMPARE_H
 #define ETX_CLI_COMPARE_H
@@ -17,8 +17,8 @@ enum { ETX_COMPARE_TEXT_BYTES = 256 };
 // True if `found` is as expected. If not, `out_why` (ETX_COMPARE_TEXT_BYTES)
 // says how many elements differ and shows the worst one.
 bool etx_compare_tensors(const etx_host_tensor* expected,
-                         const etx_host_tensor* found,
-                         etx_tolerance tolerance, char* out_why);
+                         const etx_host_tensor* found, etx_tolerance tolerance,
+                         char* out_why);
 
 // The same for two numbers of floating point.
 bool etx_compare_reals(double expected, double found, etx_tolerance tolerance);

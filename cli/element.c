@@ -65,9 +65,8 @@ double etx_element_real(etx_dtype dtype, const void* data, size_t index) {
 }
 
 int64_t etx_element_integer(etx_dtype dtype, const void* data, size_t index) {
-  const uint64_t bits = load_bits(data, index, etx_dtype_bytes(dtype) > 8
-                                                   ? 8
-                                                   : etx_dtype_bytes(dtype));
+  const uint64_t bits = load_bits(
+      data, index, etx_dtype_bytes(dtype) > 8 ? 8 : etx_dtype_bytes(dtype));
   switch (dtype) {
     case ETX_DTYPE_INT8:
       return (int8_t)bits;

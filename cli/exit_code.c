@@ -33,7 +33,8 @@ static void print_place(const char* path, const etx_diag* diag) {
     fprintf(stderr, "%sbyte %" PRIu64 ":", path == NULL ? "" : " ",
             diag->offset);
   }
-  if (path != NULL || (diag != NULL && (diag->line != 0 || diag->offset != 0))) {
+  if (path != NULL ||
+      (diag != NULL && (diag->line != 0 || diag->offset != 0))) {
     fputc(' ', stderr);
   }
 }

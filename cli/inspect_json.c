@@ -36,7 +36,8 @@ static json_t* json_of_parts(const etx_pte* pte) {
   set(object, "segments", segments);
   set(object, "named_data", data);
   const size_t constants = etx_pte_constant_count(pte);
-  set(object, "constants", etx_json_unsigned(constants == 0 ? 0 : constants - 1));
+  set(object, "constants",
+      etx_json_unsigned(constants == 0 ? 0 : constants - 1));
   return object;
 }
 
@@ -103,8 +104,7 @@ static json_t* json_of_arenas(const etx_pte* pte, etx_text method) {
   etx_pte_plan plan;
   if (!etx_pte_plan_find(pte, method, &plan)) return list;
   for (size_t i = 1; i < etx_pte_buffer_size_count(&plan); ++i) {
-    json_array_append_new(list,
-                          json_integer(etx_pte_buffer_size_at(&plan, i)));
+    json_array_append_new(list, json_integer(etx_pte_buffer_size_at(&plan, i)));
   }
   return list;
 }

@@ -72,8 +72,7 @@ static void print_symbols(const etx_program* program, etx_text method) {
     return;
   }
   for (size_t i = 0; i < etx_blob_symbol_count(&program->blob, at); ++i) {
-    const etx_blob_symbol symbol =
-        etx_blob_symbol_at(&program->blob, at, i);
+    const etx_blob_symbol symbol = etx_blob_symbol_at(&program->blob, at, i);
     printf("    size %.*s: %" PRId64 " to %" PRId64 "\n",
            text_width(symbol.name), symbol.name.data, symbol.minimum,
            symbol.maximum);

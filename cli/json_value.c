@@ -6,8 +6,8 @@
 #include "cli/element.h"
 
 json_t* etx_json_text(etx_text text) {
-  json_t* const string = json_stringn(text.size == 0 ? "" : text.data,
-                                      text.size);
+  json_t* const string =
+      json_stringn(text.size == 0 ? "" : text.data, text.size);
   return string == NULL ? json_null() : string;
 }
 

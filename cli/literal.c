@@ -7,13 +7,13 @@
 
 typedef struct reader {
   etx_text text;
-  size_t at;         // next unread byte
-  size_t depth;      // open brackets
-  size_t rank;       // depth of the elements, SIZE_MAX before the first one
+  size_t at;     // next unread byte
+  size_t depth;  // open brackets
+  size_t rank;   // depth of the elements, SIZE_MAX before the first one
   int32_t sizes[ETX_MAX_RANK];   // -1: not known yet
   int32_t counts[ETX_MAX_RANK];  // items seen in the open list of each depth
   size_t element_count;
-  bool wants_item;   // a comma or an opening bracket was last
+  bool wants_item;         // a comma or an opening bracket was last
   etx_host_tensor* store;  // NULL while sizes are learned
   etx_dtype dtype;
   etx_diag* diag;
@@ -111,8 +111,11 @@ static etx_status read_all(reader* in) {
 }
 
 static reader start(etx_text text, etx_dtype dtype, etx_diag* diag) {
-  reader in = {.text = text, .rank = SIZE_MAX, .wants_item = true,
-               .dtype = dtype, .diag = diag};
+  reader in = {.text = text,
+               .rank = SIZE_MAX,
+               .wants_item = true,
+               .dtype = dtype,
+               .diag = diag};
   for (size_t i = 0; i < ETX_MAX_RANK; ++i) in.sizes[i] = -1;
   return in;
 }

@@ -20,8 +20,8 @@ static etx_status map(int descriptor, etx_mapped_file* file, etx_diag* diag) {
   if ((uint64_t)facts.st_size > SIZE_MAX) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE, "is too large to be mapped");
   }
-  void* const data = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE,
-                          descriptor, 0);
+  void* const data =
+      mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (data == MAP_FAILED) {
     return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot be mapped: %s",
                          strerror(errno));
@@ -46,8 +46,8 @@ etx_status etx_mapped_file_open(etx_mapped_file* file, const char* path,
 }
 
 void etx_mapped_file_close(etx_mapped_file* file) {
-  if (file->bytes.size != 0) munmap((void*)(uintptr_t)file->bytes.data,
-                                    file->bytes.size);
+  if (file->bytes.size != 0)
+    munmap((void*)(uintptr_t)file->bytes.data, file->bytes.size);
   file->bytes.data = NULL;
   file->bytes.size = 0;
 }

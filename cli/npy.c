@@ -191,8 +191,9 @@ etx_status etx_npy_write(const etx_host_tensor* tensor, const etx_sink* sink,
                          etx_dtype_name(tensor->dtype));
   }
   char text[512];
-  int size = snprintf(text, sizeof text,
-                      "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
+  int size =
+      snprintf(text, sizeof text,
+               "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
   for (size_t i = 0; i < tensor->rank; ++i) {
     size += snprintf(text + size, sizeof text - (size_t)size, "%s%d",
                      i == 0 ? "" : ", ", (int)tensor->sizes[i]);

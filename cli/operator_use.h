@@ -9,15 +9,15 @@
 
 typedef struct etx_operator_use {
   etx_pte_operator op;
-  size_t count;         // instructions of all methods that name it
-  bool is_known;        // this build has the operator
-  bool is_stock;        // the stock portable library has it
+  size_t count;   // instructions of all methods that name it
+  bool is_known;  // this build has the operator
+  bool is_stock;  // the stock portable library has it
 } etx_operator_use;
 
 typedef struct etx_operator_uses {
   etx_operator_use* items;  // sorted by name
   size_t count;
-  size_t delegate_count;    // over all methods
+  size_t delegate_count;  // over all methods
   bool needs_etx;  // an operator, or a view that only etx's blob tells of
 } etx_operator_uses;
 

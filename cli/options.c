@@ -183,7 +183,8 @@ static void print_row(const char* left, const char* help) {
 
 static void print_option(const etx_option* option) {
   char left[128];
-  const char* const value = option->value_name == NULL ? "" : option->value_name;
+  const char* const value =
+      option->value_name == NULL ? "" : option->value_name;
   const char* const space = option->value_name == NULL ? "" : " ";
   if (option->letter != 0) {
     snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name,

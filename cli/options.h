@@ -5,8 +5,9 @@
 //   const char* output = NULL;
 //   bool json = false;
 //   const etx_option options[] = {
-//       {ETX_OPTION_TEXT, "output", 'o', "FILE", "write the program to FILE", &output},
-//       {ETX_OPTION_FLAG, "json", 0, NULL, "print facts as JSON", &json},
+//       {ETX_OPTION_TEXT, "output", 'o', "FILE", "write the program to FILE",
+//       &output}, {ETX_OPTION_FLAG, "json", 0, NULL, "print facts as JSON",
+//       &json},
 //   };
 //
 // Written as --name VALUE, --name=VALUE, -o VALUE; "--" ends the options.
@@ -45,9 +46,9 @@ typedef struct etx_option {
 
 // A word without dashes, by position.
 typedef struct etx_positional {
-  const char* name;    // "DIR"
-  const char* help;    // as an option's
-  const char** target; // keeps its value if the word is not given
+  const char* name;     // "DIR"
+  const char* help;     // as an option's
+  const char** target;  // keeps its value if the word is not given
   bool is_required;
 } etx_positional;
 
@@ -63,9 +64,9 @@ typedef struct etx_usage {
 } etx_usage;
 
 typedef enum etx_options_result {
-  ETX_OPTIONS_READ,    // all values are in their targets
-  ETX_OPTIONS_HELPED,  // --help was given and printed: end with 0
-  ETX_OPTIONS_REFUSED, // the reason was printed: end with 2
+  ETX_OPTIONS_READ,     // all values are in their targets
+  ETX_OPTIONS_HELPED,   // --help was given and printed: end with 0
+  ETX_OPTIONS_REFUSED,  // the reason was printed: end with 2
 } etx_options_result;
 
 // Reads the words after argv[0].

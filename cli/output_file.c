@@ -28,15 +28,15 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
                          "cannot write '%s': it is no regular file", path);
   }
   const size_t size =
-      etx_format_text(output->temporary, sizeof output->temporary,
-                      "%s.%i.tmp", path, (int64_t)getpid());
+      etx_format_text(output->temporary, sizeof output->temporary, "%s.%i.tmp",
+                      path, (int64_t)getpid());
   if (size + 1 >= sizeof output->temporary) {
     output->temporary[0] = '\0';
     return failed(output, "write", ENAMETOOLONG);
   }
-  const int descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL,
-                              S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH |
-                                  S_IWOTH);
+  const int descriptor =
+      open(output->temporary, O_WRONLY | O_CREAT | O_EXCL,
+           S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
   if (descriptor >= 0) output->file = fdopen(descriptor, "wb");
   if (output->file != NULL) return ETX_OK;
   const int code = errno;

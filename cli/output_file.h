@@ -12,10 +12,10 @@
 enum { ETX_OUTPUT_PATH_BYTES = 4096 };
 
 typedef struct etx_output_file {
-  const char* path;                        // the name it is to get, borrowed
-  char temporary[ETX_OUTPUT_PATH_BYTES];   // where it is written
+  const char* path;                       // the name it is to get, borrowed
+  char temporary[ETX_OUTPUT_PATH_BYTES];  // where it is written
   FILE* file;
-  etx_diag* diag;                          // gets the reason of a failed write
+  etx_diag* diag;  // gets the reason of a failed write
 } etx_output_file;
 
 // Starts writing. ETX_HOST_FAILED, with the path and the system's reason, if

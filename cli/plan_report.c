@@ -11,16 +11,15 @@
 
 static double gap_percent(const etx_export_method_report* method) {
   if (method->lower_bound == 0) return 0;
-  return 100.0 *
-         (double)(method->scratch_bytes - method->lower_bound) /
+  return 100.0 * (double)(method->scratch_bytes - method->lower_bound) /
          (double)method->lower_bound;
 }
 
 static void print_method(const etx_export_method_report* method, int width) {
-  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %6zu %6zu  %s",
-         width, (int)method->name.size, method->name.data,
-         method->scratch_bytes, method->lower_bound, gap_percent(method),
-         method->instruction_count, method->value_count,
+  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %6zu %6zu  %s", width,
+         (int)method->name.size, method->name.data, method->scratch_bytes,
+         method->lower_bound, gap_percent(method), method->instruction_count,
+         method->value_count,
          method->algorithm == NULL ? "-" : method->algorithm);
   if (method->peak_operator.size != 0) {
     printf("  %.*s (instruction %u)", (int)method->peak_operator.size,
@@ -58,7 +57,8 @@ void etx_plan_report_print(const char* path, const etx_export_report* report) {
   printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
          report->scratch_bytes);
   printf("  %-*s %12s %12s %7s %6s %6s  %s\n", width, "method", "bytes",
-         "lower bound", "gap", "instr", "values", "algorithm, operator at the peak");
+         "lower bound", "gap", "instr", "values",
+         "algorithm, operator at the peak");
   for (size_t i = 0; i < report->method_count; ++i) {
     print_method(&report->methods[i], width);
   }
@@ -87,10 +87,9 @@ static json_t* json_of_method(const etx_export_method_report* method) {
                       etx_json_text(method->peak_operator));
   json_object_set_new(object, "copied_bytes",
                       etx_json_unsigned(method->copied_bytes));
-  json_object_set_new(object, "algorithm",
-                      method->algorithm == NULL
-                          ? json_null()
-                          : json_string(method->algorithm));
+  json_object_set_new(
+      object, "algorithm",
+      method->algorithm == NULL ? json_null() : json_string(method->algorithm));
   return object;
 }
 
@@ -115,7 +114,8 @@ json_t* etx_plan_report_json(const char* path,
   }
   json_t* const root = json_object();
   json_object_set_new(root, "file", json_string(path));
-  json_object_set_new(root, "file_bytes", etx_json_unsigned(report->file_bytes));
+  json_object_set_new(root, "file_bytes",
+                      etx_json_unsigned(report->file_bytes));
   json_object_set_new(root, "scratch_bytes",
                       etx_json_unsigned(report->scratch_bytes));
   json_object_set_new(root, "state_bytes",
@@ -135,8 +135,8 @@ static void print_macro(FILE* out, const char* text, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     const char byte = text[i];
     const bool is_lower = byte >= 'a' && byte <= 'z';
-    const bool is_plain = (byte >= 'A' && byte <= 'Z') ||
-                          (byte >= '0' && byte <= '9');
+    const bool is_plain =
+        (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
     fputc(is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_', out);
   }
 }
@@ -202,8 +202,10 @@ static etx_status print_header(const etx_program* program, FILE* out,
                                const char* path, etx_diag* diag) {
   char stem[128];
   stem_of(path, stem, sizeof stem);
-  fputs("// Bytes that a program needs, written by etx plan. Blocks are aligned"
-        " to\n// ETX_MEMORY_ALIGNMENT.\n#ifndef ", out);
+  fputs(
+      "// Bytes that a program needs, written by etx plan. Blocks are aligned"
+      " to\n// ETX_MEMORY_ALIGNMENT.\n#ifndef ",
+      out);
   print_macro(out, stem, strlen(stem));
   fputs("_H\n#define ", out);
   print_macro(out, stem, strlen(stem));

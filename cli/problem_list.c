@@ -53,8 +53,7 @@ static json_t* json_of(const etx_ir_place* place, etx_text message) {
   return object;
 }
 
-static void report(void* context, const etx_ir_place* place,
-                   etx_text message) {
+static void report(void* context, const etx_ir_place* place, etx_text message) {
   static const etx_ir_place nowhere = {.line = 0};
   const etx_problem_list* const list = context;
   if (place == NULL) place = &nowhere;

@@ -196,8 +196,10 @@ static void print_chains(const etx_pte_plan* plan, FILE* out) {
 }
 
 void etx_program_text_print(const etx_pte* pte, FILE* out) {
-  fputs("# a program file for reading; etx plan does not take this form\n"
-        "methods:\n", out);
+  fputs(
+      "# a program file for reading; etx plan does not take this form\n"
+      "methods:\n",
+      out);
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {
     const etx_pte_plan plan = etx_pte_plan_at(pte, i);
     fputs("  - method: ", out);

@@ -26,8 +26,8 @@ etx_status etx_session_method(etx_session* session, const char* name,
   etx_method* method = etx_module_method(&session->module, name);
   if (method == NULL) {
     etx_planned_memory allocator;
-    ETX_TRY(etx_module_shared_allocator(&session->shared, name, &allocator,
-                                        diag));
+    ETX_TRY(
+        etx_module_shared_allocator(&session->shared, name, &allocator, diag));
     ETX_TRY(etx_module_load_method(&session->module, name, &allocator, diag));
     method = etx_module_method(&session->module, name);
   }
@@ -72,8 +72,7 @@ bool etx_port_dim(const etx_program* program, etx_text method,
   }
   const size_t count = etx_blob_input_dim_count(&program->blob, at);
   for (size_t i = 0; i < count; ++i) {
-    const etx_blob_input_dim row =
-        etx_blob_input_dim_at(&program->blob, at, i);
+    const etx_blob_input_dim row = etx_blob_input_dim_at(&program->blob, at, i);
     if (row.input == port->index && row.dim == dim) {
       *out_dim = row;
       *out_symbol = etx_blob_symbol_at(&program->blob, at, row.symbol);

@@ -14,8 +14,8 @@ typedef struct etx_session {
 } etx_session;
 
 // Opens the file and starts the state. On failure nothing stays open.
-ETX_MUST_USE etx_status etx_session_open(etx_session* session,
-                                         const char* path, etx_diag* diag);
+ETX_MUST_USE etx_status etx_session_open(etx_session* session, const char* path,
+                                         etx_diag* diag);
 void etx_session_close(etx_session* session);
 
 // The method, loaded with the session's state at its first use.
@@ -29,7 +29,7 @@ enum { ETX_PORT_NAME_BYTES = 256 };
 // An input or output, described without loading the method.
 typedef struct etx_port {
   etx_port_info info;
-  size_t index;                    // among the inputs or outputs
+  size_t index;  // among the inputs or outputs
   bool is_input;
   char name[ETX_PORT_NAME_BYTES];  // the file's, cut if too long, or
                                    // "input_0", "output_0" for a stock file

@@ -122,8 +122,10 @@ static etx_exit set_rest(runner* run) {
     const etx_port* const port = &run->inputs[i];
     if (run->is_set[i]) continue;
     if (port->info.kind == ETX_PTE_TENSOR || port->info.varies) {
-      fprintf(stderr, "etx run: input '%s' of method '%s' is missing; give it "
-              "with --in ", port->name, run->what->method);
+      fprintf(stderr,
+              "etx run: input '%s' of method '%s' is missing; give it "
+              "with --in ",
+              port->name, run->what->method);
       print_port(run, port, stderr);
       fputc('\n', stderr);
       return ETX_EXIT_REFUSED;
@@ -313,8 +315,10 @@ etx_exit etx_single_call_run(etx_session* session, const etx_single_call* what,
   for (size_t i = 0; i < what->outputs->count; ++i) {
     const char* const equals = strchr(what->outputs->items[i], '=');
     if (equals == NULL || !etx_tensor_file_is_target(equals + 1)) {
-      return etx_refuse("run", "'--out %s' is not of the form NAME=FILE.npy or "
-                        "NAME=FILE.safetensors", what->outputs->items[i]);
+      return etx_refuse("run",
+                        "'--out %s' is not of the form NAME=FILE.npy or "
+                        "NAME=FILE.safetensors",
+                        what->outputs->items[i]);
     }
   }
   runner run = {.session = session, .what = what, .pool = pool};

@@ -9,7 +9,7 @@
 #include "exporter/host_memory.h"
 
 typedef struct etx_single_call {
-  const char* file;    // path of the program, for messages
+  const char* file;  // path of the program, for messages
   const char* method;
   const etx_option_list* inputs;   // "NAME=VALUE"
   const etx_option_list* outputs;  // "NAME=FILE": outputs, inputs that the

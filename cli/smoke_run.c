@@ -29,8 +29,7 @@ static etx_status set_zeros(runner* run, const etx_port* port) {
   const etx_pte_tensor* const stated = &port->info.value.as.tensor;
   etx_host_tensor zeros = {.dtype = stated->dtype, .rank = stated->rank};
   for (size_t i = 0; i < stated->rank; ++i) {
-    zeros.sizes[i] =
-        (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
+    zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
   }
   ETX_TRY(etx_host_tensor_take(&zeros, &run->pool, &run->diag));
   const etx_tensor view = etx_host_tensor_view(&zeros);
@@ -85,8 +84,8 @@ static etx_status call_once(runner* run, bool largest) {
 static etx_status smoke_method(runner* run) {
   const etx_text name = etx_pool_copy_text(&run->pool, run->name);
   if (name.data == NULL) return ETX_OUT_OF_MEMORY;
-  const etx_status loaded = etx_session_method(run->session, name.data,
-                                               &run->method, &run->diag);
+  const etx_status loaded =
+      etx_session_method(run->session, name.data, &run->method, &run->diag);
   if (loaded != ETX_OK) {
     run->sink->called(run->sink->context, run->name, "load", ETX_SMOKE_FAILED,
                       run->diag.text);

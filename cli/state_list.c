@@ -1,17 +1,16 @@
 #include "cli/state_list.h"
 
 static etx_state_row row_of_blob(const etx_blob_state* state) {
-  const etx_state_row row = {
-      .name = state->name,
-      .dtype = state->dtype,
-      .sizes = state->sizes,
-      .rank = state->rank,
-      .arena = 2,
-      .offset = state->offset,
-      .initial = state->data_buffer_index == 0 ? "zeros"
-                 : state->is_uniform           ? "uniform"
-                                               : "constant",
-      .constant = state->data_buffer_index};
+  const etx_state_row row = {.name = state->name,
+                             .dtype = state->dtype,
+                             .sizes = state->sizes,
+                             .rank = state->rank,
+                             .arena = 2,
+                             .offset = state->offset,
+                             .initial = state->data_buffer_index == 0 ? "zeros"
+                                        : state->is_uniform ? "uniform"
+                                                            : "constant",
+                             .constant = state->data_buffer_index};
   return row;
 }
 

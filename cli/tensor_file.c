@@ -157,8 +157,7 @@ static etx_status write_content(etx_output_file* output,
 }
 
 etx_status etx_tensor_file_write(const char* path, const etx_tensor_item* items,
-                                 size_t count, etx_pool* pool,
-                                 etx_diag* diag) {
+                                 size_t count, etx_pool* pool, etx_diag* diag) {
   if (ends_with(path, npy_end) && count != 1) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "'%s' takes one tensor, not %z", path, count);

@@ -53,8 +53,9 @@ static int read_words(words* in, int argc, char** argv) {
     } else if (strcmp(word, "--vocab") == 0 && at + 1 < argc) {
       in->vocabulary = argv[++at];
     } else {
-      fprintf(stderr, "translate: option '%s' is unknown or lacks its value\n%s",
-              word, usage);
+      fprintf(stderr,
+              "translate: option '%s' is unknown or lacks its value\n%s", word,
+              usage);
       return 2;
     }
   }

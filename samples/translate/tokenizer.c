@@ -12,8 +12,8 @@
 static const char mark[] = "\xe2\x96\x81";
 enum { MARK_BYTES = 3 };
 
-static etx_status read_file(const char* path, char** out_text,
-                            size_t* out_size, etx_diag* diag) {
+static etx_status read_file(const char* path, char** out_text, size_t* out_size,
+                            etx_diag* diag) {
   FILE* const file = fopen(path, "rb");
   if (file == NULL) {
     return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot open '%s': %s", path,

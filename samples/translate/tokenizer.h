@@ -15,15 +15,15 @@
 #include "format/base/diag.h"
 
 typedef struct etx_tokenizer {
-  char* text;             // the file
-  etx_text* pieces;       // by id
-  uint32_t* sorted;       // ids of the pieces that text can match, in byte order
+  char* text;        // the file
+  etx_text* pieces;  // by id
+  uint32_t* sorted;  // ids of the pieces that text can match, in byte order
   size_t piece_count;
   size_t sorted_count;
-  size_t longest_bytes;   // of a piece
-  int64_t end_id;         // "</s>"
-  int64_t unknown_id;     // "<unk>"
-  int64_t padding_id;     // "<pad>"
+  size_t longest_bytes;  // of a piece
+  int64_t end_id;        // "</s>"
+  int64_t unknown_id;    // "<unk>"
+  int64_t padding_id;    // "<pad>"
 } etx_tokenizer;
 
 ETX_MUST_USE etx_status etx_tokenizer_open(etx_tokenizer* tokenizer,

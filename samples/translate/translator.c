@@ -65,12 +65,12 @@ void etx_translator_close(etx_translator* translator) {
 static etx_status encode(etx_translator* translator, etx_text sentence,
                          etx_diag* diag) {
   int64_t ids[ETX_TRANSLATOR_MOST_TOKENS];
-  const size_t count = etx_tokenizer_encode(
-      &translator->tokenizer, sentence, ids, ETX_TRANSLATOR_MOST_TOKENS);
+  const size_t count = etx_tokenizer_encode(&translator->tokenizer, sentence,
+                                            ids, ETX_TRANSLATOR_MOST_TOKENS);
   if (count > translator->positions) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "the sentence has %z tokens, the model takes %z", count,
-                         translator->positions);
+                         "the sentence has %z tokens, the model takes %z",
+                         count, translator->positions);
   }
   const int32_t sizes[2] = {1, (int32_t)count};
   const etx_value input = etx_module_tensor(ids, ETX_DTYPE_INT64, sizes, 2);
@@ -95,10 +95,8 @@ static etx_status step(etx_translator* translator, int64_t token,
       etx_module_tensor(&token, ETX_DTYPE_INT64, token_sizes, 2),
       etx_module_tensor(&position, ETX_DTYPE_INT64, position_sizes, 1)};
   const etx_value* logits = NULL;
-  ETX_TRY(
-      etx_module_execute(&translator->module, "decode", inputs, 2, diag));
-  ETX_TRY(
-      etx_module_output(&translator->module, "decode", 0, &logits, diag));
+  ETX_TRY(etx_module_execute(&translator->module, "decode", inputs, 2, diag));
+  ETX_TRY(etx_module_output(&translator->module, "decode", 0, &logits, diag));
   if (logits->kind != ETX_VALUE_TENSOR ||
       logits->as.tensor.dtype != ETX_DTYPE_FLOAT32 ||
       etx_tensor_numel(&logits->as.tensor) !=

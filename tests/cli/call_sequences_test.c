@@ -121,8 +121,8 @@ static void agrees_without_passes(const fixture* files) {
   for (size_t i = 0; passes[i] != NULL; ++i) {
     char option[64];
     snprintf(option, sizeof option, "--passes=-%s", passes[i]);
-    command_expect(0, WORDS(ETX, "plan", files->methods, "-o", files->program,
-                            option));
+    command_expect(
+        0, WORDS(ETX, "plan", files->methods, "-o", files->program, option));
     command_expect(0,
                    WORDS(ETX, "run", files->program, "--case", files->cases));
   }
@@ -147,10 +147,11 @@ static void a_wrong_expectation_is_found(void** state) {
   snprintf(path, sizeof path, "%.400s/expected.safetensors", cases);
   command_write_file(path, "\x02");
   snprintf(path, sizeof path, "%.400s/cases.json", cases);
-  command_write_file(path,
-                     "{\"format\": 1, \"atol\": 0, \"rtol\": 0, \"calls\": ["
-                     "{\"method\": \"get\", \"inputs\": [], \"outputs\": "
-                     "[{\"int\": 3}], \"input_mutations\": [], \"state\": {}}]}");
+  command_write_file(
+      path,
+      "{\"format\": 1, \"atol\": 0, \"rtol\": 0, \"calls\": ["
+      "{\"method\": \"get\", \"inputs\": [], \"outputs\": "
+      "[{\"int\": 3}], \"input_mutations\": [], \"state\": {}}]}");
   command_expect(0, WORDS(ETX, "plan", files.methods, "-o", files.program));
   // A damaged expectation is refused, not compared.
   command_expect(2, WORDS(ETX, "run", files.program, "--case", cases));

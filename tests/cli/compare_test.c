@@ -50,16 +50,16 @@ static void integers_and_booleans_must_be_equal(void** state) {
   (void)state;
   assert_false(equal("[5]", "[6]", ETX_DTYPE_INT64, 10, 10));
   assert_false(equal("[true]", "[false]", ETX_DTYPE_BOOL, 10, 10));
-  assert_true(equal("[9007199254740993]", "[9007199254740993]",
-                    ETX_DTYPE_INT64, 0, 0));
-  assert_false(equal("[9007199254740993]", "[9007199254740992]",
-                     ETX_DTYPE_INT64, 0, 0));
+  assert_true(
+      equal("[9007199254740993]", "[9007199254740993]", ETX_DTYPE_INT64, 0, 0));
+  assert_false(
+      equal("[9007199254740993]", "[9007199254740992]", ETX_DTYPE_INT64, 0, 0));
 }
 
 static void infinities_and_nan_are_equal_to_themselves(void** state) {
   (void)state;
-  assert_true(equal("[inf, -inf, nan]", "[inf, -inf, nan]", ETX_DTYPE_FLOAT32,
-                    0, 0));
+  assert_true(
+      equal("[inf, -inf, nan]", "[inf, -inf, nan]", ETX_DTYPE_FLOAT32, 0, 0));
   assert_false(equal("[inf]", "[-inf]", ETX_DTYPE_FLOAT32, 1, 1));
   assert_false(equal("[inf]", "[1]", ETX_DTYPE_FLOAT32, 1, 1));
   assert_false(equal("[nan]", "[1]", ETX_DTYPE_FLOAT32, 1, 1));

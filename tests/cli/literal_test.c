@@ -86,8 +86,9 @@ static void elements_of_every_width_keep_their_value(void** state) {
   (void)state;
   assert_int_equal(*(const int8_t*)literal("-128", ETX_DTYPE_INT8).data, -128);
   assert_int_equal(*(const uint8_t*)literal("255", ETX_DTYPE_UINT8).data, 255);
-  assert_true(*(const int64_t*)literal("-9223372036854775808",
-                                       ETX_DTYPE_INT64).data == INT64_MIN);
+  assert_true(
+      *(const int64_t*)literal("-9223372036854775808", ETX_DTYPE_INT64).data ==
+      INT64_MIN);
   assert_int_equal(*(const uint16_t*)literal("1", ETX_DTYPE_FLOAT16).data,
                    0x3c00);
   assert_int_equal(*(const uint16_t*)literal("6.1e-5", ETX_DTYPE_FLOAT16).data,

@@ -70,10 +70,10 @@ static void what_is_written_reads_back(void** state) {
     const char* text;
     etx_dtype dtype;
   } cases[] = {
-      {"7", ETX_DTYPE_INT64},        {"[1.5]", ETX_DTYPE_FLOAT64},
-      {"[]", ETX_DTYPE_FLOAT32},     {"[[true], [false]]", ETX_DTYPE_BOOL},
-      {"[1, 2]", ETX_DTYPE_UINT8},   {"[-1]", ETX_DTYPE_INT8},
-      {"[0.5]", ETX_DTYPE_FLOAT16},  {"[[[1]]]", ETX_DTYPE_INT32},
+      {"7", ETX_DTYPE_INT64},       {"[1.5]", ETX_DTYPE_FLOAT64},
+      {"[]", ETX_DTYPE_FLOAT32},    {"[[true], [false]]", ETX_DTYPE_BOOL},
+      {"[1, 2]", ETX_DTYPE_UINT8},  {"[-1]", ETX_DTYPE_INT8},
+      {"[0.5]", ETX_DTYPE_FLOAT16}, {"[[[1]]]", ETX_DTYPE_INT32},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     const buffer out = written(cases[i].text, cases[i].dtype);

@@ -34,15 +34,16 @@ static etx_options_result read(values* out, int argc, char** argv) {
       {ETX_OPTION_REAL, "atol", 0, "X", "how near", &out->tolerance},
       {ETX_OPTION_LIST, "in", 'i', "NAME=VALUE", "inputs", &out->list},
   };
-  const etx_usage usage = {"example", "An example.\n", positionals, 2,
-                           options,   5,               "  etx example\n",
-                           "more about it\n"};
+  const etx_usage usage = {
+      "example", "An example.\n",   positionals,      2, options,
+      5,         "  etx example\n", "more about it\n"};
   return etx_options_read(&usage, argc, argv);
 }
 
-#define READ(out, ...)                                        \
-  read(out, (int)(sizeof((const char*[]){"example", __VA_ARGS__}) / \
-                  sizeof(const char*)),                       \
+#define READ(out, ...)                                         \
+  read(out,                                                    \
+       (int)(sizeof((const char*[]){"example", __VA_ARGS__}) / \
+             sizeof(const char*)),                             \
        (char**)(const char*[]){"example", __VA_ARGS__, NULL})
 
 static void words_and_options_may_stand_in_any_order(void** state) {

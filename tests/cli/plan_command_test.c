@@ -257,8 +257,8 @@ static void all_problems_of_all_methods_are_reported(void** state) {
 
 static void a_full_disk_leaves_no_file(void** state) {
   (void)state;
-  command_result result = command_run_with(
-      WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
+  command_result result =
+      command_run_with(WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
   assert_int_equal(result.code, 1);
   assert_non_null(strstr(result.err, program));
   assert_int_equal(count_outputs(), 0);
@@ -270,8 +270,8 @@ static void a_failed_plan_leaves_the_old_program(void** state) {
   command_write_file(program, "the old program");
   write_method("add.yaml", "etx: 2\n");
   command_expect(2, WORDS(ETX, "plan", methods, "-o", program));
-  command_result result = command_run_with(
-      WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
+  command_result result =
+      command_run_with(WORDS(ETX, "plan", KV, "-o", program), NULL, 2000);
   assert_int_equal(result.code, 1);
   command_end(&result);
   size_t size = 0;
@@ -305,12 +305,13 @@ static void an_old_layout_of_state_is_kept(void** state) {
   snprintf(keep, sizeof keep, "keep:%s", program);
   snprintf(again, sizeof again, "%s/again.pte", directory);
   command_expect(0, WORDS(ETX, "plan", KV, "-o", program));
-  command_expect(0, WORDS(ETX, "plan", KV, "-o", again, "--state-layout", keep));
+  command_expect(0,
+                 WORDS(ETX, "plan", KV, "-o", again, "--state-layout", keep));
   command_expect(0, WORDS(ETX, "run", again, "--case", KV));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
                           "keep:/nowhere.pte"));
-  command_expect(2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
-                          "other"));
+  command_expect(
+      2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout", "other"));
   unlink(again);
 }
 

@@ -72,9 +72,9 @@ static void results_go_to_files_and_come_back(void** state) {
   snprintf(from_npy, sizeof from_npy, "data=%s", file);
   snprintf(to_set, sizeof to_set, "cache=%s/a.safetensors", directory);
   snprintf(from_set, sizeof from_set, "data=%s/a.safetensors#cache", directory);
-  command_expect(0, WORDS(ETX, "run", CACHE, "set_cache", "--in",
-                          "data=[[1, 2], [3, 4]]", "--out", to_npy, "--out",
-                          to_set));
+  command_expect(
+      0, WORDS(ETX, "run", CACHE, "set_cache", "--in", "data=[[1, 2], [3, 4]]",
+               "--out", to_npy, "--out", to_set));
   prints(WORDS(ETX, "run", CACHE, "get_cache", "--in", from_npy),
          "data: float32[2, 2] = [[0, 0], [0, 0]]");
   // The whole state, read back as an input of the largest size.
@@ -98,17 +98,17 @@ static void inputs_that_are_wrong_are_refused(void** state) {
 
 static void sizes_out_of_bounds_are_refused_at_run_time(void** state) {
   (void)state;
-  says(5, WORDS(ETX, "run", CACHE, "get_cache", "--in",
-                "data=[[1],[1],[1],[1],[1],[1],[1],[1],[1],[1],[1]]"),
+  says(5,
+       WORDS(ETX, "run", CACHE, "get_cache", "--in",
+             "data=[[1],[1],[1],[1],[1],[1],[1],[1],[1],[1],[1]]"),
        "10");
   says(5, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[1]"), "rank");
 }
 
 static void outputs_are_printed_as_json(void** state) {
   (void)state;
-  command_result result =
-      command_run(WORDS(ETX, "run", CACHE, "get_cache", "--in",
-                        "data=[[1, 2]]", "--json"));
+  command_result result = command_run(
+      WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1, 2]]", "--json"));
   json_t* const root = json_loads(result.out, 0, NULL);
   const json_t* const data = json_object_get(root, "data");
   assert_string_equal(json_string_value(json_object_get(data, "type")),
@@ -137,9 +137,10 @@ static void a_stock_program_needs_no_etx(void** state) {
   (void)state;
   char stock[PATH_BYTES + 16];
   snprintf(stock, sizeof stock, "%s/stock.pte", directory);
-  command_expect(0, WORDS(ETX, "plan", KV, "-o", stock, "--target",
-                          "executorch"));
-  prints(WORDS(ETX, "inspect", stock), "ExecuTorch with its portable operators");
+  command_expect(0,
+                 WORDS(ETX, "plan", KV, "-o", stock, "--target", "executorch"));
+  prints(WORDS(ETX, "inspect", stock),
+         "ExecuTorch with its portable operators");
 }
 
 static void a_program_is_shown_as_text(void** state) {
@@ -187,9 +188,9 @@ static void codes_are_explained(void** state) {
 
 static void every_command_teaches_itself(void** state) {
   (void)state;
-#define COMMAND(name, sentence)                                     \
-  prints(WORDS(ETX, #name, "--help"), "usage: etx " #name);         \
-  prints(WORDS(ETX, "help", #name), "usage: etx " #name);           \
+#define COMMAND(name, sentence)                             \
+  prints(WORDS(ETX, #name, "--help"), "usage: etx " #name); \
+  prints(WORDS(ETX, "help", #name), "usage: etx " #name);   \
   prints(WORDS(ETX, "--help"), sentence);
 #include "cli/commands.def"
 #undef COMMAND

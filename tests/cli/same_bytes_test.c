@@ -16,10 +16,10 @@
 #define ETX ETX_BINARY "/etx"
 
 static const char* const inputs[] = {
-    ETX_TEST_DATA "/pt2/tiny",         ETX_TEST_DATA "/pt2/kv",
-    ETX_TEST_DATA "/pt2/counter",      ETX_TEST_DATA "/pt2/swap",
-    ETX_TEST_DATA "/pt2/gru/core",     ETX_TEST_DATA "/pt2/llama",
-    ETX_TEST_DATA "/pt2/weights/core", ETX_TEST_DATA "/pt2/whisper",
+    ETX_TEST_DATA "/pt2/tiny",           ETX_TEST_DATA "/pt2/kv",
+    ETX_TEST_DATA "/pt2/counter",        ETX_TEST_DATA "/pt2/swap",
+    ETX_TEST_DATA "/pt2/gru/core",       ETX_TEST_DATA "/pt2/llama",
+    ETX_TEST_DATA "/pt2/weights/core",   ETX_TEST_DATA "/pt2/whisper",
     ETX_SOURCE "/samples/stateful_model"};
 enum { INPUT_COUNT = sizeof inputs / sizeof *inputs, PATH_BYTES = 128 };
 

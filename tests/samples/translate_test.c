@@ -204,9 +204,9 @@ static void check_sentence(etx_translator* translator,
         etx_module_tensor(&place, ETX_DTYPE_INT64, sizes, 1)};
     const etx_value* found = NULL;
     execute(translator, "decode", inputs, 2);
-    assert_int_equal(etx_module_output(&translator->module, "decode", 0, &found,
-                                       NULL),
-                     ETX_OK);
+    assert_int_equal(
+        etx_module_output(&translator->module, "decode", 0, &found, NULL),
+        ETX_OK);
     const double error =
         largest_error((const float*)logits->data + 596 * position,
                       found->as.tensor.data, 1, 596, 596);
@@ -226,9 +226,9 @@ static void logits_and_caches_are_pytorchs(void** state) {
   etx_pool pool;
   etx_tensor_set values;
   etx_pool_init(&pool);
-  assert_int_equal(etx_tensor_set_read(MODEL "/expected.safetensors", &pool,
-                                       &values, NULL),
-                   ETX_OK);
+  assert_int_equal(
+      etx_tensor_set_read(MODEL "/expected.safetensors", &pool, &values, NULL),
+      ETX_OK);
   for (int i = 0; i < FORM_COUNT; ++i) {
     etx_translator translator;
     assert_int_equal(etx_translator_open(&translator, forms[i].program,
@@ -268,9 +268,9 @@ static void sentences_come_as_words_or_as_lines(void** state) {
       command_run(WORDS(TRANSLATE, "--model", forms[0].program,
                         "the train leaves at half past seven", ""));
   assert_int_equal(words.code, 0);
-  command_result lines = command_run_with(
-      WORDS(TRANSLATE, "--model", forms[0].program),
-      "the train leaves at half past seven\n\n", 0);
+  command_result lines =
+      command_run_with(WORDS(TRANSLATE, "--model", forms[0].program),
+                       "the train leaves at half past seven\n\n", 0);
   assert_int_equal(lines.code, 0);
   assert_string_equal(words.out, lines.out);
   assert_int_equal(
@@ -282,9 +282,9 @@ static void sentences_come_as_words_or_as_lines(void** state) {
 
 static void ids_and_time_are_printed_on_request(void** state) {
   (void)state;
-  command_result result = command_run(
-      WORDS(TRANSLATE, "--ids", "--time", "--model", forms[0].program,
-            "eight hundred and forty-three"));
+  command_result result =
+      command_run(WORDS(TRANSLATE, "--ids", "--time", "--model",
+                        forms[0].program, "eight hundred and forty-three"));
   assert_int_equal(result.code, 0);
   assert_string_equal(result.out, "223 117 226 291 0\n");
   assert_non_null(strstr(result.err, "tokens/s"));

@@ -1,7 +1,9 @@
 #include "exporter/export.h"
 
 #include "exporter/emit_program.h"
+#include "exporter/fingerprint.h"
 #include "exporter/host_file.h"
+#include "exporter/ir_print.h"
 #include "exporter/passes/pass_list.h"
 #include "exporter/plan_memory.h"
 #include "exporter/shared_state.h"
@@ -26,6 +28,27 @@ static void tell(const exporting* e, const char* stage, size_t done) {
   e->options->progress(e->options->progress_context, stage, done, STAGES);
 }
 
+// Dumps the IR after the pass that was asked for.
+static etx_status dump_after(void* context, etx_text pass, bool is_lowered,
+                             const etx_ir_module* module) {
+  const etx_export_options* const options = context;
+  (void)is_lowered;
+  if (options->dump_after == NULL || !etx_text_is(pass, options->dump_after)) {
+    return ETX_OK;
+  }
+  return etx_ir_print(module, &options->dump);
+}
+
+// A pass that does not exist would be waited for in vain.
+static etx_status check_dump_after(const exporting* e) {
+  const char* const name = e->options->dump_after;
+  if (name == NULL) return ETX_OK;
+  for (size_t i = 0; i < etx_pass_count(); ++i) {
+    if (strcmp(etx_pass_at(i)->name, name) == 0) return ETX_OK;
+  }
+  return etx_diag_fail(e->diag, ETX_NOT_FOUND, "there is no pass '%s'", name);
+}
+
 // Those who only ask whether there were problems need not bring a list.
 static etx_status run_passes(exporting* e, etx_problems* own) {
   e->passes = (etx_pass_context){
@@ -33,6 +56,8 @@ static etx_status run_passes(exporting* e, etx_problems* own) {
       .options = e->options,
       .problems = e->problems == NULL ? own : e->problems,
       .diag = e->diag,
+      .after = dump_after,
+      .after_context = (void*)(uintptr_t)e->options,
   };
   return etx_passes_run(&e->passes);
 }
@@ -152,6 +177,8 @@ etx_status etx_export_plan(etx_ir_module* module,
                  .diag = diag};
   etx_problems own = {0};
   if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
+  ETX_TRY(check_dump_after(&e));
+  ETX_TRY(etx_ir_fingerprint(module, e.program.fingerprint));
   tell(&e, "passes", 0);
   ETX_TRY(run_passes(&e, &own));
   tell(&e, "state", 1);

@@ -270,16 +270,6 @@ const etx_pte_content* sample_content(void) {
 
 // ---- a program that can be run ----
 
-enum {
-  RUN_INPUT,
-  RUN_CONSTANT,
-  RUN_STATE,
-  RUN_SUM,
-  RUN_OUTPUT,
-  RUN_ONE,
-  RUN_FALSE
-};
-
 #define PLANNED(arena, offset)             \
   {                                        \
     .kind = ETX_PTE_TENSOR, .as.tensor = { \

@@ -31,6 +31,20 @@ enum {
   SAMPLE_VALUE_COUNT
 };
 
+// Values of the runnable sample's method, by index.
+enum {
+  RUN_INPUT,     // float32 [2, 3], arena 1
+  RUN_CONSTANT,  // float32 [2, 3]
+  RUN_STATE,     // float32 [2, 3], arena 2
+  RUN_SUM,       // float32 [2, 3], arena 1
+  RUN_OUTPUT,    // the input's bytes again
+  RUN_ONE,       // Int
+  RUN_FALSE,     // Bool
+  RUN_VALUE_COUNT
+};
+// Its instructions, and its operators in the same order.
+enum { RUN_ADD, RUN_MULTIPLY, RUN_COPY, RUN_INSTRUCTION_COUNT };
+
 // The sample: methods "forward", "second" and "answer" (a constant method).
 // Lives as long as the process.
 const etx_pte_content* sample_content(void);

@@ -4,8 +4,10 @@
 //   pt2_schema.c     the shape of the JSON: kinds, unions, places in messages
 //   pt2_symbols.c    symbolic sizes and their ranges
 //   pt2_weights.c    payload configs: views of stored bytes as constants
-//   pt2_signature.c  inputs, outputs, mutations and their names
-//   pt2_nodes.c      nodes and their arguments
+//   pt2_inputs.c     inputs: the caller's, buffers, constants
+//   pt2_outputs.c    outputs, mutations and their names
+//   pt2_arguments.c  arguments, a union of many tags
+//   pt2_nodes.c      nodes
 //
 // Two kinds of failure. What contradicts the format ends the file: functions
 // return ETX_BAD_FILE with a message in the diag. What is sound but not for us
@@ -136,11 +138,16 @@ etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
                         const etx_ir_constant* type, uint32_t* out_constant,
                         etx_diag* diag);
 
-// ---- pt2_signature.c
+// ---- pt2_inputs.c and pt2_outputs.c
 
 // Inputs of the graph, before its nodes; outputs and mutations after them.
 ETX_MUST_USE etx_status etx_pt2_read_inputs(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_read_outputs(etx_pt2_graph* graph);
+// Refuses unless the graph's own list `key` ("inputs", "outputs") says what the
+// signature says.
+ETX_MUST_USE etx_status etx_pt2_check_pairs(etx_pt2_graph* graph,
+                                            const char* key,
+                                            const etx_json* specs);
 
 // ---- pt2_nodes.c
 
@@ -148,15 +155,21 @@ ETX_MUST_USE etx_status etx_pt2_read_outputs(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
 
+// ---- pt2_arguments.c
+
 // Position of a tensor's name in tensor_values.
 ETX_MUST_USE etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
                                             size_t* out_position);
 // The value that a tensor's name stands for.
 ETX_MUST_USE etx_status etx_pt2_use_tensor(etx_pt2_graph* graph, etx_text name,
                                            uint32_t* out_value);
-// An Argument that is not a tensor and needs no names: fixed inputs, outputs.
+// An Argument of any kind that the IR has; others are reported.
 ETX_MUST_USE etx_status etx_pt2_argument(etx_pt2_graph* graph,
                                          const etx_json* argument,
                                          etx_ir_arg* out_arg);
+
+// Reports something sound that is not supported: "<place>: <what> '<name>' is
+// not supported".
+void etx_pt2_unsupported(etx_pt2_graph* graph, const char* what, etx_text name);
 
 #endif

@@ -95,7 +95,7 @@ static etx_status check_outputs(etx_method* method,
                                 const etx_method_record* record,
                                 etx_diag* diag) {
   const etx_call* call = &record->call;
-  for (size_t i = 0; i < etx_op_argument_count(call->op); ++i) {
+  for (size_t i = 0; i < call->argument_count; ++i) {
     if ((record->written >> i & 1) == 0) continue;
     const etx_value* value = call->arguments[i];
     if (value->kind == ETX_VALUE_TENSOR) {
@@ -113,7 +113,7 @@ static etx_status check_outputs(etx_method* method,
 static void decode_result(etx_method* method, etx_method_record* record) {
   etx_call* call = &record->call;
   const etx_op* op = call->op;
-  const size_t last = etx_op_call_count(op) - 1;
+  const size_t last = call->argument_count - 1;
   const uint32_t slot = (uint32_t)(call->arguments[last] - method->values);
   const bool is_view = record->kind == ETX_RECORD_VIEW;
   if (op->result == ETX_RESULT_SCALAR) {
@@ -124,8 +124,10 @@ static void decode_result(etx_method* method, etx_method_record* record) {
     record->slot = slot;
     method->tensors[method->tensor_of[slot]].is_rebound = true;
   }
-  call->argument_count =
-      op->result == ETX_RESULT_SCALAR ? last + 1 : etx_op_argument_count(op);
+  // Kernels see the slot of a number, and no other return slot.
+  const bool sees_slot =
+      op->result == ETX_RESULT_SCALAR || op->result == ETX_RESULT_NONE;
+  if (!sees_slot) --call->argument_count;
 }
 
 static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
@@ -147,6 +149,7 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
     arguments[i] = &method->values[from->arguments[i]];
   }
   record->call.arguments = arguments;
+  record->call.argument_count = from->argument_count;
   record->call.parallel = method->program->limits.parallel;
   record->call.diag = method->kernel_diag;
   record->call.temporary = method->temporary.data;

@@ -8,9 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 clang_build=$1
 gcc_build=$2
-if ! command -v clang >/dev/null; then
-  apt-get install -y -qq --no-install-recommends clang >/dev/null
-fi
+"$here/scripts/setup.sh" ci
 cmake -S "$here" -B "$clang_build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
   -DCMAKE_C_COMPILER=clang >/dev/null
 cmake --build "$clang_build"

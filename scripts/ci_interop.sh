@@ -12,7 +12,8 @@ python=${ETX_TORCH_PYTHON:-}
 if [ -z "$python" ]; then
   venv=$here/build-venv
   if [ ! -x "$venv/bin/python" ]; then
-    python3 -m venv "$venv" || { echo "interop: skipped, no python3-venv"; exit 0; }
+    "$here/scripts/setup.sh" ci
+    python3 -m venv "$venv" || { echo "interop: skipped, no virtual environment"; exit 0; }
   fi
   if ! "$venv/bin/python" -c 'import executorch.runtime' 2>/dev/null; then
     "$venv/bin/pip" install -q torch==2.13.0 executorch==1.5.1 safetensors pyyaml 2>"$venv/pip.log" ||

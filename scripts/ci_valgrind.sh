@@ -7,9 +7,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
-if ! command -v valgrind >/dev/null; then
-  apt-get install -y -qq --no-install-recommends valgrind libc6-dbg >/dev/null
-fi
+"$here/scripts/setup.sh" ci
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 check=(valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)

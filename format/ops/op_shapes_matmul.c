@@ -193,6 +193,12 @@ etx_status etx_shape_convolution(etx_shape_call* call) {
       continue;
     }
     ETX_TRY(window_number(call, 7, spatial, i, 0, &w.output_padding));
+    if (w.output_padding >= w.stride && w.output_padding >= w.dilation) {
+      return etx_shape_refuse(call,
+                              "the output padding is %i, expected less than "
+                              "the stride %i or the dilation %i",
+                              w.output_padding, w.stride, w.dilation);
+    }
     ETX_TRY(transposed_size(call, &w, input.dims[2 + i], &out.dims[2 + i]));
   }
   return put(call, &out);

@@ -263,6 +263,7 @@ etx_status etx_shape_cat(etx_shape_call* call) {
     if (i == 0) {
       out = part;
       has_first = !is_left_out(call, &part);
+      if (!has_first) continue;
       ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
       continue;
     }
@@ -278,6 +279,7 @@ etx_status etx_shape_cat(etx_shape_call* call) {
     ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
   }
   if (count == 0) return etx_shape_refuse(call, "no tensor is joined");
+  if (!has_first) ETX_TRY(etx_shape_dimension(call, 1, 0, 1, &at));
   return put(call, &out);
 }
 

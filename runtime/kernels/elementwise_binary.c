@@ -12,6 +12,16 @@
 #include "runtime/kernels/walk.h"
 #include "runtime/kernels/whole_math.h"
 
+// x^-0.5; the exponent is known.
+static inline float etx_inverse_root_f32(float x, float exponent) {
+  (void)exponent;
+  return 1.0f / etx_sqrt_f32(x);
+}
+static inline double etx_inverse_root_f64(double x, double exponent) {
+  (void)exponent;
+  return 1.0 / etx_sqrt_f64(x);
+}
+
 // `a` and `b` advance by one element or stay, as the flags say.
 typedef void (*binary_loop)(void* out, const void* a, const void* b,
                             size_t count, bool a_moves, bool b_moves,
@@ -353,10 +363,9 @@ static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
   etx_dtype common;
   ETX_TRY(find_common(call, &common));
   const etx_value* alpha = etx_call_value(call, 2);
-  if (etx_number_category(alpha) > etx_dtype_category_of(common)) {
+  if (alpha->kind == ETX_VALUE_DOUBLE && etx_wide_of(common) == ETX_WIDE_I64) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'alpha' is a float or an integer, the operands "
-                           "have type '%s'",
+                           "'alpha' is a float, the operands have type '%s'",
                            etx_dtype_name(common));
   }
   const bool is_one = etx_call_real(call, 2) == 1;
@@ -366,26 +375,28 @@ static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
 }
 
 static etx_status refuse_bool(const etx_call* call) {
-  const size_t tensor = etx_call_is_tensor(call, 0) ? 0 : 1;
-  const size_t other = 1 - tensor;
-  const bool both = etx_call_tensor(call, tensor)->dtype == ETX_DTYPE_BOOL &&
-                    (etx_call_is_tensor(call, other)
-                         ? etx_call_tensor(call, other)->dtype == ETX_DTYPE_BOOL
-                         : etx_call_value(call, other)->kind == ETX_VALUE_BOOL);
-  if (!both) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT, "truth values are subtracted");
+}
+
+// True if argument `index` is a truth value or a tensor of them.
+static bool is_truth(const etx_call* call, size_t index) {
+  return etx_call_is_tensor(call, index)
+             ? etx_call_tensor(call, index)->dtype == ETX_DTYPE_BOOL
+             : etx_call_value(call, index)->kind == ETX_VALUE_BOOL;
 }
 
 static etx_status prepare_add(etx_call* call, size_t row) {
   return prepare_scaled(call, row, ROW_add_scaled);
 }
 static etx_status prepare_subtract(etx_call* call, size_t row) {
-  ETX_TRY(refuse_bool(call));
+  if (is_truth(call, 0) && is_truth(call, 1)) return refuse_bool(call);
   return prepare_scaled(call, row, ROW_subtract_scaled);
 }
 static etx_status prepare_reversed(etx_call* call, size_t row) {
-  ETX_TRY(refuse_bool(call));
-  return prepare_scaled(call, row, row);
+  if (is_truth(call, 0)) return refuse_bool(call);
+  ETX_TRY(prepare_scaled(call, row, row));
+  call->prepared[PARAMETER] = 2;  // this loop always multiplies
+  return ETX_OK;
 }
 
 // `rounding_mode` is argument 2: None, 'trunc' or 'floor'.
@@ -429,7 +440,10 @@ static etx_status prepare_power(etx_call* call, size_t row) {
                            "integers are raised to the negative power %i",
                            exponent->as.integer);
   }
-  return prepare(call, row, common);
+  // PyTorch takes this one number for a reciprocal root: they differ at -0.
+  const bool is_root =
+      exponent->kind == ETX_VALUE_DOUBLE && exponent->as.real == -0.5;
+  return prepare(call, is_root ? ROW_inverse_root : row, common);
 }
 
 #define KERNEL(symbol, how, row)                             \

@@ -11,6 +11,16 @@
 static inline float etx_largest_f32(void) { return 3.40282347e38f; }
 static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
 
+// NaN in any of the three gives NaN.
+static inline float etx_clamp_f32(float x, float low, float high) {
+  const float raised = x >= low || x != x ? x : low;
+  return raised <= high || raised != raised ? raised : high;
+}
+static inline double etx_clamp_f64(double x, double low, double high) {
+  const double raised = x >= low || x != x ? x : low;
+  return raised <= high || raised != raised ? raised : high;
+}
+
 typedef void (*unary_loop)(void* out, const void* in, size_t count,
                            const etx_number parameters[2]);
 
@@ -227,8 +237,17 @@ static etx_status prepare_bounds(etx_call* call, size_t row) {
   return ETX_OK;
 }
 
+static etx_status refuse_exact(const etx_call* call) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  if (etx_wide_of(dtype) != ETX_WIDE_I64) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "'self' has type '%s', expected floats",
+                         etx_dtype_name(dtype));
+}
+
 static etx_status prepare_leaky_relu(etx_call* call, size_t row) {
-  ETX_TRY(prepare_neg(call, row));
+  ETX_TRY(refuse_exact(call));
+  ETX_TRY(prepare_same(call, row));
   call->prepared[FIRST] = 1;
   return ETX_OK;
 }
@@ -261,11 +280,7 @@ static etx_status prepare_bitwise_not(etx_call* call, size_t row) {
 
 static etx_status prepare_gelu(etx_call* call, size_t row) {
   const etx_text approximate = etx_call_value(call, 1)->as.string;
-  if (etx_wide_of(etx_call_tensor(call, 0)->dtype) == ETX_WIDE_I64) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'self' has type '%s', expected floats",
-                           etx_dtype_name(etx_call_tensor(call, 0)->dtype));
-  }
+  ETX_TRY(refuse_exact(call));
   if (etx_text_is(approximate, "none")) return prepare_real(call, row);
   if (etx_text_is(approximate, "tanh")) {
     return prepare_real(call, ROW_gelu_tanh);

@@ -216,6 +216,11 @@ etx_status etx_kernel_scatter_src_out_prepare(etx_call* call) {
 etx_status etx_kernel_scatter_value_out_prepare(etx_call* call) {
   return prepare_scatter(call, run_scatter_value);
 }
+// Sums in half types would be rounded at every step.
 etx_status etx_kernel_scatter_add_out_prepare(etx_call* call) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  if (dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16) {
+    return etx_call_refuse_dtype(call, 0, "a wider type");
+  }
   return prepare_scatter(call, run_scatter_add);
 }

@@ -3,7 +3,6 @@
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/product.h"
-#include "runtime/kernels/whole_math.h"
 
 // All tensors of one type, out dense.
 static etx_status prepare(etx_call* call, size_t first,
@@ -89,92 +88,31 @@ etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
   return prepare(call, 0, run_bmm_nt);
 }
 
-// out[i] = beta * self[i] + alpha * out[i] over a row, in the wide type.
-typedef struct addition {
-  etx_dtype dtype;
-  etx_number alpha, beta;
-  bool is_plain;      // alpha and beta are 1
-  bool ignores_self;  // beta is 0: not even NaN gets through
-} addition;
-
-static void add_to_block(const addition* a, etx_block* out,
-                         const etx_block* self, size_t count) {
-  const etx_wide wide = etx_wide_of(a->dtype);
-  for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_WIDE_I64) {
-      const int64_t added =
-          a->ignores_self ? 0 : etx_wrap_multiply(a->beta.i64, self->i64[i]);
-      out->i64[i] =
-          etx_wrap_add(added, etx_wrap_multiply(a->alpha.i64, out->i64[i]));
-    } else if (wide == ETX_WIDE_F32) {
-      const float added = a->ignores_self ? 0 : a->beta.f32 * self->f32[i];
-      out->f32[i] = added + a->alpha.f32 * out->f32[i];
-    } else {
-      const double added = a->ignores_self ? 0 : a->beta.f64 * self->f64[i];
-      out->f64[i] = added + a->alpha.f64 * out->f64[i];
-    }
+// Adds `added`, which broadcasts to [rows, columns], to the product.
+static void add_tensor(etx_product* product, const etx_tensor* added) {
+  product->added = added->data;
+  if (added->rank >= 1 && added->sizes[added->rank - 1] != 1) {
+    product->added_column = added->strides[added->rank - 1];
   }
-}
-
-static void add_row(const addition* a, char* out, const char* self,
-                    ptrdiff_t self_stride, size_t count) {
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(a->dtype);
-  if (a->is_plain && a->dtype == ETX_DTYPE_FLOAT32 && self_stride == 1) {
-    float* to = (float*)(void*)out;
-    const float* from = (const float*)(const void*)self;
-    for (size_t i = 0; i < count; ++i) to[i] = from[i] + to[i];
-    return;
+  if (added->rank >= 2 && added->sizes[added->rank - 2] != 1) {
+    product->added_row = added->strides[added->rank - 2];
   }
-  const etx_wide wide = etx_wide_of(a->dtype);
-  etx_block product, added;
-  for (size_t done = 0; done < count; done += ETX_BLOCK) {
-    const size_t left = count - done;
-    const size_t part = left < ETX_BLOCK ? left : ETX_BLOCK;
-    char* to = out + (ptrdiff_t)done * bytes;
-    etx_block_load(&product, wide, a->dtype, to, 1, part);
-    etx_block_load(&added, wide, a->dtype,
-                   self + (ptrdiff_t)done * self_stride * bytes, self_stride,
-                   part);
-    add_to_block(a, &product, &added, part);
-    etx_block_store(&product, wide, a->dtype, to, 1, part);
-  }
-}
-
-// Adds `self`, which broadcasts to [rows, columns], to the product's result.
-static void add_to_product(const addition* a, const etx_product* product,
-                           const etx_tensor* self) {
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(a->dtype);
-  ptrdiff_t row_stride = 0, column_stride = 0;
-  if (self->rank >= 1 && self->sizes[self->rank - 1] != 1) {
-    column_stride = self->strides[self->rank - 1];
-  }
-  if (self->rank >= 2 && self->sizes[self->rank - 2] != 1) {
-    row_stride = self->strides[self->rank - 2];
-  }
-  const char* from = self->data;
-  for (size_t row = 0; row < product->rows; ++row) {
-    add_row(a, product->out + (ptrdiff_t)row * product->out_row * bytes,
-            from + (ptrdiff_t)row * row_stride * bytes, column_stride,
-            product->columns);
-  }
+  product->alpha = product->beta = etx_number_one(added->dtype);
 }
 
 // (self, mat1, mat2, beta, alpha, out)
 static etx_status run_addmm(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_product product =
+  etx_product product =
       product_of(etx_call_tensor(call, 1), etx_call_tensor(call, 2),
                  etx_call_tensor(call, 5), false);
   const double beta = etx_call_real(call, 3), alpha = etx_call_real(call, 4);
-  const addition a = {
-      .dtype = self->dtype,
-      .beta = etx_number_read(etx_call_value(call, 3), self->dtype),
-      .alpha = etx_number_read(etx_call_value(call, 4), self->dtype),
-      .is_plain = beta == 1 && alpha == 1,
-      .ignores_self = beta == 0,
-  };
+  add_tensor(&product, self);
+  product.beta = etx_number_read(etx_call_value(call, 3), self->dtype);
+  product.alpha = etx_number_read(etx_call_value(call, 4), self->dtype);
+  product.is_scaled = beta != 1 || alpha != 1;
+  product.ignores_added = beta == 0;
   etx_product_run(&product, call->parallel);
-  add_to_product(&a, &product, self);
   return ETX_OK;
 }
 
@@ -202,7 +140,7 @@ static etx_status run_linear(etx_call* call) {
   const size_t inner = (size_t)input->sizes[input->rank - 1];
   const size_t columns = is_vector ? 1 : (size_t)weight->sizes[0];
   if (columns == 0) return ETX_OK;
-  const etx_product product = {
+  etx_product product = {
       .rows = etx_tensor_numel(out) / columns,
       .columns = columns,
       .inner = inner,
@@ -216,13 +154,10 @@ static etx_status run_linear(etx_call* call) {
       .out = out->data,
       .out_row = (ptrdiff_t)columns,
   };
+  if (!etx_call_is_none(call, 2)) {
+    add_tensor(&product, etx_call_tensor(call, 2));
+  }
   etx_product_run(&product, call->parallel);
-  if (etx_call_is_none(call, 2)) return ETX_OK;
-  const addition a = {.dtype = input->dtype,
-                      .is_plain = true,
-                      .alpha = etx_number_one(input->dtype),
-                      .beta = etx_number_one(input->dtype)};
-  add_to_product(&a, &product, etx_call_tensor(call, 2));
   return ETX_OK;
 }
 

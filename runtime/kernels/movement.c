@@ -26,7 +26,20 @@ static etx_status run_copy_self(etx_call* call) {
   return ETX_OK;
 }
 
+// `memory_format` 2 and 3 order the dimensions of images and volumes.
+static etx_status check_memory_format(const etx_call* call, size_t index) {
+  if (etx_call_is_none(call, index)) return ETX_OK;
+  const int64_t format = etx_call_integer(call, index);
+  const int64_t rank = etx_call_tensor(call, 0)->rank;
+  if (format < 2 || rank == format + 2) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "rank of 'self' is %i, a channels-last format wants "
+                         "%i",
+                         rank, format + 2);
+}
+
 etx_status etx_kernel_clone_out_prepare(etx_call* call) {
+  ETX_TRY(check_memory_format(call, 1));
   return prepare_move(call, run_copy_self);
 }
 etx_status etx_kernel_alias_copy_out_prepare(etx_call* call) {
@@ -57,6 +70,7 @@ static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
 }
 
 etx_status etx_kernel_to_copy_out_prepare(etx_call* call) {
+  ETX_TRY(check_memory_format(call, 2));
   return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
 }
 etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {

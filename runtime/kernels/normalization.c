@@ -57,7 +57,8 @@ static etx_status run_layer_norm(etx_call* call) {
     const float variance = etx_sum_of_squares_f32(in, mean, n.count) / count;
     const float scale = 1.0f / etx_sqrt_f32(variance + eps);
     write_row(&n, in, out, mean, scale);
-    means[row] = mean;
+    // The mean of a row with an infinity is NaN in PyTorch.
+    means[row] = variance != variance ? variance : mean;
     scales[row] = scale;
     in += n.count;
     out += n.count;

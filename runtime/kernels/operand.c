@@ -62,7 +62,7 @@ const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count) {
   const etx_wide wide = etx_wide_of(common);
-  if (wide == ETX_WIDE_I64 && common != to) {
+  if (common != to && common != etx_wide_dtype(wide)) {
     etx_block narrow;
     etx_block_store(block, wide, common, &narrow, 1, count);
     etx_block_load(block, wide, common, &narrow, 1, count);

@@ -44,8 +44,8 @@ etx_status etx_call_check_result(const etx_call* call, size_t out,
 const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
                               const void* data, ptrdiff_t stride, size_t count);
 
-// Stores a block computed for the common type `common`; integers are first
-// cut to it.
+// Stores a block computed for the common type `common`: it is first cut or
+// rounded to that type.
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count);
 

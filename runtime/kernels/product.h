@@ -1,11 +1,10 @@
-// One matrix product, out = left * right, over strided operands: what mm, bmm,
-// addmm and linear are made of.
+// One matrix product, out = left * right (+ added), over strided operands:
+// what mm, bmm, addmm and linear are made of.
 
 #ifndef ETX_RUNTIME_KERNELS_PRODUCT_H
 #define ETX_RUNTIME_KERNELS_PRODUCT_H
 
-#include "runtime/kernel.h"
-#include "runtime/kernels/convert.h"
+#include "runtime/kernels/operand.h"
 
 typedef struct etx_product {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]
@@ -16,13 +15,16 @@ typedef struct etx_product {
   ptrdiff_t right_inner, right_column;
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements
+  // What the product is added to: out = beta * added + alpha * product.
+  const char* added;                  // NULL: nothing, and alpha is 1
+  ptrdiff_t added_row, added_column;  // strides, 0 where it is broadcast
+  etx_number alpha, beta;             // of the wide type
+  bool is_scaled;                     // alpha or beta is not 1
+  bool ignores_added;                 // beta is 0: not even NaN gets through
 } etx_product;
 
-// Computes columns `first` up to `last` of every row. With no inner element
-// the result is zero.
-void etx_product_columns(const etx_product* product, size_t first, size_t last);
-
-// Computes all of it, over the call's threads if it is large enough.
+// Computes all of it, over the call's threads if it is large enough. With no
+// inner element the product is zero.
 void etx_product_run(const etx_product* product, const etx_parallel* parallel);
 
 #endif

@@ -91,13 +91,6 @@ static etx_status prepare_sum(etx_call* call, size_t dtype,
         call, ETX_BAD_ARGUMENT, "'dtype' is %i, the result has type '%s'",
         etx_call_integer(call, dtype), etx_dtype_name(out->dtype));
   }
-  const etx_dtype self = etx_call_tensor(call, 0)->dtype;
-  if (etx_wide_of(self) != ETX_WIDE_I64 &&
-      etx_wide_of(out->dtype) == ETX_WIDE_I64) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "a sum of type '%s' is written to type '%s'",
-                           etx_dtype_name(self), etx_dtype_name(out->dtype));
-  }
   call->run = run;
   return ETX_OK;
 }

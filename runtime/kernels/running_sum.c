@@ -53,17 +53,11 @@ static etx_status run_cumsum(etx_call* call) {
 etx_status etx_kernel_cumsum_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, 0));
   ETX_TRY(etx_call_check_real(call, 3));
-  const etx_dtype from = etx_call_tensor(call, 0)->dtype;
   const etx_dtype to = etx_call_tensor(call, 3)->dtype;
   if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'dtype' is %i, the result has type '%s'",
                            etx_call_integer(call, 2), etx_dtype_name(to));
-  }
-  if (etx_dtype_category_of(from) > etx_dtype_category_of(to)) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "a sum of type '%s' is written to type '%s'",
-                           etx_dtype_name(from), etx_dtype_name(to));
   }
   call->run = run_cumsum;
   return ETX_OK;

@@ -232,18 +232,12 @@ static etx_status run_sym_min(etx_call* call) { return extreme(call, -1); }
 // One operand.
 
 static etx_status run_sym_not(etx_call* call) {
-  if (kind_of(call, 0) != ETX_VALUE_BOOL) {
-    return refuse_kind(call, "a truth value");
-  }
-  put_boolean(call, !etx_call_boolean(call, 0));
+  put_boolean(call, etx_call_real(call, 0) == 0);
   return ETX_OK;
 }
 
 static etx_status run_sym_ite(etx_call* call) {
-  if (kind_of(call, 0) != ETX_VALUE_BOOL) {
-    return refuse_kind(call, "a truth value first");
-  }
-  *result_of(call) = *etx_call_value(call, etx_call_boolean(call, 0) ? 1 : 2);
+  *result_of(call) = *etx_call_value(call, etx_call_real(call, 0) != 0 ? 1 : 2);
   return ETX_OK;
 }
 

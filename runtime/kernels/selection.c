@@ -105,11 +105,11 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, 0));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
   ETX_TRY(check_mask(call, 1));
-  const etx_dtype_category value = etx_number_category(etx_call_value(call, 2));
+  const etx_value* value = etx_call_value(call, 2);
   const etx_dtype own = etx_call_tensor(call, 0)->dtype;
-  if (value > etx_dtype_category_of(own)) {
+  if (value->kind == ETX_VALUE_DOUBLE && etx_wide_of(own) == ETX_WIDE_I64) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the value does not fit type '%s'",
+                           "'value' is a float, 'self' has type '%s'",
                            etx_dtype_name(own));
   }
   call->run = run_masked_fill;

@@ -1,0 +1,230 @@
+// Runs test vectors through the public kernel table:
+//
+//   check_ops DIR [-v]
+//
+// reads every `*.jsonl` below DIR. Each case is run as it is, and once more
+// for each argument that the row allows an output to overwrite, with the
+// output at that argument's bytes: the result must be the same to the bit.
+// Cases of operators without a row and of types that a kernel does not know
+// are skipped. Ends with "N passed, M failed, K skipped"; exit code 6 if any
+// failed.
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ops/vector_compare.h"
+
+typedef struct tally {
+  size_t passed, failed, skipped;
+  bool is_verbose;
+} tally;
+
+static const char* id_of(json_t* one) {
+  return json_string_value(json_object_get(one, "id"));
+}
+
+static void fail(tally* t, json_t* one, const char* why, const char* detail) {
+  ++t->failed;
+  printf("FAILED %s: %s%s%s\n", id_of(one), why, *detail == '\0' ? "" : ": ",
+         detail);
+}
+
+static void skip(tally* t, json_t* one, const char* why) {
+  ++t->skipped;
+  if (t->is_verbose) printf("skipped %s: %s\n", id_of(one), why);
+}
+
+// True if output 0 may lie on argument `index`.
+static bool may_overwrite(const vector_call* c, size_t index) {
+  const etx_value* value = &c->values[index];
+  const etx_tensor* out = &c->outputs[0]->as.tensor;
+  if (c->is_written[index] || value->kind != ETX_VALUE_TENSOR) return false;
+  const etx_tensor* in = &value->as.tensor;
+  if (!etx_tensor_is_contiguous(in) || !etx_tensor_is_contiguous(out) ||
+      etx_tensor_bytes(in) != etx_tensor_bytes(out)) {
+    return false;
+  }
+  if (c->op->in_place == ETX_IN_PLACE_SELF) {
+    return index == 0 && in->dtype == out->dtype;
+  }
+  if (in->rank != out->rank || in->dtype == ETX_DTYPE_COUNT) return false;
+  return memcmp(in->sizes, out->sizes, in->rank * sizeof(int32_t)) == 0;
+}
+
+// Runs the case with the output at argument `index`; NULL if the results are
+// those of `separate`.
+static const char* run_in_place(const vector_call* separate,
+                                const vector_file* file, json_t* one,
+                                size_t index) {
+  vector_call c;
+  const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
+  if (why == NULL) {
+    c.outputs[0]->as.tensor.data = c.values[index].as.tensor.data;
+    if (vector_call_size(&c, false) != ETX_OK ||
+        vector_call_run(&c) != ETX_OK) {
+      why = "refused in place";
+    }
+  }
+  for (size_t i = 0; why == NULL && i < c.output_count; ++i) {
+    const etx_tensor* a = &separate->outputs[i]->as.tensor;
+    const etx_tensor* b = &c.outputs[i]->as.tensor;
+    if (memcmp(a->data, b->data, etx_tensor_bytes(a)) != 0) {
+      why = "the result in place differs";
+    }
+  }
+  vector_call_end(&c);
+  return why;
+}
+
+static const char* check_in_place(const vector_call* c, const vector_file* file,
+                                  json_t* one) {
+  const bool has_out =
+      c->op->result == ETX_RESULT_OUT || c->op->result == ETX_RESULT_OUT_LIST;
+  if (c->op->in_place == ETX_IN_PLACE_NEVER || !has_out || c->is_strided) {
+    return NULL;
+  }
+  for (size_t i = 0; i < c->count; ++i) {
+    if (!may_overwrite(c, i)) continue;
+    const char* why = run_in_place(c, file, one, i);
+    if (why != NULL) return why;
+  }
+  return NULL;
+}
+
+// A refusal is right for an error; UNSUPPORTED is a gap, not a fault.
+static void check_error(tally* t, const vector_file* file, json_t* one) {
+  vector_call c;
+  const char* why = vector_call_build(&c, file, one, VECTOR_DENSE);
+  if (why != NULL) {
+    skip(t, one, why);
+  } else if (vector_call_size(&c, true) != ETX_OK ||
+             vector_call_run(&c) != ETX_OK) {
+    ++t->passed;
+    if (t->is_verbose) printf("refused %s: %s\n", id_of(one), c.diag.text);
+  } else {
+    const char* reason = json_string_value(json_object_get(one, "reason"));
+    fail(t, one, "was not refused", reason == NULL ? "" : reason);
+  }
+  vector_call_end(&c);
+}
+
+// PyTorch gives a tensor without dimensions less weight in type promotion;
+// the rules here do not: whoever plans a program inserts the cast.
+static bool has_tag(json_t* one, const char* tag) {
+  size_t i;
+  json_t* entry;
+  json_array_foreach(json_object_get(one, "tags"), i, entry) {
+    if (strcmp(json_string_value(entry), tag) == 0) return true;
+  }
+  return false;
+}
+
+static etx_status run_case(vector_call* c) {
+  ETX_TRY(vector_call_size(c, false));
+  return vector_call_run(c);
+}
+
+static void check_result(tally* t, const vector_file* file, json_t* one) {
+  vector_call c;
+  char text[256];
+  const char* why = vector_call_build(&c, file, one, VECTOR_AS_STATED);
+  if (why != NULL) {
+    skip(t, one, why);
+    vector_call_end(&c);
+    return;
+  }
+  etx_status status = run_case(&c);
+  if (status == ETX_UNSUPPORTED && c.is_strided) {
+    vector_call_end(&c);
+    (void)vector_call_build(&c, file, one, VECTOR_DENSE);
+    status = run_case(&c);
+  }
+  if (status == ETX_UNSUPPORTED) {
+    skip(t, one, c.diag.text);
+  } else if (status != ETX_OK) {
+    fail(t, one, etx_status_name(status), c.diag.text);
+  } else if ((why = vector_compare(&c, file, one, text, sizeof(text))) !=
+                 NULL ||
+             (why = check_in_place(&c, file, one)) != NULL) {
+    if (has_tag(one, "et-0d-promotion")) {
+      skip(t, one, "PyTorch's promotion of tensors without dimensions");
+    } else {
+      fail(t, one, why, "");
+    }
+  } else {
+    ++t->passed;
+  }
+  vector_call_end(&c);
+}
+
+static void check_file(tally* t, const char* base) {
+  vector_file file;
+  if (!vector_file_open(&file, base)) {
+    ++t->failed;
+    return;
+  }
+  size_t i;
+  json_t* one;
+  json_array_foreach(file.cases, i, one) {
+    const char* expect = json_string_value(json_object_get(one, "expect"));
+    if (expect != NULL && strcmp(expect, "error") == 0) {
+      check_error(t, &file, one);
+    } else {
+      check_result(t, &file, one);
+    }
+  }
+  vector_file_close(&file);
+}
+
+static int by_name(const void* a, const void* b) {
+  return strcmp(*(char* const*)a, *(char* const*)b);
+}
+
+// Goes through a directory and those below it, in the order of names.
+static void check_directory(tally* t, const char* path) {
+  DIR* directory = opendir(path);
+  if (directory == NULL) {
+    fprintf(stderr, "%s: cannot be read\n", path);
+    ++t->failed;
+    return;
+  }
+  char* names[512];
+  size_t count = 0;
+  for (struct dirent* entry; (entry = readdir(directory)) != NULL;) {
+    if (entry->d_name[0] == '.' || count == 512) continue;
+    const size_t size = strlen(path) + strlen(entry->d_name) + 2;
+    names[count] = malloc(size);
+    snprintf(names[count++], size, "%s/%s", path, entry->d_name);
+  }
+  closedir(directory);
+  qsort(names, count, sizeof(names[0]), by_name);
+  for (size_t i = 0; i < count; ++i) {
+    char* point = strrchr(names[i], '.');
+    if (point == NULL || point < strrchr(names[i], '/')) {
+      DIR* inner = opendir(names[i]);
+      if (inner != NULL) {
+        closedir(inner);
+        check_directory(t, names[i]);
+      }
+    } else if (strcmp(point, ".jsonl") == 0) {
+      *point = '\0';
+      check_file(t, names[i]);
+    }
+    free(names[i]);
+  }
+}
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    fprintf(stderr, "usage: check_ops DIR [-v]\n");
+    return 2;
+  }
+  tally t = {0};
+  t.is_verbose = count > 2 && strcmp(arguments[2], "-v") == 0;
+  check_directory(&t, arguments[1]);
+  printf("%zu passed, %zu failed, %zu skipped\n", t.passed, t.failed,
+         t.skipped);
+  return t.failed > 0 ? 6 : 0;
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Picks a small part of the operator test vectors for this repository.
+
+    pick_vectors.py SOURCE tests/data/ops
+
+SOURCE holds the whole corpus in the format that tests/data/ops/README.md
+tells. Of each operator that has a row in op_schema.def, a few cases spread
+over the file are kept, errors among them. Same source, same bytes.
+"""
+import json
+import os
+import re
+import sys
+
+KEPT_RESULTS, KEPT_ERRORS, LARGEST = 14, 8, 4096
+TYPES = {'F32', 'I64', 'I32', 'BOOL', 'U8'}
+
+
+def rows():
+    here = os.path.dirname(os.path.abspath(__file__))
+    text = open(os.path.join(here, '../../format/ops/op_schema.def')).read()
+    found = re.findall(r'^OP\(\w+, "([^"]+)", "([^"]*)"', text, re.M)
+    return {name + ('.' + overload if overload else '')
+            for name, overload in found}
+
+
+def read(base):
+    raw = open(base + '.safetensors', 'rb').read()
+    size = int.from_bytes(raw[:8], 'little')
+    header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
+    cases = [json.loads(line) for line in open(base + '.jsonl')]
+    return cases, header, data
+
+
+def names(case):
+    for entry in case['args'] + case.get('outs', []):
+        if entry.get('t'):
+            yield entry['t']
+        for name in entry.get('tl') or []:
+            if name:
+                yield name
+
+
+def spread(cases, count):
+    if len(cases) <= count:
+        return cases
+    return [cases[i * len(cases) // count] for i in range(count)]
+
+
+def is_small(case, header):
+    for name in names(case):
+        entry = header[name]
+        start, end = entry['data_offsets']
+        if entry['dtype'] not in TYPES or end - start > LARGEST:
+            return False
+    return True
+
+
+def pick(cases, header, known):
+    kept = []
+    for op in sorted({case['op'] for case in cases} & known):
+        own = [c for c in cases if c['op'] == op and is_small(c, header)]
+        kept += spread([c for c in own if c['expect'] == 'ok'], KEPT_RESULTS)
+        kept += spread([c for c in own if c['expect'] != 'ok'], KEPT_ERRORS)
+    return kept
+
+
+def write(base, cases, header, data):
+    os.makedirs(os.path.dirname(base), exist_ok=True)
+    used, parts, offset = {}, [], 0
+    for name in sorted({n for c in cases for n in names(c)}):
+        start, end = header[name]['data_offsets']
+        used[name] = dict(header[name],
+                          data_offsets=[offset, offset + end - start])
+        parts.append(data[start:end])
+        offset += end - start
+    text = json.dumps(used, separators=(',', ':')).encode()
+    text += b' ' * (-len(text) % 8)
+    with open(base + '.safetensors', 'wb') as out:
+        out.write(len(text).to_bytes(8, 'little') + text + b''.join(parts))
+    with open(base + '.jsonl', 'w') as out:
+        for case in cases:
+            for key in ('stock', 'torch_message', 'note'):
+                case.pop(key, None)
+            out.write(json.dumps(case, separators=(',', ':')) + '\n')
+
+
+def main(source, target):
+    known = rows()
+    for folder, _, files in sorted(os.walk(source)):
+        for name in sorted(files):
+            if not name.endswith('.jsonl'):
+                continue
+            base = os.path.join(folder, name[:-6])
+            cases, header, data = read(base)
+            cases = pick(cases, header, known)
+            if cases:
+                relative = os.path.relpath(base, source)
+                write(os.path.join(target, relative), cases, header, data)
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,459 @@
+#include "tests/ops/vector_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/ops/op_shapes.h"
+#include "format/tensor/layout.h"
+
+static void* take(vector_call* c, size_t bytes) {
+  void* block = calloc(1, bytes == 0 ? 1 : bytes);
+  if (c->block_count < sizeof(c->blocks) / sizeof(c->blocks[0])) {
+    c->blocks[c->block_count++] = block;
+  }
+  return block;
+}
+
+void vector_call_end(vector_call* c) {
+  for (size_t i = 0; i < c->block_count; ++i) free(c->blocks[i]);
+  c->block_count = 0;
+}
+
+static size_t numel_of(const int32_t* sizes, size_t rank) {
+  size_t numel = 0;
+  (void)etx_layout_numel(sizes, rank, &numel);
+  return numel;
+}
+
+// Elements from the first to the last of a tensor with these strides.
+static size_t extent(const int32_t* sizes, const int32_t* strides,
+                     size_t rank) {
+  size_t last = 0;
+  if (numel_of(sizes, rank) == 0) return 0;
+  for (size_t i = 0; i < rank; ++i) {
+    last += (size_t)(sizes[i] - 1) * (size_t)strides[i];
+  }
+  return last + 1;
+}
+
+// A tensor of these sizes and strides (NULL: dense).
+static void new_tensor(vector_call* c, etx_value* value, etx_dtype dtype,
+                       const int32_t* sizes, size_t rank,
+                       const int32_t* strides) {
+  int32_t* own = take(c, 2 * sizeof(int32_t) * ETX_MAX_RANK);
+  if (rank > 0) memcpy(own, sizes, rank * sizeof(int32_t));
+  if (strides == NULL) {
+    (void)etx_layout_strides(sizes, NULL, rank, own + ETX_MAX_RANK);
+  } else {
+    memcpy(own + ETX_MAX_RANK, strides, rank * sizeof(int32_t));
+  }
+  value->kind = ETX_VALUE_TENSOR;
+  value->as.tensor =
+      (etx_tensor){.data = take(c, extent(sizes, own + ETX_MAX_RANK, rank) *
+                                       etx_dtype_bytes(dtype)),
+                   .sizes = own,
+                   .strides = own + ETX_MAX_RANK,
+                   .rank = (uint8_t)rank,
+                   .dtype = dtype};
+}
+
+// Strides that a case states, or those of its order of dimensions.
+static bool stated_strides(json_t* entry, const vector_tensor* tensor,
+                           int32_t* out) {
+  json_t* strides = json_object_get(entry, "strides");
+  json_t* order = json_object_get(entry, "dim_order");
+  if (json_array_size(strides) == tensor->rank && strides != NULL) {
+    for (size_t i = 0; i < tensor->rank; ++i) {
+      out[i] = (int32_t)json_integer_value(json_array_get(strides, i));
+    }
+    return true;
+  }
+  if (order == NULL || json_array_size(order) != tensor->rank) return false;
+  uint8_t dimensions[ETX_MAX_RANK];
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    dimensions[i] = (uint8_t)json_integer_value(json_array_get(order, i));
+  }
+  return etx_layout_is_order(dimensions, tensor->rank) &&
+         etx_layout_strides(tensor->sizes, dimensions, tensor->rank, out);
+}
+
+static void copy_elements(const vector_tensor* from, etx_tensor* to) {
+  const size_t bytes = etx_dtype_bytes(to->dtype);
+  const size_t numel = numel_of(from->sizes, from->rank);
+  for (size_t i = 0; i < numel; ++i) {
+    size_t rest = i, at = 0;
+    for (size_t d = from->rank; d-- > 0;) {
+      at += rest % (size_t)from->sizes[d] * (size_t)to->strides[d];
+      rest /= (size_t)from->sizes[d];
+    }
+    memcpy((char*)to->data + at * bytes, from->data + i * bytes, bytes);
+  }
+}
+
+static const char* load_tensor(vector_call* c, const vector_file* file,
+                               const char* name, json_t* layout,
+                               etx_value* value) {
+  vector_tensor tensor;
+  int32_t strides[ETX_MAX_RANK];
+  if (name == NULL || !vector_file_find(file, name, &tensor)) {
+    return "a tensor's type is not known";
+  }
+  const bool strided =
+      layout != NULL && stated_strides(layout, &tensor, strides);
+  new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank,
+             strided ? strides : NULL);
+  if (strided && !etx_tensor_is_contiguous(&value->as.tensor)) {
+    c->is_strided = true;
+  }
+  copy_elements(&tensor, &value->as.tensor);
+  return NULL;
+}
+
+static const char* load_tensors(vector_call* c, const vector_file* file,
+                                json_t* entry, bool as_stated,
+                                etx_value* value) {
+  json_t* names = json_object_get(entry, "tl");
+  json_t* layouts = json_object_get(entry, "layouts");
+  const size_t count = json_array_size(names);
+  etx_value* items = take(c, count * sizeof(etx_value));
+  const etx_value** list = take(c, count * sizeof(*list));
+  for (size_t i = 0; i < count; ++i) {
+    const char* name = json_string_value(json_array_get(names, i));
+    list[i] = NULL;
+    if (name == NULL) continue;
+    list[i] = &items[i];
+    json_t* layout = as_stated ? json_array_get(layouts, i) : NULL;
+    const char* why = load_tensor(c, file, name, layout, &items[i]);
+    if (why != NULL) return why;
+  }
+  value->kind = ETX_VALUE_TENSORS;
+  value->as.tensors.items = list;
+  value->as.tensors.count = count;
+  return NULL;
+}
+
+static double real_of(json_t* value) {
+  const char* text = json_string_value(value);
+  return text != NULL ? strtod(text, NULL) : json_number_value(value);
+}
+
+static void load_integers(vector_call* c, json_t* list, etx_value* value) {
+  const size_t count = json_array_size(list);
+  etx_value* items = take(c, count * sizeof(etx_value));
+  const etx_value** pointers = take(c, count * sizeof(*pointers));
+  for (size_t i = 0; i < count; ++i) {
+    items[i].kind = ETX_VALUE_INT;
+    items[i].as.integer = json_integer_value(json_array_get(list, i));
+    pointers[i] = &items[i];
+  }
+  value->kind = ETX_VALUE_INTS;
+  value->as.integers.items = pointers;
+  value->as.integers.count = count;
+}
+
+static void load_integer(json_t* number, etx_value* value) {
+  value->kind = ETX_VALUE_INT;
+  value->as.integer = json_integer_value(number);
+}
+
+// One argument of any kind.
+static const char* load_value(vector_call* c, const vector_file* file,
+                              json_t* entry, vector_layout layout,
+                              etx_value* value) {
+  const bool as_stated = layout == VECTOR_AS_STATED;
+  json_t* found;
+  if (json_object_get(entry, "complex") != NULL) return "a complex tensor";
+  if ((found = json_object_get(entry, "t")) != NULL) {
+    return load_tensor(c, file, json_string_value(found),
+                       as_stated ? entry : NULL, value);
+  }
+  if (json_object_get(entry, "tl") != NULL) {
+    return load_tensors(c, file, entry, as_stated, value);
+  }
+  if ((found = json_object_get(entry, "i")) != NULL ||
+      (found = json_object_get(entry, "dtype")) != NULL ||
+      (found = json_object_get(entry, "mf")) != NULL) {
+    load_integer(found, value);
+  } else if ((found = json_object_get(entry, "f")) != NULL) {
+    value->kind = ETX_VALUE_DOUBLE;
+    value->as.real = real_of(found);
+  } else if ((found = json_object_get(entry, "b")) != NULL) {
+    value->kind = ETX_VALUE_BOOL;
+    value->as.boolean = json_is_true(found);
+  } else if ((found = json_object_get(entry, "s")) != NULL) {
+    value->kind = ETX_VALUE_STRING;
+    value->as.string = etx_text_of(json_string_value(found));
+  } else if ((found = json_object_get(entry, "il")) != NULL) {
+    load_integers(c, found, value);
+  } else if (json_object_get(entry, "n") != NULL) {
+    value->kind = ETX_VALUE_NONE;
+  } else {
+    return "an argument's kind is not known";
+  }
+  return NULL;
+}
+
+static json_t* find_named(json_t* list, etx_text name) {
+  size_t i;
+  json_t* entry;
+  json_array_foreach(list, i, entry) {
+    const char* own = json_string_value(json_object_get(entry, "name"));
+    if (own != NULL && etx_text_is(name, own)) return entry;
+  }
+  return NULL;
+}
+
+// An out tensor like the expected one, full of bytes that no kernel writes by
+// chance.
+static const char* new_like(vector_call* c, const vector_file* file,
+                            const char* name, etx_value* value) {
+  vector_tensor tensor;
+  if (name == NULL || !vector_file_find(file, name, &tensor)) {
+    return "a result's type is not known";
+  }
+  new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank, NULL);
+  memset(value->as.tensor.data, 0x5a,
+         numel_of(tensor.sizes, tensor.rank) * etx_dtype_bytes(tensor.dtype));
+  return NULL;
+}
+
+static const char* new_out(vector_call* c, const vector_file* file,
+                           json_t* entry, etx_argument_type type,
+                           etx_value* value) {
+  if (type != ETX_ARGUMENT_TENSORS) {
+    const char* name = json_string_value(json_object_get(entry, "t"));
+    c->outputs[c->output_count++] = value;
+    return new_like(c, file, name, value);
+  }
+  json_t* names = json_object_get(entry, "tl");
+  const size_t count = json_array_size(names);
+  if (count > VECTOR_LIST_MOST) return "too long a list";
+  etx_value* items = take(c, count * sizeof(etx_value));
+  const etx_value** list = take(c, count * sizeof(*list));
+  for (size_t i = 0; i < count; ++i) {
+    list[i] = c->outputs[c->output_count++] = &items[i];
+    const char* why = new_like(
+        c, file, json_string_value(json_array_get(names, i)), &items[i]);
+    if (why != NULL) return why;
+  }
+  value->kind = ETX_VALUE_TENSORS;
+  value->as.tensors.items = list;
+  value->as.tensors.count = count;
+  return NULL;
+}
+
+// A changed argument may grow (et_copy_index): its memory is that of the
+// result.
+static void reserve(vector_call* c, const vector_file* file, json_t* entry,
+                    etx_value* value) {
+  vector_tensor wanted;
+  etx_tensor* own = &value->as.tensor;
+  const char* name = json_string_value(json_object_get(entry, "t"));
+  if (name == NULL || !vector_file_find(file, name, &wanted)) return;
+  if (!etx_tensor_is_contiguous(own) || wanted.size <= etx_tensor_bytes(own)) {
+    return;
+  }
+  void* data = take(c, wanted.size);
+  memcpy(data, own->data, etx_tensor_bytes(own));
+  own->data = data;
+}
+
+// An out argument of a case that ends in an error, until the rule sizes it.
+static void new_unknown(vector_call* c, etx_argument_type type,
+                        etx_value* value) {
+  if (type == ETX_ARGUMENT_TENSORS) {
+    value->kind = ETX_VALUE_TENSORS;
+    return;
+  }
+  new_tensor(c, value, ETX_DTYPE_FLOAT32, NULL, 0, NULL);
+  c->outputs[c->output_count++] = value;
+}
+
+static const char* build_argument(vector_call* c, const vector_file* file,
+                                  json_t* one, vector_layout layout,
+                                  const etx_argument* argument) {
+  etx_value* value = &c->values[c->count];
+  json_t* outs = json_object_get(one, "outs");
+  json_t* given = find_named(json_object_get(one, "args"), argument->name);
+  c->is_written[c->count++] = argument->written;
+  if (given != NULL) {
+    const char* why = load_value(c, file, given, layout, value);
+    if (why != NULL || !argument->written) return why;
+    c->outputs[c->output_count++] = value;
+    json_t* wanted = find_named(outs, argument->name);
+    if (wanted == NULL) wanted = json_array_get(outs, 0);
+    if (wanted != NULL) reserve(c, file, wanted, value);
+    return NULL;
+  }
+  if (!argument->written) return "an argument is missing";
+  if (outs == NULL) {
+    new_unknown(c, argument->type, value);
+    return NULL;
+  }
+  json_t* wanted = find_named(outs, argument->name);
+  if (wanted == NULL) return "a result is missing";
+  return new_out(c, file, wanted, argument->type, value);
+}
+
+static void run_serially(void* context, void (*task)(void*, size_t),
+                         void* argument, size_t count) {
+  (void)context;
+  for (size_t i = 0; i < count; ++i) task(argument, i);
+}
+
+const char* vector_call_build(vector_call* c, const vector_file* file,
+                              json_t* one, vector_layout layout) {
+  static const etx_parallel parallel = {run_serially, NULL, 1};
+  memset(c, 0, sizeof(*c));
+  const char* name = json_string_value(json_object_get(one, "op"));
+  const etx_text none = {NULL, 0};
+  c->op = etx_op_find(etx_text_of(name), none);
+  if (c->op == NULL) return "no row";
+  etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
+  etx_argument argument;
+  while (etx_argument_next(&cursor, &argument)) {
+    const char* why = build_argument(c, file, one, layout, &argument);
+    if (why != NULL) return why;
+  }
+  if (c->op->result == ETX_RESULT_SCALAR) {
+    c->values[c->count].kind = ETX_VALUE_INT;
+    c->count++;
+  }
+  for (size_t i = 0; i < c->count; ++i) c->arguments[i] = &c->values[i];
+  c->call = (etx_call){.op = c->op,
+                       .arguments = c->arguments,
+                       .argument_count = c->count,
+                       .parallel = &parallel,
+                       .diag = &c->diag};
+  return NULL;
+}
+
+// The asker's side of a shape rule.
+
+static etx_shape_kind kind(void* context, size_t argument) {
+  const vector_call* c = context;
+  switch (c->values[argument].kind) {
+    case ETX_VALUE_NONE:
+      return ETX_SHAPE_NONE;
+    case ETX_VALUE_INT:
+      return ETX_SHAPE_INT;
+    case ETX_VALUE_BOOL:
+      return ETX_SHAPE_BOOL;
+    case ETX_VALUE_DOUBLE:
+      return ETX_SHAPE_DOUBLE;
+    case ETX_VALUE_STRING:
+      return ETX_SHAPE_STRING;
+    case ETX_VALUE_TENSOR:
+      return ETX_SHAPE_TENSOR;
+    default:
+      return ETX_SHAPE_LIST;
+  }
+}
+
+static size_t list_count(void* context, size_t argument) {
+  const vector_call* c = context;
+  const etx_value* value = &c->values[argument];
+  return value->kind == ETX_VALUE_INTS ? value->as.integers.count
+                                       : value->as.tensors.count;
+}
+
+static bool tensor(void* context, size_t argument, size_t item,
+                   etx_shape* out) {
+  const vector_call* c = context;
+  const etx_value* value = &c->values[argument];
+  if (value->kind == ETX_VALUE_TENSORS) value = value->as.tensors.items[item];
+  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
+  out->dtype = value->as.tensor.dtype;
+  out->rank = value->as.tensor.rank;
+  for (size_t i = 0; i < out->rank; ++i) {
+    out->dims[i] = value->as.tensor.sizes[i];
+  }
+  return true;
+}
+
+static etx_dim integer(void* context, size_t argument, size_t item) {
+  const vector_call* c = context;
+  const etx_value* value = &c->values[argument];
+  return value->kind == ETX_VALUE_INTS
+             ? value->as.integers.items[item]->as.integer
+             : value->as.integer;
+}
+
+static double real(void* context, size_t argument) {
+  const vector_call* c = context;
+  return etx_call_real(&c->call, argument);
+}
+
+static bool same_sizes(const etx_tensor* a, const etx_shape* b) {
+  if (a->rank != b->rank) return false;
+  for (size_t i = 0; i < a->rank; ++i) {
+    if (a->sizes[i] != b->dims[i]) return false;
+  }
+  return true;
+}
+
+// An expected result must have these sizes; an error's out tensor gets them.
+static etx_status output(void* context, size_t index, const etx_shape* shape) {
+  vector_call* c = context;
+  if (index >= c->output_count) {
+    return etx_diag_fail(&c->diag, ETX_BAD_ARGUMENT,
+                         "the rule has more outputs than the case");
+  }
+  etx_value* value = c->outputs[index];
+  etx_tensor* own = &value->as.tensor;
+  c->sized_count = index + 1;
+  const bool grows =
+      c->op->result == ETX_RESULT_SELF || c->op->result == ETX_RESULT_NONE;
+  if (shape->dtype != ETX_DTYPE_FROM_OUT && shape->dtype != own->dtype) {
+    c->dtype_differs = true;
+  }
+  if (same_sizes(own, shape)) return ETX_OK;
+  int32_t sizes[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
+  if (grows && own->rank == shape->rank) {
+    int32_t* header = (int32_t*)(uintptr_t)own->sizes;
+    memcpy(header, sizes, shape->rank * sizeof(int32_t));
+    (void)etx_layout_strides(sizes, NULL, shape->rank, header + ETX_MAX_RANK);
+    return ETX_OK;
+  }
+  if (c->call.prepared[0] == 0) {
+    return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                         "the rule gives output %z other sizes than the case",
+                         index);
+  }
+  const etx_dtype dtype =
+      shape->dtype == ETX_DTYPE_FROM_OUT ? ETX_DTYPE_FLOAT32 : shape->dtype;
+  if (shape->rank > 0 && numel_of(sizes, shape->rank) > 1 << 24) {
+    return ETX_OUT_OF_RANGE;
+  }
+  new_tensor(c, value, dtype, sizes, shape->rank, NULL);
+  return ETX_OK;
+}
+
+etx_status vector_call_size(vector_call* c, bool expects_error) {
+  etx_shape_call shape = {.op = c->op,
+                          .diag = &c->diag,
+                          .context = c,
+                          .kind = kind,
+                          .list_count = list_count,
+                          .tensor = tensor,
+                          .integer = integer,
+                          .real = real,
+                          .output = output};
+  c->call.prepared[0] = expects_error;
+  const etx_status status = etx_shape_infer(&shape);
+  c->call.prepared[0] = 0;
+  if (status != ETX_OK || expects_error) return status;
+  if (c->op->result != ETX_RESULT_SCALAR && c->sized_count != c->output_count) {
+    return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                         "the rule has fewer outputs than the case");
+  }
+  return ETX_OK;
+}
+
+etx_status vector_call_run(vector_call* c) {
+  const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
+  if (kernel == NULL) return ETX_MISSING_OPERATOR;
+  ETX_TRY(kernel->prepare(&c->call));
+  return c->call.run(&c->call);
+}

@@ -1,0 +1,146 @@
+#include "tests/ops/vector_compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/kernels/convert.h"
+
+typedef struct tolerance {
+  double absolute;
+  double relative;
+  bool any_zero_sign;
+} tolerance;
+
+static double number(json_t* entry, json_t* one, const char* key) {
+  json_t* found = json_object_get(entry, key);
+  if (found == NULL) found = json_object_get(one, key);
+  const char* text = json_string_value(found);
+  return text != NULL ? strtod(text, NULL) : json_number_value(found);
+}
+
+static tolerance tolerance_of(json_t* entry, json_t* one) {
+  const char* sign = json_string_value(json_object_get(one, "zero_sign"));
+  const tolerance t = {number(entry, one, "atol"), number(entry, one, "rtol"),
+                       sign != NULL && strcmp(sign, "any") == 0};
+  return t;
+}
+
+static bool is_close(double got, double want, const tolerance* t) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+  if (isinf(want) || isinf(got)) return got == want;
+  if (t->absolute == 0 && t->relative == 0) {
+    return got == want && (t->any_zero_sign || signbit(got) == signbit(want));
+  }
+  return fabs(got - want) <= t->absolute + t->relative * fabs(want);
+}
+
+// Element i in row-major order, as a double or an integer.
+static const char* element_at(const etx_tensor* tensor, size_t i) {
+  size_t at = 0;
+  for (size_t d = tensor->rank; d-- > 0;) {
+    at += i % (size_t)tensor->sizes[d] * (size_t)tensor->strides[d];
+    i /= (size_t)tensor->sizes[d];
+  }
+  return (const char*)tensor->data + at * etx_dtype_bytes(tensor->dtype);
+}
+
+static const char* compare_tensor(const etx_tensor* got,
+                                  const vector_tensor* want, const tolerance* t,
+                                  char* text, size_t capacity) {
+  const size_t bytes = etx_dtype_bytes(want->dtype);
+  if (got->dtype != want->dtype) return "the type differs";
+  const size_t numel = want->size / bytes;
+  const bool exact = etx_wide_of(want->dtype) == ETX_WIDE_I64;
+  for (size_t i = 0; i < numel; ++i) {
+    double x, y;
+    const char* a = element_at(got, i);
+    union {
+      unsigned char bytes[8];
+      double aligned;
+    } copy;  // the file does not align its tensors
+    const unsigned char* b = copy.bytes;
+    memcpy(copy.bytes, want->data + i * bytes, bytes);
+    etx_convert(ETX_DTYPE_FLOAT64, &x, 1, got->dtype, a, 1, 1);
+    etx_convert(ETX_DTYPE_FLOAT64, &y, 1, got->dtype, b, 1, 1);
+    const bool same = exact ? memcmp(a, b, bytes) == 0 : is_close(x, y, t);
+    if (same) continue;
+    snprintf(text, capacity, "element %zu is %.9g, expected %.9g", i, x, y);
+    return text;
+  }
+  return NULL;
+}
+
+static const char* compare_named(const vector_call* c, const vector_file* file,
+                                 const char* name, size_t output,
+                                 const tolerance* t, char* text,
+                                 size_t capacity) {
+  vector_tensor want;
+  if (name == NULL || !vector_file_find(file, name, &want)) {
+    return "the expected tensor is not known";
+  }
+  if (output >= c->output_count) return "a result is missing";
+  return compare_tensor(&c->outputs[output]->as.tensor, &want, t, text,
+                        capacity);
+}
+
+static const char* compare_scalar(const vector_call* c, json_t* entry,
+                                  const tolerance* t, char* text,
+                                  size_t capacity) {
+  const etx_value* got = &c->values[c->count - 1];
+  json_t* want = json_object_get(entry, "i");
+  if (want != NULL) {
+    if (got->kind == ETX_VALUE_INT &&
+        got->as.integer == json_integer_value(want)) {
+      return NULL;
+    }
+    snprintf(text, capacity, "kind %d, %lld", (int)got->kind,
+             (long long)got->as.integer);
+    return text;
+  }
+  want = json_object_get(entry, "b");
+  if (want != NULL) {
+    const bool same =
+        got->kind == ETX_VALUE_BOOL && got->as.boolean == json_is_true(want);
+    return same ? NULL : "the truth value differs";
+  }
+  const double wanted = number(entry, entry, "f");
+  const bool same =
+      got->kind == ETX_VALUE_DOUBLE && is_close(got->as.real, wanted, t);
+  return same ? NULL : "the number differs";
+}
+
+const char* vector_compare(const vector_call* c, const vector_file* file,
+                           json_t* one, char* text, size_t capacity) {
+  json_t* outs = json_object_get(one, "outs");
+  const char* check = json_string_value(json_object_get(one, "check"));
+  const size_t count = json_array_size(outs);
+  size_t output = 0;
+  if (check != NULL) return NULL;  // contents are free; sizes were checked
+  for (size_t i = 0; i < count; ++i) {
+    json_t* entry = json_array_get(outs, i);
+    const char* own = json_string_value(json_object_get(entry, "check"));
+    const tolerance t = tolerance_of(entry, one);
+    const char* why = NULL;
+    json_t* names = json_object_get(entry, "tl");
+    if (c->op->result == ETX_RESULT_SCALAR) {
+      return compare_scalar(c, entry, &t, text, capacity);
+    }
+    if (names != NULL) {
+      for (size_t k = 0; k < json_array_size(names) && why == NULL; ++k) {
+        why =
+            compare_named(c, file, json_string_value(json_array_get(names, k)),
+                          output++, &t, text, capacity);
+      }
+    } else if (own != NULL) {
+      ++output;
+    } else {
+      why =
+          compare_named(c, file, json_string_value(json_object_get(entry, "t")),
+                        output++, &t, text, capacity);
+    }
+    if (why != NULL) return why;
+  }
+  return NULL;
+}

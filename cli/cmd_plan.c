@@ -128,7 +128,7 @@ static etx_status prove(planner* plan, const char* path) {
   ETX_TRY(etx_mapped_file_open(&file, path, &plan->diag));
   const etx_status status = etx_verify_program(file.bytes, &plan->diag);
   etx_mapped_file_close(&file);
-  plan->proof_failed = status != ETX_OK;
+  plan->proof_failed = status == ETX_BAD_PLAN || status == ETX_BAD_FILE;
   return status;
 }
 

@@ -19,8 +19,15 @@ etx_exit etx_exit_of(etx_status status) {
 }
 
 etx_exit etx_exit_of_run(etx_status status) {
-  const etx_exit code = etx_exit_of(status);
-  return code == ETX_EXIT_REFUSED ? ETX_EXIT_RUN_REFUSED : code;
+  switch (status) {
+    case ETX_BAD_ARGUMENT:
+    case ETX_OUT_OF_RANGE:
+    case ETX_BAD_STATE:
+    case ETX_TORN_STATE:
+      return ETX_EXIT_RUN_REFUSED;
+    default:
+      return etx_exit_of(status);
+  }
 }
 
 static void print_place(const char* path, const etx_diag* diag) {

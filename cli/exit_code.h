@@ -19,7 +19,7 @@ typedef enum etx_exit {
 etx_exit etx_exit_of(etx_status status);
 
 // The exit code for a status that came from giving inputs to a method or
-// running it: what is the caller's fault becomes ETX_EXIT_RUN_REFUSED.
+// running it: refused values and states become ETX_EXIT_RUN_REFUSED.
 etx_exit etx_exit_of_run(etx_status status);
 
 // Prints "etx <command>: <path>: <message>" to standard error. `path` may be

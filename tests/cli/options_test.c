@@ -131,6 +131,7 @@ static void statuses_have_their_exit_codes(void** state) {
   assert_int_equal(etx_exit_of_run(ETX_BAD_ARGUMENT), 5);
   assert_int_equal(etx_exit_of_run(ETX_TORN_STATE), 5);
   assert_int_equal(etx_exit_of_run(ETX_HOST_FAILED), 1);
+  assert_int_equal(etx_exit_of_run(ETX_MISSING_OPERATOR), 2);
 }
 
 int main(void) {

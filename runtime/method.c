@@ -242,7 +242,7 @@ etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
     if (tensor->home_kind != ETX_HOME_STATE) continue;
-    tensor->home = state->data + tensor->home_offset;
+    tensor->home = etx_method_byte(state->data, tensor->home_offset);
   }
   etx_method_point(method);
   return ETX_OK;

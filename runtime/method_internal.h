@@ -100,6 +100,12 @@ typedef struct etx_method_input {
   bool varies;
 } etx_method_input;
 
+// A place in a block. A block of no bytes may be NULL, and so is what lies in
+// it: tensors without elements.
+static inline uint8_t* etx_method_byte(uint8_t* block, size_t offset) {
+  return block == NULL ? NULL : block + offset;
+}
+
 // The tensor record of a value, or NULL if it is none.
 static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
                                                       const etx_value* value) {

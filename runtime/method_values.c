@@ -19,11 +19,11 @@ static void find_planned_home(const etx_method* method,
   if (arena == SIZE_MAX) {
     tensor->home_kind = ETX_HOME_STATE;
     tensor->home_offset = (size_t)from->memory_offset;
-    tensor->home = method->state.data + tensor->home_offset;
+    tensor->home = etx_method_byte(method->state.data, tensor->home_offset);
   } else {
     tensor->home_kind = ETX_HOME_SCRATCH;
     tensor->home_offset = arena + (size_t)from->memory_offset;
-    tensor->home = method->scratch.data + tensor->home_offset;
+    tensor->home = etx_method_byte(method->scratch.data, tensor->home_offset);
   }
 }
 
@@ -287,7 +287,7 @@ static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
         (end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
     tensor->home_kind = ETX_HOME_SCRATCH;
     tensor->home_offset = end;
-    tensor->home = method->scratch.data + end;
+    tensor->home = etx_method_byte(method->scratch.data, end);
     tensor->home_bytes = etx_method_tensor_bytes(tensor);
     end += tensor->home_bytes;
   }

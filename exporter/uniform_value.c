@@ -195,6 +195,7 @@ bool etx_uniform_text(const etx_ir_constant* constant, char* out,
       value.real = (double)single;
     }
     etx_double_text(value.real, out, capacity);
+    if (isnan(value.real)) value.real = (double)NAN;  // what the text says
   } else {
     return false;
   }

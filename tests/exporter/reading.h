@@ -1,0 +1,66 @@
+// Reading modules in tests: a module with its problems as text, directories
+// that go away, archives with one member changed.
+
+#ifndef ETX_TESTS_EXPORTER_READING_H
+#define ETX_TESTS_EXPORTER_READING_H
+
+#include "exporter/export.h"
+
+typedef struct reading {
+  etx_pool pool;
+  etx_ir_module module;
+  etx_problems problems;
+  etx_diag diag;
+  etx_status status;
+  // "file.yaml:3:7: message" lines, directories cut off.
+  char text[8192];
+  size_t text_size;
+} reading;
+
+// Reads a directory or file. The result must be closed.
+void reading_open(reading* r, const char* path);
+void reading_close(reading* r);
+
+// Fails the test unless the module was read and passes the verifier.
+void assert_reads(reading* r);
+
+// Fails the test unless reading failed with a problem that contains `part`.
+void assert_problem(const reading* r, const char* part);
+
+// A directory for one test, empty and gone at the end.
+typedef struct scratch_directory {
+  char path[256];
+} scratch_directory;
+
+void scratch_directory_make(scratch_directory* directory);
+void scratch_directory_remove(const scratch_directory* directory);
+
+// Writes a file into the directory.
+void scratch_write(const scratch_directory* directory, const char* name,
+                   const void* data, size_t size);
+void scratch_write_text(const scratch_directory* directory, const char* name,
+                        const char* text);
+// Copies a file of the test data.
+void scratch_copy(const scratch_directory* directory, const char* name,
+                  const char* from);
+
+// A file's bytes; to be freed.
+uint8_t* file_bytes(const char* path, size_t* out_size);
+
+// Writes a copy of the archive at `from` in which, in the member that ends
+// with `member`, the first occurrence of `old` is `fresh`. Fails the test if
+// there is none. A NULL `old` replaces the whole content; a NULL `fresh` drops
+// the member.
+void scratch_archive(const scratch_directory* directory, const char* name,
+                     const char* from, const char* member, const char* old,
+                     const char* fresh);
+
+// The same with whole new content.
+void scratch_archive_bytes(const scratch_directory* directory, const char* name,
+                           const char* from, const char* member,
+                           const void* data, size_t size);
+
+// The content of the member that ends with `member`; to be freed.
+uint8_t* archive_member(const char* from, const char* member, size_t* out_size);
+
+#endif

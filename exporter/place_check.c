@@ -95,32 +95,47 @@ static bool agrees(segments actual, segments want) {
   return true;
 }
 
+// One past the node that wrote a version; 0 if it was given.
+static size_t position_after(const trace* t, uint32_t version) {
+  const etx_ir_value* const writer = &t->method->values[version];
+  return writer->origin == ETX_IR_FROM_NODE ? writer->index + (size_t)1 : 0;
+}
+
+// True if node `n` writes into [start, end) of the storage.
+static bool node_writes(const trace* t, size_t n, uint64_t start,
+                        uint64_t end) {
+  const etx_range range = {t->storage, start, end};
+  const etx_ir_node* const node = &t->method->nodes[n];
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t written = node->outputs[i];
+    if (written == ETX_IR_NONE ||
+        t->placement->places[written].way != ETX_WAY_WRITTEN) {
+      continue;
+    }
+    if (etx_range_overlaps(range, etx_place_range(t->placement, written))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Positions between which `value` could be saved: complete, not overwritten.
-static void saving_range(const trace* t, uint32_t value, size_t reader,
-                         etx_place_conflict* out) {
-  const etx_ir_method* const method = t->method;
+static void find_saving_range(const trace* t, uint32_t value, size_t reader,
+                              etx_place_conflict* out) {
+  const segments want = t->expected[value];
+  out->can_be_saved = true;
   out->first = 0;
   out->last = reader;
-  const segments want = t->expected[value];
   for (size_t i = 0; i < want.count; ++i) {
-    const etx_ir_value* const writer = &method->values[want.items[i].version];
-    if (writer->origin != ETX_IR_FROM_NODE) continue;
-    if (writer->index + 1 > out->first) out->first = writer->index + 1;
+    const size_t complete = position_after(t, want.items[i].version);
+    if (complete > out->first) out->first = complete;
   }
-  const etx_range range = etx_place_range(t->placement, value);
-  for (size_t n = out->first; n < reader; ++n) {
-    const etx_ir_node* const node = &method->nodes[n];
-    for (size_t i = 0; i < node->output_count; ++i) {
-      const uint32_t written = node->outputs[i];
-      if (written == ETX_IR_NONE ||
-          t->placement->places[written].way != ETX_WAY_WRITTEN) {
-        continue;
-      }
-      if (etx_range_overlaps(range, etx_place_range(t->placement, written))) {
-        out->last = n;
-        return;
-      }
-    }
+  for (size_t i = 0; i < want.count; ++i) {
+    const segment* const piece = &want.items[i];
+    size_t n = position_after(t, piece->version);
+    while (n < out->last && !node_writes(t, n, piece->start, piece->end)) ++n;
+    if (n < out->first) out->can_be_saved = false;
+    if (n < out->last) out->last = n;
   }
 }
 
@@ -136,7 +151,7 @@ static etx_status report(trace* t, uint32_t value) {
   etx_place_conflict* const conflict = &all->items[all->count++];
   conflict->reader = t->node;
   conflict->value = value;
-  saving_range(t, value, t->node, conflict);
+  find_saving_range(t, value, t->node, conflict);
   return ETX_OK;
 }
 

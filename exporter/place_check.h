@@ -23,7 +23,9 @@ typedef struct etx_place_conflict {
                    // at the end of the method
   uint32_t value;  // what it means to read
   // The value could be copied in front of any node from `first` to `last`:
-  // after its bytes are complete, before they are overwritten.
+  // after its bytes are complete, before they are overwritten. False if they
+  // never lie there all at once.
+  bool can_be_saved;
   size_t first;
   size_t last;
 } etx_place_conflict;

@@ -62,18 +62,51 @@ etx_status etx_place_insert_write(etx_ir_module* module, etx_ir_method* method,
                 out_value);
 }
 
-void etx_place_hoist(etx_ir_method* method, const etx_placement* placement,
-                     uint32_t value, size_t* position) {
-  // From the value down to its root: what has been moved stands at and after
-  // `first`, and each further base goes in front of it.
-  const size_t first = *position;
-  while (method->values[value].origin == ETX_IR_FROM_NODE &&
-         method->values[value].index >= first &&
-         !etx_way_is_root(placement->places[value].way)) {
-    etx_place_move_node(method, method->values[value].index, first);
-    ++*position;
-    value = placement->places[value].base;
+// Values that a hoisted value is made of, itself included.
+typedef struct making {
+  const etx_ir_method* method;
+  bool* is_part;  // by value
+} making;
+
+static etx_status add_part(void* context, size_t argument, uint32_t value) {
+  making* const m = context;
+  (void)argument;
+  m->is_part[value] = true;
+  return ETX_OK;
+}
+
+static bool makes_part(const making* m, const etx_placement* placement,
+                       const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    if (value != ETX_IR_NONE && m->is_part[value] &&
+        !etx_way_is_root(placement->places[value].way)) {
+      return true;
+    }
   }
+  return false;
+}
+
+etx_status etx_place_hoist(etx_pool* pool, etx_ir_method* method,
+                           const etx_placement* placement, uint32_t value,
+                           size_t* position) {
+  const etx_ir_value* const v = &method->values[value];
+  if (v->origin != ETX_IR_FROM_NODE || v->index < *position) return ETX_OK;
+  making m = {method, etx_pool_take(pool, method->value_count)};
+  if (m.is_part == NULL) return ETX_OUT_OF_MEMORY;
+  m.is_part[value] = true;
+  const size_t last = v->index;
+  for (size_t n = last + 1; n > *position; --n) {
+    const etx_ir_node* const node = &method->nodes[n - 1];
+    if (!makes_part(&m, placement, node)) continue;
+    ETX_TRY(etx_place_each_read(node, add_part, &m));
+  }
+  for (size_t n = *position; n <= last; ++n) {
+    if (!makes_part(&m, placement, &method->nodes[n])) continue;
+    etx_place_move_node(method, n, *position);
+    ++*position;
+  }
+  return ETX_OK;
 }
 
 static void redirect(etx_ir_arg* arg, uint32_t from, uint32_t to) {
@@ -95,7 +128,7 @@ etx_status etx_place_save(etx_ir_module* module, etx_ir_method* method,
                           uint32_t* out_value) {
   const uint32_t value = conflict->value;
   size_t position = conflict->last;
-  etx_place_hoist(method, placement, value, &position);
+  ETX_TRY(etx_place_hoist(module->pool, method, placement, value, &position));
   uint32_t copy = 0;
   ETX_TRY(etx_place_insert_copy(module, method, placement, value, position,
                                 &copy));

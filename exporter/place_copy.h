@@ -42,9 +42,10 @@ ETX_MUST_USE etx_status etx_place_insert_write(etx_ir_module* module,
 
 // Moves the nodes that make `value` a view in front of `*position`, which
 // moves on with the node that stood there. They are no instructions, so
-// nothing changes but the order.
-void etx_place_hoist(etx_ir_method* method, const etx_placement* placement,
-                     uint32_t value, size_t* position);
+// nothing changes but the order. What they are made of must stand before.
+ETX_MUST_USE etx_status etx_place_hoist(etx_pool* pool, etx_ir_method* method,
+                                        const etx_placement* placement,
+                                        uint32_t value, size_t* position);
 
 // Saves the conflict's value before it is overwritten. Nodes behind, outputs
 // and mutations that are not placed read the copy instead.

@@ -116,6 +116,7 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
 }
 
 static etx_status find_conflicts(updating* u, bool everywhere,
+                                 etx_place_end end,
                                  etx_place_conflicts* conflicts) {
   conflicts->count = 0;
   for (uint32_t s = 0; s < u->placement->storage_count; ++s) {
@@ -124,22 +125,48 @@ static etx_status find_conflicts(updating* u, bool everywhere,
       continue;
     }
     ETX_TRY(etx_place_check(u->module->pool, u->method, u->placement, s,
-                            ETX_PLACE_NODES_ONLY, conflicts));
+                            end, conflicts));
   }
   return ETX_OK;
 }
 
-static etx_status snapshot(const updating* u, etx_place** out_places) {
-  const size_t bytes = u->placement->place_count * sizeof **out_places;
-  *out_places = etx_pool_take(u->module->pool, bytes);
-  if (*out_places == NULL) return ETX_OUT_OF_MEMORY;
-  memcpy(*out_places, u->placement->places, bytes);
+// The places of all values at one moment.
+typedef struct snapshot {
+  etx_place* places;
+  size_t count;
+} snapshot;
+
+static etx_status remember(const updating* u, snapshot* out) {
+  out->count = u->placement->place_count;
+  out->places = etx_pool_take(u->module->pool, out->count * sizeof(etx_place));
+  if (out->places == NULL) return ETX_OUT_OF_MEMORY;
+  memcpy(out->places, u->placement->places, out->count * sizeof(etx_place));
   return ETX_OK;
 }
 
-static void restore(const updating* u, const etx_place* places) {
-  memcpy(u->placement->places, places,
-         u->placement->place_count * sizeof *places);
+// Values that were added since keep their places.
+static void restore(const updating* u, const snapshot* before) {
+  memcpy(u->placement->places, before->places,
+         before->count * sizeof(etx_place));
+}
+
+static bool can_be_saved(const etx_place_conflicts* conflicts) {
+  for (size_t i = 0; i < conflicts->count; ++i) {
+    if (!conflicts->items[i].can_be_saved) return false;
+  }
+  return true;
+}
+
+// Nodes find what they read, and what the end of the method misses can still
+// be saved by write_back.
+static etx_status is_good(updating* u, bool everywhere, bool* out_good,
+                          etx_place_conflicts* conflicts) {
+  *out_good = false;
+  ETX_TRY(find_conflicts(u, everywhere, ETX_PLACE_NODES_ONLY, conflicts));
+  if (conflicts->count != 0) return ETX_OK;
+  ETX_TRY(find_conflicts(u, everywhere, ETX_PLACE_ALL, conflicts));
+  *out_good = can_be_saved(conflicts);
+  return ETX_OK;
 }
 
 // True if only the end of the method reads `value`: a mutation, an output.
@@ -172,15 +199,12 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
       !is_read_at_end_only(u, value)) {
     return ETX_OK;
   }
-  etx_place* before = NULL;
-  ETX_TRY(snapshot(u, &before));
+  snapshot before;
+  ETX_TRY(remember(u, &before));
   etx_place_move_node(u->method, position, last);
-  if (settle(u, value, 0, 0)) {
-    ETX_TRY(find_conflicts(u, true, conflicts));
-    *out_placed = conflicts->count == 0;
-  }
+  if (settle(u, value, 0, 0)) ETX_TRY(is_good(u, true, out_placed, conflicts));
   if (*out_placed) return ETX_OK;
-  restore(u, before);
+  restore(u, &before);
   etx_place_move_node(u->method, last, position);
   return ETX_OK;
 }
@@ -188,14 +212,13 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
 static etx_status try_in_place(updating* u, uint32_t value, bool follows,
                                bool* out_placed,
                                etx_place_conflicts* conflicts) {
-  etx_place* before = NULL;
-  ETX_TRY(snapshot(u, &before));
+  snapshot before;
+  ETX_TRY(remember(u, &before));
   u->follows = follows;
   if (settle(u, value, 0, 0)) {
-    ETX_TRY(find_conflicts(u, false, conflicts));
-    *out_placed = conflicts->count == 0;
+    ETX_TRY(is_good(u, false, out_placed, conflicts));
   }
-  if (!*out_placed) restore(u, before);
+  if (!*out_placed) restore(u, &before);
   return ETX_OK;
 }
 
@@ -230,26 +253,26 @@ static etx_status save(updating* u, const etx_place_conflict* conflict) {
 
 static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
                              etx_place_conflicts* conflicts) {
-  etx_place* before = NULL;
-  ETX_TRY(snapshot(u, &before));
+  snapshot before;
+  ETX_TRY(remember(u, &before));
   u->follows = true;
   if (!settle(u, value, 0, 0)) {
-    restore(u, before);
+    restore(u, &before);
     return ETX_OK;
   }
-  ETX_TRY(find_conflicts(u, false, conflicts));
-  if (bytes_to_save(u, conflicts) > u->placement->storages[u->target].bytes) {
-    restore(u, before);
-    return ETX_OK;
-  }
+  ETX_TRY(find_conflicts(u, false, ETX_PLACE_NODES_ONLY, conflicts));
+  const uint64_t limit = u->placement->storages[u->target].bytes;
   // Every round takes one value's readers to its copy.
   const size_t rounds = conflicts->count;
-  for (size_t i = 0; i < rounds && conflicts->count != 0; ++i) {
+  bool goes_on = bytes_to_save(u, conflicts) <= limit;
+  for (size_t i = 0; goes_on && i < rounds && conflicts->count != 0; ++i) {
+    goes_on = can_be_saved(conflicts);
+    if (!goes_on) break;
     ETX_TRY(save(u, &conflicts->items[0]));
-    ETX_TRY(find_conflicts(u, false, conflicts));
+    ETX_TRY(find_conflicts(u, false, ETX_PLACE_NODES_ONLY, conflicts));
   }
-  *out_placed = conflicts->count == 0;
-  if (!*out_placed) restore(u, before);
+  if (goes_on) ETX_TRY(is_good(u, false, out_placed, conflicts));
+  if (!*out_placed) restore(u, &before);
   return ETX_OK;
 }
 

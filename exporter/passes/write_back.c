@@ -101,7 +101,8 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
                             &conflict));
   if (!found) return ETX_OK;
   size_t position = conflict.last;
-  etx_place_hoist(w->method, w->placement, mutation->value, &position);
+  ETX_TRY(etx_place_hoist(w->module->pool, w->method, w->placement,
+                          mutation->value, &position));
   const uint32_t source = mutation->value;
   uint32_t written = 0;
   ETX_TRY(etx_place_insert_write(w->module, w->method, w->placement,

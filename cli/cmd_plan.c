@@ -126,7 +126,7 @@ static etx_export_options export_options(const words* in, const char* layout) {
 static etx_status prove(planner* plan, const char* path) {
   etx_mapped_file file;
   ETX_TRY(etx_mapped_file_open(&file, path, &plan->diag));
-  const etx_status status = etx_verify_program(file.bytes, &plan->diag);
+  const etx_status status = etx_verify_program(file.bytes, NULL, &plan->diag);
   etx_mapped_file_close(&file);
   plan->proof_failed = status == ETX_BAD_PLAN || status == ETX_BAD_FILE;
   return status;

@@ -17,13 +17,31 @@ static const char about[] =
 static const char examples[] = "  etx verify model.pte\n";
 
 static bool print_json(const char* path, etx_status status,
-                       const etx_diag* diag) {
+                       const etx_verify_report* report, const etx_diag* diag) {
   json_t* const root = json_object();
   json_object_set_new(root, "file", json_string(path));
   json_object_set_new(root, "proved", json_boolean(status == ETX_OK));
+  json_object_set_new(root, "level",
+                      json_string(etx_verify_level_name(report->level)));
+  json_object_set_new(root, "stock", json_boolean(report->is_stock));
+  json_object_set_new(root, "methods",
+                      json_integer((json_int_t)report->method_count));
+  json_object_set_new(root, "tensors",
+                      json_integer((json_int_t)report->value_count));
+  json_object_set_new(root, "instructions",
+                      json_integer((json_int_t)report->instruction_count));
+  json_object_set_new(root, "states",
+                      json_integer((json_int_t)report->state_count));
   json_object_set_new(root, "reason",
                       status == ETX_OK ? json_null() : json_string(diag->text));
   return etx_json_print(root);
+}
+
+static void print_proof(const char* path, const etx_verify_report* report) {
+  printf("%s: proved: %zu methods, %zu tensors, %zu instructions", path,
+         report->method_count, report->value_count, report->instruction_count);
+  if (report->state_count > 0) printf(", %zu states", report->state_count);
+  printf("\n");
 }
 
 static etx_exit verify(const char* path, bool json) {
@@ -32,11 +50,13 @@ static etx_exit verify(const char* path, bool json) {
   etx_mapped_file file;
   const etx_status opened = etx_mapped_file_open(&file, path, &diag);
   if (opened != ETX_OK) return etx_fail("verify", path, opened, &diag);
-  const etx_status status = etx_verify_program(file.bytes, &diag);
+  etx_verify_report report;
+  const etx_status status = etx_verify_program(file.bytes, &report, &diag);
   etx_mapped_file_close(&file);
-  if (json && !print_json(path, status, &diag)) return ETX_EXIT_MACHINE_FAILED;
+  if (json && !print_json(path, status, &report, &diag))
+    return ETX_EXIT_MACHINE_FAILED;
   if (status == ETX_OK) {
-    if (!json) printf("%s: the plan is right\n", path);
+    if (!json) print_proof(path, &report);
     return ETX_EXIT_DONE;
   }
   const etx_exit code = etx_fail("verify", path, status, &diag);

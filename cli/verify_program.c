@@ -1,0 +1,114 @@
+#include "cli/verify_program.h"
+
+#include <string.h>
+
+#include "cli/verify_state.h"
+
+static const char* const level_names[] = {"proved", "structure", "allocation",
+                                          "unprovable", "machine"};
+
+const char* etx_verify_level_name(etx_verify_level level) {
+  return level_names[level];
+}
+
+static etx_verify_level level_of(etx_status status) {
+  switch (status) {
+    case ETX_OK:
+      return ETX_VERIFY_PROVED;
+    case ETX_BAD_PLAN:
+      return ETX_VERIFY_ALLOCATION;
+    case ETX_UNSUPPORTED:
+    case ETX_MISSING_OPERATOR:
+      return ETX_VERIFY_UNPROVABLE;
+    case ETX_OUT_OF_MEMORY:
+      return ETX_VERIFY_MACHINE;
+    default:
+      return ETX_VERIFY_STRUCTURE;
+  }
+}
+
+static size_t count_tensors(const etx_verify_method* m) {
+  size_t count = 0;
+  for (size_t v = 0; v < m->value_count; ++v) {
+    count += m->values[v].home != ETX_VERIFY_NO_TENSOR;
+  }
+  return count;
+}
+
+static etx_status prove_method(etx_verify_method* m,
+                               etx_verify_program_state* program) {
+  ETX_TRY(etx_verify_find_places(m));
+  ETX_TRY(etx_verify_find_steps(m));
+  ETX_TRY(etx_verify_find_rebinding(m));
+  ETX_TRY(etx_verify_sizes(m));
+  ETX_TRY(etx_verify_flow(m));
+  return etx_verify_method_state(m, program);
+}
+
+static etx_status prove_plan(etx_verify_program_state* program, size_t index,
+                             etx_verify_report* report) {
+  etx_verify_memory memory = {NULL};
+  etx_verify_method m;
+  memset(&m, 0, sizeof m);
+  m.pte = program->pte;
+  m.blob = program->blob;
+  m.plan = etx_pte_plan_at(program->pte, index);
+  m.name = etx_pte_plan_name(&m.plan);
+  m.memory = &memory;
+  m.diag = program->diag;
+  if (m.blob == NULL || !etx_blob_method_find(m.blob, m.name, &m.blob_method)) {
+    m.blob_method = SIZE_MAX;
+  }
+  const etx_status status = prove_method(&m, program);
+  if (status == ETX_OK) {
+    report->method_count += 1;
+    report->value_count += count_tensors(&m);
+    report->instruction_count += m.step_count;
+  }
+  etx_verify_release(&memory);
+  return status;
+}
+
+static etx_status prove_plans(etx_verify_program_state* program,
+                              etx_verify_report* report) {
+  const size_t count = etx_pte_plan_count(program->pte);
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(prove_plan(program, i, report));
+  }
+  return etx_verify_states(program);
+}
+
+static etx_status prove(etx_bytes file, etx_verify_report* report,
+                        etx_diag* diag) {
+  const etx_pte_limits limits = {.tells_plan_faults = true};
+  etx_pte pte;
+  etx_blob blob;
+  etx_verify_memory memory = {NULL};
+  ETX_TRY(etx_pte_open(&pte, file, &limits, diag));
+  const etx_status found = etx_blob_open(&blob, &pte, diag);
+  if (found != ETX_OK && found != ETX_NOT_FOUND) return found;
+  report->is_stock = found == ETX_NOT_FOUND;
+  if (found == ETX_OK) report->state_count = etx_blob_state_count(&blob);
+  etx_verify_program_state program;
+  memset(&program, 0, sizeof program);
+  program.pte = &pte;
+  program.blob = report->is_stock ? NULL : &blob;
+  program.memory = &memory;
+  program.diag = diag;
+  const etx_status status = prove_plans(&program, report);
+  etx_verify_release(&memory);
+  return status;
+}
+
+etx_status etx_verify_program(etx_bytes file, etx_verify_report* report,
+                              etx_diag* diag) {
+  etx_verify_report own;
+  if (report == NULL) report = &own;
+  memset(report, 0, sizeof *report);
+  const etx_status status = prove(file, report, diag);
+  report->level = level_of(status);
+  if (status == ETX_OUT_OF_MEMORY) {
+    return etx_diag_fail(diag, status, "not enough memory for the proof");
+  }
+  return status;
+}

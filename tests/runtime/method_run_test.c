@@ -298,15 +298,51 @@ static void another_session_is_only_other_pointers(void** state) {
   end(&f);
 }
 
+// A kernel that comes back to its own method, as a second thread would.
+static etx_method* entered;
+static etx_status second_run;
+static etx_status second_prepare;
+static etx_status second_bind;
+
+static etx_status run_and_enter(etx_call* call) {
+  static uint32_t torn;
+  static _Alignas(16) uint8_t arena[64];
+  const etx_planned_memory other = {arena, sizeof arena, &torn};
+  (void)call;
+  second_run = etx_method_run(entered, NULL);
+  second_prepare = etx_method_prepare(entered, NULL);
+  second_bind = etx_method_bind(entered, &other, NULL);
+  return ETX_OK;
+}
+
+static etx_status prepare_entering(etx_call* call) {
+  call->run = run_and_enter;
+  return ETX_OK;
+}
+
 static void a_method_in_use_is_busy(void** state) {
   (void)state;
+  static const etx_kernel kernels[] = {
+      {ETX_OP_relu_out, prepare_entering, NULL}};
+  static const etx_kernel_table table = {kernels, 1};
   fixture f;
-  start_dynamic(&f);
-  f.loaded.method.busy = 1;  // as a thread inside would leave it
-  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_STATE,
-                 "in use by another thread");
-  assert_status(etx_method_prepare(&f.loaded.method, &diag), ETX_BAD_STATE);
-  f.loaded.method.busy = 0;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 64);
+  const int s = test_state(p, "s", ETX_DTYPE_FLOAT32, SIZES(1), 0);
+  const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(1), 0);
+  test_call(p, "aten::relu", "out", ARGS(s, y, y));
+  f.torn = 0;
+  const etx_planned_memory arena = session(&f);
+  assert_ok(etx_program_open(&f.program, test_file(p), &table, NULL, &diag));
+  assert_ok(test_load(&f.loaded, &f.program, "forward", &arena, &diag));
+  entered = &f.loaded.method;
+  assert_ok(etx_method_run(entered, &diag));
+  assert_int_equal(second_run, ETX_BAD_STATE);
+  assert_int_equal(second_prepare, ETX_BAD_STATE);
+  assert_int_equal(second_bind, ETX_BAD_STATE);
+  // And it is free again afterwards.
+  assert_ok(etx_method_run(entered, &diag));
   end(&f);
 }
 

@@ -147,7 +147,9 @@ static void check_result(tally* t, const vector_file* file, json_t* one) {
     fail(t, one, etx_status_name(status), c.diag.text);
   } else if ((why = vector_compare(&c, file, one, text, sizeof(text))) !=
                  NULL ||
-             (why = check_in_place(&c, file, one)) != NULL) {
+             (why = check_in_place(&c, file, one)) != NULL ||
+             (why = c.dtype_differs ? "the rule names another type" : NULL) !=
+                 NULL) {
     if (has_tag(one, "et-0d-promotion")) {
       skip(t, one, "PyTorch's promotion of tensors without dimensions");
     } else {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/ops/op_shapes.h"
 #include "format/tensor/layout.h"
+#include "runtime/call_shape.h"
 
 static void* take(vector_call* c, size_t bytes) {
   void* block = calloc(1, bytes == 0 ? 1 : bytes);
@@ -328,62 +328,6 @@ const char* vector_call_build(vector_call* c, const vector_file* file,
   return NULL;
 }
 
-// The asker's side of a shape rule.
-
-static etx_shape_kind kind(void* context, size_t argument) {
-  const vector_call* c = context;
-  switch (c->values[argument].kind) {
-    case ETX_VALUE_NONE:
-      return ETX_SHAPE_NONE;
-    case ETX_VALUE_INT:
-      return ETX_SHAPE_INT;
-    case ETX_VALUE_BOOL:
-      return ETX_SHAPE_BOOL;
-    case ETX_VALUE_DOUBLE:
-      return ETX_SHAPE_DOUBLE;
-    case ETX_VALUE_STRING:
-      return ETX_SHAPE_STRING;
-    case ETX_VALUE_TENSOR:
-      return ETX_SHAPE_TENSOR;
-    default:
-      return ETX_SHAPE_LIST;
-  }
-}
-
-static size_t list_count(void* context, size_t argument) {
-  const vector_call* c = context;
-  const etx_value* value = &c->values[argument];
-  return value->kind == ETX_VALUE_INTS ? value->as.integers.count
-                                       : value->as.tensors.count;
-}
-
-static bool tensor(void* context, size_t argument, size_t item,
-                   etx_shape* out) {
-  const vector_call* c = context;
-  const etx_value* value = &c->values[argument];
-  if (value->kind == ETX_VALUE_TENSORS) value = value->as.tensors.items[item];
-  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
-  out->dtype = value->as.tensor.dtype;
-  out->rank = value->as.tensor.rank;
-  for (size_t i = 0; i < out->rank; ++i) {
-    out->dims[i] = value->as.tensor.sizes[i];
-  }
-  return true;
-}
-
-static etx_dim integer(void* context, size_t argument, size_t item) {
-  const vector_call* c = context;
-  const etx_value* value = &c->values[argument];
-  return value->kind == ETX_VALUE_INTS
-             ? value->as.integers.items[item]->as.integer
-             : value->as.integer;
-}
-
-static double real(void* context, size_t argument) {
-  const vector_call* c = context;
-  return etx_call_real(&c->call, argument);
-}
-
 static bool same_sizes(const etx_tensor* a, const etx_shape* b) {
   if (a->rank != b->rank) return false;
   for (size_t i = 0; i < a->rank; ++i) {
@@ -392,63 +336,67 @@ static bool same_sizes(const etx_tensor* a, const etx_shape* b) {
   return true;
 }
 
-// An expected result must have these sizes; an error's out tensor gets them.
-static etx_status output(void* context, size_t index, const etx_shape* shape) {
+// A changed argument takes the rule's sizes (et_copy_index grows).
+static void resize(etx_tensor* tensor, const int32_t* sizes) {
+  int32_t* header = (int32_t*)(uintptr_t)tensor->sizes;
+  memcpy(header, sizes, tensor->rank * sizeof(int32_t));
+  (void)etx_layout_strides(sizes, NULL, tensor->rank, header + ETX_MAX_RANK);
+}
+
+// An expected result must have the rule's sizes; the out tensor of a case that
+// ends in an error gets them.
+static etx_status size_output(void* context, const etx_value* output,
+                              const etx_shape* shape) {
   vector_call* c = context;
-  if (index >= c->output_count) {
-    return etx_diag_fail(&c->diag, ETX_BAD_ARGUMENT,
-                         "the rule has more outputs than the case");
-  }
-  etx_value* value = c->outputs[index];
+  etx_value* value = (etx_value*)(uintptr_t)output;
   etx_tensor* own = &value->as.tensor;
-  c->sized_count = index + 1;
-  const bool grows =
-      c->op->result == ETX_RESULT_SELF || c->op->result == ETX_RESULT_NONE;
-  if (shape->dtype != ETX_DTYPE_FROM_OUT && shape->dtype != own->dtype) {
-    c->dtype_differs = true;
-  }
-  if (same_sizes(own, shape)) return ETX_OK;
-  int32_t sizes[ETX_MAX_RANK];
+  const bool is_free = shape->dtype == ETX_DTYPE_FROM_OUT;
+  int32_t sizes[ETX_MAX_RANK] = {0};
   for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
-  if (grows && own->rank == shape->rank) {
-    int32_t* header = (int32_t*)(uintptr_t)own->sizes;
-    memcpy(header, sizes, shape->rank * sizeof(int32_t));
-    (void)etx_layout_strides(sizes, NULL, shape->rank, header + ETX_MAX_RANK);
+  if (c->expects_error && c->op->result != ETX_RESULT_SELF) {
+    if (numel_of(sizes, shape->rank) > 1 << 24) return ETX_OUT_OF_RANGE;
+    new_tensor(c, value, is_free ? ETX_DTYPE_FLOAT32 : shape->dtype, sizes,
+               shape->rank, NULL);
     return ETX_OK;
   }
-  if (c->call.prepared[0] == 0) {
-    return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                         "the rule gives output %z other sizes than the case",
-                         index);
+  if (!is_free && shape->dtype != own->dtype) c->dtype_differs = true;
+  if (same_sizes(own, shape)) return ETX_OK;
+  if (c->op->result == ETX_RESULT_NONE && own->rank == shape->rank) {
+    resize(own, sizes);
+    return ETX_OK;
   }
-  const etx_dtype dtype =
-      shape->dtype == ETX_DTYPE_FROM_OUT ? ETX_DTYPE_FLOAT32 : shape->dtype;
-  if (shape->rank > 0 && numel_of(sizes, shape->rank) > 1 << 24) {
-    return ETX_OUT_OF_RANGE;
+  return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                       "the rule gives other sizes than the case");
+}
+
+// How many items an out list must have is not stated by a case that ends in an
+// error: it is given more until the rule is content.
+static etx_status size_list(vector_call* c, uint64_t written) {
+  etx_value* list = &c->values[c->count - 1];
+  etx_value* items = take(c, VECTOR_LIST_MOST * sizeof(etx_value));
+  const etx_value** pointers = take(c, VECTOR_LIST_MOST * sizeof(*pointers));
+  etx_status status = ETX_BAD_FILE;
+  for (size_t n = 0; n < VECTOR_LIST_MOST && status == ETX_BAD_FILE; ++n) {
+    etx_diag_init(&c->diag);
+    for (size_t i = 0; i < n; ++i) {
+      new_tensor(c, &items[i], ETX_DTYPE_FLOAT32, NULL, 0, NULL);
+      pointers[i] = &items[i];
+    }
+    list->as.tensors.items = pointers;
+    list->as.tensors.count = n;
+    status = etx_call_size_outputs(&c->call, written, size_output, c);
   }
-  new_tensor(c, value, dtype, sizes, shape->rank, NULL);
-  return ETX_OK;
+  return status;
 }
 
 etx_status vector_call_size(vector_call* c, bool expects_error) {
-  etx_shape_call shape = {.op = c->op,
-                          .diag = &c->diag,
-                          .context = c,
-                          .kind = kind,
-                          .list_count = list_count,
-                          .tensor = tensor,
-                          .integer = integer,
-                          .real = real,
-                          .output = output};
-  c->call.prepared[0] = expects_error;
-  const etx_status status = etx_shape_infer(&shape);
-  c->call.prepared[0] = 0;
-  if (status != ETX_OK || expects_error) return status;
-  if (c->op->result != ETX_RESULT_SCALAR && c->sized_count != c->output_count) {
-    return etx_diag_fail(&c->diag, ETX_INTERNAL,
-                         "the rule has fewer outputs than the case");
+  const uint64_t written = etx_op_written_arguments(c->op);
+  c->expects_error = expects_error;
+  if (c->op->result == ETX_RESULT_SCALAR) return ETX_OK;
+  if (expects_error && c->op->result == ETX_RESULT_LIST) {
+    return size_list(c, written);
   }
-  return ETX_OK;
+  return etx_call_size_outputs(&c->call, written, size_output, c);
 }
 
 etx_status vector_call_run(vector_call* c) {

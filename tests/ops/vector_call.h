@@ -26,12 +26,12 @@ typedef struct vector_call {
   // list, or the changed first argument.
   etx_value* outputs[VECTOR_LIST_MOST];
   size_t output_count;
-  size_t sized_count;  // outputs that the rule has handed out
+  bool expects_error;
   bool dtype_differs;  // the rule names another type than the case
   bool is_strided;     // some tensor does not lie densely
   etx_call call;
   etx_diag diag;
-  void* blocks[256];  // everything allocated, freed by vector_call_end
+  void* blocks[8192];  // everything allocated, freed by vector_call_end
   size_t block_count;
 } vector_call;
 

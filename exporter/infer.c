@@ -30,14 +30,21 @@ size_t etx_infer_output_count(const etx_op* op) {
 
 static etx_shape_kind kind_of(const etx_ir_arg* arg) {
   switch (arg->kind) {
-    case ETX_IR_ARG_NONE: return ETX_SHAPE_NONE;
-    case ETX_IR_ARG_VALUE: return ETX_SHAPE_TENSOR;
+    case ETX_IR_ARG_NONE:
+      return ETX_SHAPE_NONE;
+    case ETX_IR_ARG_VALUE:
+      return ETX_SHAPE_TENSOR;
     case ETX_IR_ARG_INT:
-    case ETX_IR_ARG_DTYPE: return ETX_SHAPE_INT;
-    case ETX_IR_ARG_DOUBLE: return ETX_SHAPE_DOUBLE;
-    case ETX_IR_ARG_BOOL: return ETX_SHAPE_BOOL;
-    case ETX_IR_ARG_STRING: return ETX_SHAPE_STRING;
-    case ETX_IR_ARG_LIST: return ETX_SHAPE_LIST;
+    case ETX_IR_ARG_DTYPE:
+      return ETX_SHAPE_INT;
+    case ETX_IR_ARG_DOUBLE:
+      return ETX_SHAPE_DOUBLE;
+    case ETX_IR_ARG_BOOL:
+      return ETX_SHAPE_BOOL;
+    case ETX_IR_ARG_STRING:
+      return ETX_SHAPE_STRING;
+    case ETX_IR_ARG_LIST:
+      return ETX_SHAPE_LIST;
   }
   return ETX_SHAPE_NONE;
 }
@@ -83,10 +90,14 @@ static etx_dim ask_integer(void* context, size_t argument, size_t item) {
   const etx_ir_arg* const arg = item_of(self, argument, item);
   if (arg == NULL) return 0;
   switch (arg->kind) {
-    case ETX_IR_ARG_INT: return arg->as.integer;
-    case ETX_IR_ARG_DTYPE: return (etx_dim)arg->as.dtype;
-    case ETX_IR_ARG_BOOL: return arg->as.boolean ? 1 : 0;
-    default: return 0;
+    case ETX_IR_ARG_INT:
+      return arg->as.integer;
+    case ETX_IR_ARG_DTYPE:
+      return (etx_dim)arg->as.dtype;
+    case ETX_IR_ARG_BOOL:
+      return arg->as.boolean ? 1 : 0;
+    default:
+      return 0;
   }
 }
 
@@ -95,13 +106,16 @@ static double ask_real(void* context, size_t argument) {
   const etx_ir_arg* const arg = item_of(self, argument, 0);
   if (arg == NULL) return 0.0;
   switch (arg->kind) {
-    case ETX_IR_ARG_DOUBLE: return arg->as.real;
-    case ETX_IR_ARG_BOOL: return arg->as.boolean ? 1.0 : 0.0;
+    case ETX_IR_ARG_DOUBLE:
+      return arg->as.real;
+    case ETX_IR_ARG_BOOL:
+      return arg->as.boolean ? 1.0 : 0.0;
     case ETX_IR_ARG_INT:
       // A symbolic number has no value here; a rule asks for it as integer.
       return etx_dim_is_number(arg->as.integer) ? (double)arg->as.integer
                                                 : (double)NAN;
-    default: return 0.0;
+    default:
+      return 0.0;
   }
 }
 
@@ -121,14 +135,13 @@ etx_status etx_infer_outputs(etx_ir_method* method, const etx_op* op,
                              const etx_ir_arg* args, size_t arg_count,
                              const etx_dtype* out_dtype, etx_shape* out_shapes,
                              etx_diag* diag) {
-  inference self = {method,     args, arg_count,
-                    out_dtype,  out_shapes,
-                    etx_infer_output_count(op), 0};
+  inference self = {method,    args,       arg_count,
+                    out_dtype, out_shapes, etx_infer_output_count(op),
+                    0};
   const etx_dim_math math = etx_symbols_math(&method->symbols);
-  etx_shape_call call = {op,         &math,          diag,
-                         &self,      ask_kind,       ask_list_count,
-                         ask_tensor, ask_integer,    ask_real,
-                         take_output};
+  etx_shape_call call = {op,       &math,          diag,       &self,
+                         ask_kind, ask_list_count, ask_tensor, ask_integer,
+                         ask_real, take_output};
   if (op->shape == NULL || self.shape_count > ETX_INFER_MAX_OUTPUTS) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "the sizes of '%s.%s' are known only when it runs",
@@ -138,8 +151,7 @@ etx_status etx_infer_outputs(etx_ir_method* method, const etx_op* op,
   if (self.filled != self.shape_count) {
     return etx_diag_fail(diag, ETX_INTERNAL,
                          "the shape rule of '%s.%s' gave %z outputs of %z",
-                         op->name, op->overload, self.filled,
-                         self.shape_count);
+                         op->name, op->overload, self.filled, self.shape_count);
   }
   return ETX_OK;
 }

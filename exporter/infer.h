@@ -17,12 +17,9 @@ size_t etx_infer_output_count(const etx_op* op);
 // its out tensor (casts, creation), or NULL. `out_shapes` has room for
 // etx_infer_output_count(op) entries. Refuses what the shape rule refuses.
 // Dims are handles of the method's symbols, whose table may grow.
-ETX_MUST_USE etx_status etx_infer_outputs(etx_ir_method* method,
-                                          const etx_op* op,
-                                          const etx_ir_arg* args,
-                                          size_t arg_count,
-                                          const etx_dtype* out_dtype,
-                                          etx_shape* out_shapes,
-                                          etx_diag* diag);
+ETX_MUST_USE etx_status etx_infer_outputs(
+    etx_ir_method* method, const etx_op* op, const etx_ir_arg* args,
+    size_t arg_count, const etx_dtype* out_dtype, etx_shape* out_shapes,
+    etx_diag* diag);
 
 #endif

@@ -22,8 +22,8 @@ static void replace_arg(const walk* self, etx_ir_arg* arg) {
 
 static etx_status keep(walk* self, const etx_ir_node* node) {
   uint32_t index = 0;
-  ETX_TRY(etx_ir_add_node(self->rewrite.lower.module, self->method, node,
-                          &index));
+  ETX_TRY(
+      etx_ir_add_node(self->rewrite.lower.module, self->method, node, &index));
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] == ETX_IR_NONE) continue;
     self->method->values[node->outputs[i]].index = index;
@@ -101,8 +101,8 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
 }
 
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
-                                       const etx_ir_node* node,
-                                       size_t position, etx_op_id op) {
+                                       const etx_ir_node* node, size_t position,
+                                       etx_op_id op) {
   if (position >= node->arg_count) return NULL;
   const etx_ir_arg* const arg = &node->args[position];
   if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
@@ -144,7 +144,8 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
       memcpy(&real, data, sizeof real);
       *out_number = (double)real;
       return true;
-    case ETX_DTYPE_FLOAT64: memcpy(out_number, data, sizeof *out_number);
+    case ETX_DTYPE_FLOAT64:
+      memcpy(out_number, data, sizeof *out_number);
       return true;
     case ETX_DTYPE_INT64:
       memcpy(&wide, data, sizeof wide);
@@ -157,6 +158,7 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
     case ETX_DTYPE_BOOL:
       *out_number = data[0] != 0 ? 1.0 : 0.0;
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }

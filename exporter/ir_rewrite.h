@@ -32,8 +32,8 @@ ETX_MUST_USE etx_status etx_rewrite_method(etx_pass_context* context,
 
 // Node of `op` that defines tensor argument `position` of `node`, or NULL.
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
-                                       const etx_ir_node* node,
-                                       size_t position, etx_op_id op);
+                                       const etx_ir_node* node, size_t position,
+                                       etx_op_id op);
 
 // True if nothing but the node offered used `value` in the graph as it was.
 bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value);

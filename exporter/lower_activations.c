@@ -91,13 +91,13 @@ etx_status etx_lowering_softplus(etx_lower* lower) {
   ETX_TRY(floating_self(lower, &self));
   scaled = self;
   if (beta != 1.0) {
-    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, beta,
-                                    &scaled));
+    ETX_TRY(
+        etx_lower_with_constant(lower, ETX_OP_mul_out, self, beta, &scaled));
   }
   ETX_TRY(softplus(lower, scaled, &value));
   if (beta != 1.0) {
-    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_div_out, value, beta,
-                                    &value));
+    ETX_TRY(
+        etx_lower_with_constant(lower, ETX_OP_div_out, value, beta, &value));
   }
   ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, scaled, threshold,
                                 &large));
@@ -123,14 +123,14 @@ etx_status etx_lowering_elu(etx_lower* lower) {
   uint32_t low = 0;
   uint32_t positive = 0;
   ETX_TRY(floating_self(lower, &self));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, input_scale,
-                                  &low));
+  ETX_TRY(
+      etx_lower_with_constant(lower, ETX_OP_mul_out, self, input_scale, &low));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, low, &low));
   ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, low, 1.0, &low));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, low, alpha * scale,
-                                  &low));
-  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0,
-                                &positive));
+  ETX_TRY(
+      etx_lower_with_constant(lower, ETX_OP_mul_out, low, alpha * scale, &low));
+  ETX_TRY(
+      etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0, &positive));
   if (scale != 1.0) {
     ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, scale, &self));
   }
@@ -150,8 +150,8 @@ etx_status etx_lowering_glu(etx_lower* lower) {
   uint32_t first = 0;
   uint32_t second = 0;
   ETX_TRY(etx_lower_slice(lower, self, axis, 0, half, 1, &first));
-  ETX_TRY(etx_lower_slice(lower, self, axis, half, shape.dims[axis], 1,
-                          &second));
+  ETX_TRY(
+      etx_lower_slice(lower, self, axis, half, shape.dims[axis], 1, &second));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_sigmoid_out, second, &second));
   return etx_lower_binary(lower, ETX_OP_mul_out, first, second,
                           &lower->results[0]);
@@ -180,7 +180,7 @@ etx_status etx_lowering_prelu(etx_lower* lower) {
   uint32_t low = 0;
   uint32_t positive = 0;
   ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, weight, self, &low));
-  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0,
-                                &positive));
+  ETX_TRY(
+      etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0, &positive));
   return etx_lower_where(lower, positive, self, low, &lower->results[0]);
 }

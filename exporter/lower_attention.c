@@ -12,15 +12,15 @@
 #include "exporter/lower_internal.h"
 
 typedef struct attention {
-  uint32_t query;   // [N, rows, D], heads collapsed
-  uint32_t key;     // [N, S, D]
-  uint32_t value;   // [N, S, E]
-  uint32_t mask;    // ETX_IR_NONE, bool or floating; broadcasts to scores
+  uint32_t query;  // [N, rows, D], heads collapsed
+  uint32_t key;    // [N, S, D]
+  uint32_t value;  // [N, S, E]
+  uint32_t mask;   // ETX_IR_NONE, bool or floating; broadcasts to scores
   double scale;
-  etx_shape scores; // [B.., H, L, S]
-  etx_shape out;    // [B.., H, L, E]
-  etx_dim batches;  // N
-  etx_dim rows;     // H / G * L
+  etx_shape scores;  // [B.., H, L, S]
+  etx_shape out;     // [B.., H, L, E]
+  etx_dim batches;   // N
+  etx_dim rows;      // H / G * L
 } attention;
 
 static etx_status multiply(etx_lower* lower, etx_dim a, etx_dim b,
@@ -81,8 +81,7 @@ static etx_status read_operands(etx_lower* lower, attention* out) {
                          lower->node->aten);
   }
   ETX_TRY(grouped_rows(lower, &query, &key, &out->rows));
-  ETX_TRY(etx_lower_product(lower, key.dims, 0, key.rank - 2u,
-                            &out->batches));
+  ETX_TRY(etx_lower_product(lower, key.dims, 0, key.rank - 2u, &out->batches));
   const etx_dim length = key.dims[key.rank - 2];
   ETX_TRY(collapse(lower, operands[0], out->batches, out->rows, &out->query));
   ETX_TRY(collapse(lower, operands[1], out->batches, length, &out->key));
@@ -130,8 +129,8 @@ static etx_status scores(etx_lower* lower, const attention* self,
   ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self->query,
                                   self->scale, &query));
   if (lower->target == ETX_TARGET_ETX) {
-    ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_nt_out, query, self->key,
-                             &value));
+    ETX_TRY(
+        etx_lower_binary(lower, ETX_OP_bmm_nt_out, query, self->key, &value));
   } else {
     ETX_TRY(etx_lower_transpose(lower, self->key, 1, 2, &key));
     ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_out, query, key, &value));
@@ -165,8 +164,8 @@ static etx_status dead_rows(etx_lower* lower, uint32_t value, uint32_t mask,
     ETX_TRY(etx_lower_emit(lower, ETX_OP_any_out, args, 3, &found));
     return etx_lower_unary(lower, ETX_OP_logical_not_out, found, out_value);
   }
-  ETX_TRY(etx_lower_reduce(lower, ETX_OP_amax_out, value, last, 1, true,
-                           &found));
+  ETX_TRY(
+      etx_lower_reduce(lower, ETX_OP_amax_out, value, last, 1, true, &found));
   return etx_lower_with_number(lower, ETX_OP_eq_scalar_out, found,
                                -(double)INFINITY, out_value);
 }

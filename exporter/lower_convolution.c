@@ -27,10 +27,14 @@ static etx_status spread(etx_lower* lower, const etx_ir_arg* list, size_t count,
 
 static etx_status emit_convolution(etx_lower* lower, const convolution* c,
                                    size_t spatial, uint32_t* out_value) {
-  etx_ir_arg args[] = {etx_ir_value_arg(c->input), c->weight,
-                       c->bias,                    c->stride,
-                       c->padding,                 c->dilation,
-                       etx_ir_bool(c->transposed), c->output_padding,
+  etx_ir_arg args[] = {etx_ir_value_arg(c->input),
+                       c->weight,
+                       c->bias,
+                       c->stride,
+                       c->padding,
+                       c->dilation,
+                       etx_ir_bool(c->transposed),
+                       c->output_padding,
                        c->groups};
   ETX_TRY(spread(lower, &c->stride, spatial, &args[3]));
   ETX_TRY(spread(lower, &c->padding, spatial, &args[4]));
@@ -53,8 +57,8 @@ static etx_status convolve(etx_lower* lower, convolution* c) {
   ETX_TRY(emit_convolution(lower, c, rank - 2, &value));
   if (!batched) {
     const etx_shape shape = *etx_lower_shape(lower, value);
-    ETX_TRY(etx_lower_view(lower, value, shape.dims + 1, shape.rank - 1u,
-                           &value));
+    ETX_TRY(
+        etx_lower_view(lower, value, shape.dims + 1, shape.rank - 1u, &value));
   }
   lower->results[0] = value;
   return ETX_OK;
@@ -88,8 +92,9 @@ etx_status etx_lowering_convolution_transposed(etx_lower* lower) {
 // output_padding, groups)
 etx_status etx_lowering_core_convolution(etx_lower* lower) {
   const etx_ir_arg* const args = lower->args;
-  convolution c = {args[0].as.value, args[1], args[2], args[3], args[4],
-                   args[5],          args[7], args[8], args[6].as.boolean};
+  convolution c = {args[0].as.value, args[1], args[2],
+                   args[3],          args[4], args[5],
+                   args[7],          args[8], args[6].as.boolean};
   return convolve(lower, &c);
 }
 
@@ -101,8 +106,8 @@ static etx_status same_padding(etx_lower* lower, convolution* c) {
   etx_ir_arg dilation;
   ETX_TRY(spread(lower, &c->dilation, spatial, &dilation));
   for (size_t i = 0; i < spatial; ++i) {
-    const etx_dim total = dilation.as.list.items[i].as.integer *
-                          (weight.dims[2 + i] - 1);
+    const etx_dim total =
+        dilation.as.list.items[i].as.integer * (weight.dims[2 + i] - 1);
     const size_t at = 2 * (spatial - 1 - i);  // innermost dimension first
     pads[at] = total / 2;
     pads[at + 1] = total - total / 2;
@@ -136,6 +141,6 @@ etx_status etx_lowering_global_mean(etx_lower* lower) {
     }
     dims[i] = -(etx_dim)(i + 1);
   }
-  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value,
-                          dims, count, true, &lower->results[0]);
+  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value, dims,
+                          count, true, &lower->results[0]);
 }

@@ -7,7 +7,8 @@ static etx_dtype number_dtype(const etx_ir_arg* number) {
   return number->kind == ETX_IR_ARG_INT ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
 }
 
-// --- arange --------------------------------------------------------------------
+// --- arange
+// --------------------------------------------------------------------
 
 static etx_status emit_arange(etx_lower* lower, const etx_ir_arg* start,
                               const etx_ir_arg* end, const etx_ir_arg* step,
@@ -52,7 +53,8 @@ etx_status etx_lowering_arange_step(etx_lower* lower) {
                      &lower->args[3], &lower->results[0]);
 }
 
-// --- one value everywhere ------------------------------------------------------
+// --- one value everywhere
+// ------------------------------------------------------
 
 // Sizes are stated, not taken from a tensor, so that no tensor is kept alive
 // for its sizes alone.
@@ -134,8 +136,7 @@ etx_status etx_lowering_fill(etx_lower* lower) {
 
 static etx_status new_filled(etx_lower* lower, const etx_ir_arg* fill,
                              const etx_ir_arg* dtype) {
-  const etx_dtype own =
-      etx_lower_shape(lower, lower->args[0].as.value)->dtype;
+  const etx_dtype own = etx_lower_shape(lower, lower->args[0].as.value)->dtype;
   return emit_full(lower, &lower->args[1], fill, stated_or(dtype, own));
 }
 
@@ -157,12 +158,13 @@ etx_status etx_lowering_new_full(etx_lower* lower) {
 
 // scalar_tensor(s, dtype, ..)
 etx_status etx_lowering_scalar_tensor(etx_lower* lower) {
-  return etx_lower_number(
-      lower, &lower->args[0],
-      stated_or(&lower->args[1], ETX_DTYPE_FLOAT32), &lower->results[0]);
+  return etx_lower_number(lower, &lower->args[0],
+                          stated_or(&lower->args[1], ETX_DTYPE_FLOAT32),
+                          &lower->results[0]);
 }
 
-// --- triangles -----------------------------------------------------------------
+// --- triangles
+// -----------------------------------------------------------------
 
 // The element at row r and column c stays where c - r <= diagonal (tril) or
 // >= diagonal (triu); the rest is 0.

@@ -47,8 +47,8 @@ etx_status etx_lowering_identity(etx_lower* lower) {
 
 // dropout(input, p, train) of a model in eval mode.
 etx_status etx_lowering_dropout(etx_lower* lower) {
-  const bool trains = lower->args[2].kind != ETX_IR_ARG_BOOL ||
-                      lower->args[2].as.boolean;
+  const bool trains =
+      lower->args[2].kind != ETX_IR_ARG_BOOL || lower->args[2].as.boolean;
   if (trains) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' in training: export the model in eval mode",

@@ -6,9 +6,10 @@
 //   etx_status etx_lowering_<function>(etx_lower* lower);
 //
 // which finds the node's arguments in `args` (one for each argument of the
-// schema in aten_schema.def), appends nodes with the builder below and stores the values that stand for the node's outputs in
-// `results`. A failure with a message in `diag` is a problem of the user's
-// program; only OUT_OF_MEMORY and INTERNAL end the pass.
+// schema in aten_schema.def), appends nodes with the builder below and stores
+// the values that stand for the node's outputs in `results`. A failure with a
+// message in `diag` is a problem of the user's program; only OUT_OF_MEMORY and
+// INTERNAL end the pass.
 //
 // The builder never emits what does nothing: a cast to the same type, a view
 // or expand to the same shape, a permute that moves nothing return their
@@ -65,8 +66,8 @@ ETX_MUST_USE etx_status etx_lower_emit_all(etx_lower* lower, etx_op_id op,
                                            uint32_t* out_values);
 // The same for one output.
 ETX_MUST_USE etx_status etx_lower_emit(etx_lower* lower, etx_op_id op,
-                                       const etx_ir_arg* args,
-                                       size_t arg_count, uint32_t* out_value);
+                                       const etx_ir_arg* args, size_t arg_count,
+                                       uint32_t* out_value);
 // One tensor, or two, and defaults.
 ETX_MUST_USE etx_status etx_lower_unary(etx_lower* lower, etx_op_id op,
                                         uint32_t self, uint32_t* out_value);
@@ -100,8 +101,7 @@ ETX_MUST_USE etx_status etx_lower_result_type(etx_lower* lower,
 // A tensor or number as a tensor of `dtype`.
 ETX_MUST_USE etx_status etx_lower_operand(etx_lower* lower,
                                           const etx_ir_arg* operand,
-                                          etx_dtype dtype,
-                                          uint32_t* out_value);
+                                          etx_dtype dtype, uint32_t* out_value);
 // An argument of type Tensor, which in archives may also be a number.
 ETX_MUST_USE etx_status etx_lower_tensor(etx_lower* lower,
                                          const etx_ir_arg* arg,
@@ -147,8 +147,7 @@ bool etx_lower_same_dims(const etx_lower* lower, const etx_dim* a,
 // The shape that shapes `a` and `b` broadcast to; the type is a's.
 ETX_MUST_USE etx_status etx_lower_broadcast(etx_lower* lower,
                                             const etx_shape* a,
-                                            const etx_shape* b,
-                                            etx_shape* out);
+                                            const etx_shape* b, etx_shape* out);
 
 // --- views -----------------------------------------------------------------
 
@@ -169,9 +168,8 @@ ETX_MUST_USE etx_status etx_lower_unsqueeze(etx_lower* lower, uint32_t self,
                                             size_t axis, uint32_t* out_value);
 // Start and end lie within the dimension.
 ETX_MUST_USE etx_status etx_lower_slice(etx_lower* lower, uint32_t self,
-                                        size_t axis, etx_dim start,
-                                        etx_dim end, int64_t step,
-                                        uint32_t* out_value);
+                                        size_t axis, etx_dim start, etx_dim end,
+                                        int64_t step, uint32_t* out_value);
 // Brings the arguments of a slice (INT or NONE) into [0, size].
 ETX_MUST_USE etx_status etx_lower_slice_range(etx_lower* lower, etx_dim size,
                                               const etx_ir_arg* start,

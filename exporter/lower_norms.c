@@ -54,8 +54,7 @@ static etx_status scale_and_shift(etx_lower* lower, uint32_t value,
   for (size_t i = 0; i < 2; ++i) {
     if (operands[i]->kind == ETX_IR_ARG_NONE) continue;
     uint32_t operand = 0;
-    ETX_TRY(etx_lower_view(lower, operands[i]->as.value, dims, rank,
-                           &operand));
+    ETX_TRY(etx_lower_view(lower, operands[i]->as.value, dims, rank, &operand));
     ETX_TRY(etx_lower_binary(lower, ops[i], value, operand, &value));
   }
   *out_value = value;
@@ -83,8 +82,8 @@ etx_status etx_lowering_group_norm(etx_lower* lower) {
   etx_ir_arg args[] = {etx_ir_value_arg(value), etx_ir_none(), etx_ir_none(),
                        etx_ir_none(), lower->args[4]};
   ETX_TRY(etx_lower_ints(lower, &dims[2], 1, &args[1]));
-  ETX_TRY(etx_lower_emit_all(lower, ETX_OP_native_layer_norm_out, args, 5,
-                             NULL, values));
+  ETX_TRY(etx_lower_emit_all(lower, ETX_OP_native_layer_norm_out, args, 5, NULL,
+                             values));
   ETX_TRY(etx_lower_view(lower, values[0], shape.dims, shape.rank, &value));
   etx_dim channel[ETX_MAX_RANK];
   channel[0] = shape.dims[1];
@@ -135,11 +134,11 @@ static etx_status batch_norm(etx_lower* lower, const etx_ir_arg* weight,
     ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, scale, weight->as.value,
                              &scale));
   }
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, mean->as.value, scale,
-                           &shift));
+  ETX_TRY(
+      etx_lower_binary(lower, ETX_OP_mul_out, mean->as.value, scale, &shift));
   if (bias->kind == ETX_IR_ARG_VALUE) {
-    ETX_TRY(etx_lower_binary(lower, ETX_OP_sub_out, bias->as.value, shift,
-                             &shift));
+    ETX_TRY(
+        etx_lower_binary(lower, ETX_OP_sub_out, bias->as.value, shift, &shift));
   } else {
     ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, shift, &shift));
   }
@@ -175,8 +174,7 @@ etx_status etx_lowering_rms_norm(etx_lower* lower) {
   const uint32_t input = lower->args[0].as.value;
   const size_t count = lower->args[1].as.list.count;
   const bool has_eps = lower->args[3].kind == ETX_IR_ARG_DOUBLE;
-  const double eps =
-      has_eps ? lower->args[3].as.real : 1.1920928955078125e-07;
+  const double eps = has_eps ? lower->args[3].as.real : 1.1920928955078125e-07;
   etx_dim dims[ETX_MAX_RANK];
   if (count > etx_lower_shape(lower, input)->rank) {
     return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,

@@ -67,8 +67,8 @@ static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
 
 etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
                             etx_dtype dtype, uint32_t* out_value) {
-  const bool symbolic = number->kind == ETX_IR_ARG_INT &&
-                        !etx_dim_is_number(number->as.integer);
+  const bool symbolic =
+      number->kind == ETX_IR_ARG_INT && !etx_dim_is_number(number->as.integer);
   uint8_t bytes[8];
   size_t size = 0;
   if (symbolic || !number_bytes(number, dtype, bytes, &size)) {
@@ -143,10 +143,9 @@ etx_status etx_lower_result_type(etx_lower* lower, const etx_ir_arg* operands,
       ok = ok && promote_into(&numbers, number_dtype(&operands[i]));
       continue;
     }
-    const etx_shape* const shape =
-        etx_lower_shape(lower, operands[i].as.value);
-    ok = ok && promote_into(shape->rank == 0 ? &without : &with_dims,
-                            shape->dtype);
+    const etx_shape* const shape = etx_lower_shape(lower, operands[i].as.value);
+    ok = ok &&
+         promote_into(shape->rank == 0 ? &without : &with_dims, shape->dtype);
   }
   rank_type result = with_dims;
   ok = ok && combine(without, numbers, &result);

@@ -66,8 +66,8 @@ etx_status etx_lowering_select(etx_lower* lower) {
                          "'%t' wants a tensor with dimensions",
                          lower->node->aten);
   }
-  ETX_TRY(front_index(lower, lower->args[2].as.integer, shape.dims[axis],
-                      &index));
+  ETX_TRY(
+      front_index(lower, lower->args[2].as.integer, shape.dims[axis], &index));
   const etx_ir_arg args[] = {etx_ir_value_arg(self_of(lower)),
                              etx_ir_int((etx_dim)axis), etx_ir_int(index)};
   return etx_lower_emit(lower, ETX_OP_select_copy_int_out, args, 3,
@@ -176,8 +176,8 @@ etx_status etx_lowering_unbind(etx_lower* lower) {
 // Casts the tensors of a list to their common type.
 static etx_status cast_items(etx_lower* lower, etx_ir_arg* list) {
   etx_dtype dtype;
-  ETX_TRY(etx_lower_result_type(lower, list->as.list.items,
-                                list->as.list.count, &dtype));
+  ETX_TRY(etx_lower_result_type(lower, list->as.list.items, list->as.list.count,
+                                &dtype));
   for (size_t i = 0; i < list->as.list.count; ++i) {
     uint32_t value = 0;
     ETX_TRY(etx_lower_operand(lower, &list->as.list.items[i], dtype, &value));
@@ -252,9 +252,9 @@ static etx_status emit_slice_scatter(etx_lower* lower, uint32_t self,
     return etx_lower_expand(lower, src, shape.dims, shape.rank,
                             &lower->results[0]);
   }
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(src),
+  const etx_ir_arg args[] = {etx_ir_value_arg(self),    etx_ir_value_arg(src),
                              etx_ir_int((etx_dim)axis), etx_ir_int(start),
-                             etx_ir_int(end), etx_ir_int(step)};
+                             etx_ir_int(end),           etx_ir_int(step)};
   return etx_lower_emit(lower, ETX_OP_slice_scatter_out, args, 6,
                         &lower->results[0]);
 }
@@ -280,20 +280,20 @@ etx_status etx_lowering_select_scatter(etx_lower* lower) {
   etx_dim index = 0;
   etx_dim end = 0;
   ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
-  ETX_TRY(front_index(lower, lower->args[3].as.integer, shape.dims[axis],
-                      &index));
+  ETX_TRY(
+      front_index(lower, lower->args[3].as.integer, shape.dims[axis], &index));
   ETX_TRY(add(lower, index, 1, &end));
   ETX_TRY(etx_lower_unsqueeze(lower, src, axis, &src));
   return emit_slice_scatter(lower, self_of(lower), src, axis, index, end, 1);
 }
 
-// --- padding -------------------------------------------------------------------
+// --- padding
+// -------------------------------------------------------------------
 
 static etx_status emit_pad(etx_lower* lower, const etx_ir_arg* value) {
   const etx_ir_arg zero = etx_ir_double(0.0);
-  const etx_ir_arg args[] = {
-      lower->args[0], lower->args[1],
-      value->kind == ETX_IR_ARG_NONE ? zero : *value};
+  const etx_ir_arg args[] = {lower->args[0], lower->args[1],
+                             value->kind == ETX_IR_ARG_NONE ? zero : *value};
   return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3,
                         &lower->results[0]);
 }

@@ -154,9 +154,8 @@ etx_status etx_lowering_variance_and_mean(etx_lower* lower) {
   ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
   ETX_TRY(etx_lowering_variance(lower));
   if (lower->node->output_count < 2) return ETX_OK;
-  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value,
-                          dims, count, lower->args[3].as.boolean,
-                          &lower->results[1]);
+  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value, dims,
+                          count, lower->args[3].as.boolean, &lower->results[1]);
 }
 
 // linalg_vector_norm(self, ord, dim, keepdim, dtype) for orders 1, 2 and inf.
@@ -196,8 +195,8 @@ etx_status etx_lowering_logsumexp(etx_lower* lower) {
   uint32_t top = 0;
   uint32_t value = 0;
   ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
-  ETX_TRY(etx_lower_reduce(lower, ETX_OP_amax_out, self, dims, count, true,
-                           &top));
+  ETX_TRY(
+      etx_lower_reduce(lower, ETX_OP_amax_out, self, dims, count, true, &top));
   ETX_TRY(etx_lower_binary(lower, ETX_OP_sub_out, self, top, &value));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, value, &value));
   ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,

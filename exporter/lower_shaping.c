@@ -45,8 +45,7 @@ static etx_status divide_exactly(etx_lower* lower, etx_dim total, etx_dim part,
 // The size that stands for -1: sizes found on both sides are cancelled before
 // dividing, so that symbols divide out exactly.
 static etx_status missing_size(etx_lower* lower, const etx_shape* from,
-                               const etx_dim* dims, size_t rank,
-                               etx_dim* out) {
+                               const etx_dim* dims, size_t rank, etx_dim* out) {
   const etx_symbols* const symbols = &lower->method->symbols;
   bool used[ETX_MAX_RANK] = {false};
   etx_dim part = 1;
@@ -223,8 +222,7 @@ etx_status etx_lowering_t(etx_lower* lower) {
                          lower->node->aten, rank);
   }
   if (rank == 2) {
-    return etx_lower_transpose(lower, self_of(lower), 0, 1,
-                               &lower->results[0]);
+    return etx_lower_transpose(lower, self_of(lower), 0, 1, &lower->results[0]);
   }
   lower->results[0] = self_of(lower);
   return ETX_OK;
@@ -313,6 +311,5 @@ etx_status etx_lowering_repeat_interleave(etx_lower* lower) {
   ETX_TRY(etx_lower_expand(lower, value, wide.dims, wide.rank, &value));
   ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
                             from.dims[axis], repeats, &from.dims[axis]));
-  return etx_lower_view(lower, value, from.dims, from.rank,
-                        &lower->results[0]);
+  return etx_lower_view(lower, value, from.dims, from.rank, &lower->results[0]);
 }

@@ -39,8 +39,8 @@ etx_status etx_lower_bind(etx_lower* lower) {
   for (size_t i = 0; i < count && etx_argument_next(&cursor, &argument); ++i) {
     etx_ir_arg* const arg = &lower->args[i];
     *arg = node->args[i];
-    const bool whole = arg->kind == ETX_IR_ARG_INT &&
-                       etx_dim_is_number(arg->as.integer);
+    const bool whole =
+        arg->kind == ETX_IR_ARG_INT && etx_dim_is_number(arg->as.integer);
     if (argument.type == ETX_ARGUMENT_FLOAT && whole) {
       *arg = etx_ir_double((double)arg->as.integer);
     }

@@ -66,7 +66,8 @@ etx_status etx_simplify_neutral(etx_rewrite* rewrite, bool* out_done) {
         take_operand(rewrite, 0, out_done);
       }
       return ETX_OK;
-    default: return ETX_OK;
+    default:
+      return ETX_OK;
   }
 }
 
@@ -77,7 +78,8 @@ etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
-// --- choices -------------------------------------------------------------------
+// --- choices
+// -------------------------------------------------------------------
 
 etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
@@ -93,7 +95,8 @@ etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   return etx_lower_expand(lower, chosen, to.dims, to.rank, &lower->results[0]);
 }
 
-// --- operands that are spread out ----------------------------------------------
+// --- operands that are spread out
+// ----------------------------------------------
 
 // Operators that broadcast their operands themselves.
 static bool broadcasts(const etx_op* op) {
@@ -116,7 +119,9 @@ static etx_status one_element(etx_rewrite* rewrite,
                               uint32_t* out_value) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_constant scalar = {
-      constant->dtype, 0, {0},
+      constant->dtype,
+      0,
+      {0},
       {constant->data.data, etx_dtype_bytes(constant->dtype)}};
   uint32_t index = 0;
   ETX_TRY(etx_ir_add_constant(lower->module, &scalar, &index));

@@ -82,8 +82,8 @@ static etx_status rows_of_scatter(etx_rewrite* rewrite,
       !at_most(rewrite, r.end, outer->start)) {
     return ETX_OK;
   }
-  return etx_lower_slice(lower, scatter->args[0].as.value, r.axis,
-                         outer->start, outer->end, 1, out_value);
+  return etx_lower_slice(lower, scatter->args[0].as.value, r.axis, outer->start,
+                         outer->end, 1, out_value);
 }
 
 // The piece of a cat that is exactly `outer`; ETX_IR_NONE if none is.
@@ -101,7 +101,8 @@ static etx_status piece_of_cat(etx_rewrite* rewrite, const etx_ir_node* cat,
     etx_dim end = 0;
     ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, start,
                               shape->dims[outer->axis], &end));
-    if (equal(rewrite, start, outer->start) && equal(rewrite, end, outer->end)) {
+    if (equal(rewrite, start, outer->start) &&
+        equal(rewrite, end, outer->end)) {
       *out_value = piece;
       return ETX_OK;
     }
@@ -156,8 +157,7 @@ etx_status etx_simplify_select(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   if (node->op->id != ETX_OP_select_copy_int_out) return ETX_OK;
-  range outer = {(size_t)node->args[1].as.integer, node->args[2].as.integer,
-                 0};
+  range outer = {(size_t)node->args[1].as.integer, node->args[2].as.integer, 0};
   ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD,
                             outer.start, 1, &outer.end));
   const etx_shape to = *etx_lower_shape(lower, node->outputs[0]);
@@ -167,8 +167,7 @@ etx_status etx_simplify_select(etx_rewrite* rewrite, bool* out_done) {
   ETX_TRY(find_rows(rewrite, &outer, &rows));
   if (rows == ETX_IR_NONE) return ETX_OK;
   *out_done = true;
-  const bool from_below =
-      scatter != NULL && rows != scatter->args[1].as.value;
+  const bool from_below = scatter != NULL && rows != scatter->args[1].as.value;
   if (from_below) {
     // The slice that was found is a select of the tensor below.
     const etx_ir_arg args[] = {scatter->args[0], node->args[1], node->args[2]};

@@ -27,8 +27,7 @@ typedef struct folding {
   bool changed;
 } folding;
 
-static const etx_ir_constant* constant_of(const folding* self,
-                                          uint32_t value) {
+static const etx_ir_constant* constant_of(const folding* self, uint32_t value) {
   if (self->known[value] != NULL) return self->known[value];
   return etx_rewrite_constant(self->context->module, self->method, value);
 }
@@ -72,7 +71,8 @@ static bool can_fold(const folding* self, const etx_ir_node* node) {
   return out <= SMALL_BYTES || out <= in;
 }
 
-// --- one node for the evaluator ------------------------------------------------
+// --- one node for the evaluator
+// ------------------------------------------------
 
 static bool to_tensor(etx_pool* pool, const etx_ir_constant* constant,
                       etx_eval_tensor* out) {
@@ -139,7 +139,8 @@ static etx_status to_argument(const folding* self, const etx_ir_arg* arg,
                               etx_argument_type type, etx_eval_argument* out) {
   *out = (etx_eval_argument){.kind = ETX_EVAL_NONE};
   switch (arg->kind) {
-    case ETX_IR_ARG_NONE: return ETX_OK;
+    case ETX_IR_ARG_NONE:
+      return ETX_OK;
     case ETX_IR_ARG_VALUE:
       out->kind = ETX_EVAL_TENSOR;
       return to_tensor(self->context->module->pool,
@@ -166,10 +167,11 @@ static etx_status to_argument(const folding* self, const etx_ir_arg* arg,
       out->kind = ETX_EVAL_STRING;
       out->string = arg->as.string;
       return ETX_OK;
-    case ETX_IR_ARG_LIST: break;
+    case ETX_IR_ARG_LIST:
+      break;
   }
-  const bool tensors = type == ETX_ARGUMENT_TENSORS ||
-                       type == ETX_ARGUMENT_OPTIONAL_TENSORS;
+  const bool tensors =
+      type == ETX_ARGUMENT_TENSORS || type == ETX_ARGUMENT_OPTIONAL_TENSORS;
   return tensors ? tensor_list(self, arg, out)
                  : number_list(self, arg, type, out);
 }
@@ -182,8 +184,8 @@ static etx_status make_output(const folding* self, uint32_t value,
   if (!etx_ir_upper_bytes(self->method, shape, &bytes)) return ETX_OUT_OF_RANGE;
   *out_data = etx_pool_take(self->context->module->pool, (size_t)bytes);
   if (*out_data == NULL) return ETX_OUT_OF_MEMORY;
-  *out = (etx_ir_constant){shape->dtype, shape->rank, {0},
-                           {*out_data, (size_t)bytes}};
+  *out = (etx_ir_constant){
+      shape->dtype, shape->rank, {0}, {*out_data, (size_t)bytes}};
   for (size_t i = 0; i < shape->rank; ++i) out->sizes[i] = shape->dims[i];
   return ETX_OK;
 }
@@ -205,8 +207,8 @@ static etx_status evaluate(const folding* self, const etx_ir_node* node,
       ETX_TRY(to_argument(self, &node->args[count], argument.type, to));
     } else if (output < node->output_count) {
       uint8_t* data = NULL;
-      ETX_TRY(make_output(self, node->outputs[output], &outputs[output],
-                          &data));
+      ETX_TRY(
+          make_output(self, node->outputs[output], &outputs[output], &data));
       *to = (etx_eval_argument){.kind = ETX_EVAL_TENSOR};
       if (!to_tensor(self->context->module->pool, &outputs[output++],
                      &to->tensor)) {
@@ -219,8 +221,8 @@ static etx_status evaluate(const folding* self, const etx_ir_node* node,
   if (evaluator->evaluate == NULL || output != node->output_count) {
     return ETX_OK;
   }
-  const etx_status status = evaluator->evaluate(
-      evaluator->context, node->op, arguments, count, NULL);
+  const etx_status status =
+      evaluator->evaluate(evaluator->context, node->op, arguments, count, NULL);
   *out_done = status == ETX_OK;
   return status == ETX_OUT_OF_MEMORY ? status : ETX_OK;
 }
@@ -228,16 +230,15 @@ static etx_status evaluate(const folding* self, const etx_ir_node* node,
 // A view: the same bytes under other sizes.
 static etx_status fold_view(const folding* self, const etx_ir_node* node,
                             etx_ir_constant* out) {
-  const etx_ir_constant* const base =
-      constant_of(self, node->args[0].as.value);
-  const etx_shape* const shape =
-      &self->method->values[node->outputs[0]].shape;
+  const etx_ir_constant* const base = constant_of(self, node->args[0].as.value);
+  const etx_shape* const shape = &self->method->values[node->outputs[0]].shape;
   *out = (etx_ir_constant){shape->dtype, shape->rank, {0}, base->data};
   for (size_t i = 0; i < shape->rank; ++i) out->sizes[i] = shape->dims[i];
   return ETX_OK;
 }
 
-// --- methods -------------------------------------------------------------------
+// --- methods
+// -------------------------------------------------------------------
 
 static bool only_repeats(const etx_ir_node* node) {
   const etx_op_id id = node->op->id;
@@ -247,8 +248,8 @@ static bool only_repeats(const etx_ir_node* node) {
 }
 
 // Remembers what output `value` is; a node that only repeats stays.
-static etx_status settle(folding* self, const etx_ir_node* node,
-                         uint32_t value, const etx_ir_constant* constant) {
+static etx_status settle(folding* self, const etx_ir_node* node, uint32_t value,
+                         const etx_ir_constant* constant) {
   etx_ir_constant* const copy =
       etx_pool_take(self->context->module->pool, sizeof *copy);
   if (copy == NULL) return ETX_OUT_OF_MEMORY;
@@ -285,9 +286,12 @@ static etx_status fold_method(etx_pass_context* context,
                               etx_ir_method* method) {
   etx_pool* const pool = context->module->pool;
   const size_t count = method->value_count;
-  folding self = {context, method,
+  folding self = {context,
+                  method,
                   etx_pool_take(pool, count * sizeof(const void*)),
-                  etx_ir_identity_map(pool, method), count, false};
+                  etx_ir_identity_map(pool, method),
+                  count,
+                  false};
   if (self.known == NULL || self.map == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < method->node_count; ++i) {
     ETX_TRY(fold_node(&self, &method->nodes[i]));

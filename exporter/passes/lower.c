@@ -14,12 +14,13 @@
 typedef struct lowering {
   etx_pass_context* context;
   etx_ir_method* method;
-  uint32_t* map;        // what stands for an imported value
-  bool* is_broken;      // its definition could not be lowered
-  size_t value_count;   // imported values
+  uint32_t* map;       // what stands for an imported value
+  bool* is_broken;     // its definition could not be lowered
+  size_t value_count;  // imported values
 } lowering;
 
-// --- stated types --------------------------------------------------------------
+// --- stated types
+// --------------------------------------------------------------
 
 enum { SAMPLES = 6, MAX_SYMBOLS = 64 };
 
@@ -88,7 +89,8 @@ static bool check_stated(const lowering* self, const etx_ir_place* place,
   return true;
 }
 
-// --- results -------------------------------------------------------------------
+// --- results
+// -------------------------------------------------------------------
 
 // Stated sizes are kept where the inferred ones are equal but spelled in
 // another way: all of the method then speaks of the same expressions.
@@ -129,7 +131,8 @@ static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
   }
 }
 
-// --- nodes ---------------------------------------------------------------------
+// --- nodes
+// ---------------------------------------------------------------------
 
 // Imported values that stand in an argument become what stands for them now.
 // One step is enough: results are made of replaced arguments.
@@ -261,7 +264,8 @@ static etx_status keep_node(lowering* self, etx_ir_node* node) {
   return etx_ir_add_node(self->context->module, self->method, node, &index);
 }
 
-// --- methods -------------------------------------------------------------------
+// --- methods
+// -------------------------------------------------------------------
 
 // What a target cannot express at all.
 static void check_target(const lowering* self) {

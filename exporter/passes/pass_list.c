@@ -70,10 +70,9 @@ static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
   const size_t problems_before = context->problems->count;
   ETX_TRY(pass->run(context));
   if (context->problems->count != problems_before) {
-    return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
-                         "%z problems were found by pass '%s'",
-                         context->problems->count - problems_before,
-                         pass->name);
+    return etx_diag_fail(
+        context->diag, ETX_UNSUPPORTED, "%z problems were found by pass '%s'",
+        context->problems->count - problems_before, pass->name);
   }
   const etx_status status =
       etx_ir_verify(context->module, pass->is_lowered, context->diag);

@@ -29,7 +29,8 @@ static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
              : NULL;
 }
 
-// --- linear --------------------------------------------------------------------
+// --- linear
+// --------------------------------------------------------------------
 
 static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
@@ -82,13 +83,12 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_shape* const flat = shape_of(rewrite, &linear->args[0]);
   const etx_symbols* const symbols = &rewrite->lower.method->symbols;
   const etx_dim wide = shape_of(rewrite, &linear->args[1])->dims[0];
-  const bool fits =
-      from->rank == to->rank && from->rank != 0 &&
-      etx_lower_same_dims(&rewrite->lower, from->dims, to->dims,
-                          from->rank - 1u) &&
-      etx_symbols_equal(symbols, from->dims[from->rank - 1],
-                        flat->dims[flat->rank - 1]) &&
-      etx_symbols_equal(symbols, to->dims[to->rank - 1], wide);
+  const bool fits = from->rank == to->rank && from->rank != 0 &&
+                    etx_lower_same_dims(&rewrite->lower, from->dims, to->dims,
+                                        from->rank - 1u) &&
+                    etx_symbols_equal(symbols, from->dims[from->rank - 1],
+                                      flat->dims[flat->rank - 1]) &&
+                    etx_symbols_equal(symbols, to->dims[to->rank - 1], wide);
   if (!fits) return ETX_OK;
   const etx_ir_arg args[] = {view->args[0], linear->args[1], linear->args[2]};
   *out_done = true;
@@ -96,7 +96,8 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
                         &rewrite->lower.results[0]);
 }
 
-// --- bmm_nt --------------------------------------------------------------------
+// --- bmm_nt
+// --------------------------------------------------------------------
 
 // What the right operand of a bmm is made of, from the operand inward.
 typedef struct chain {
@@ -155,8 +156,8 @@ static bool read_chain(const etx_rewrite* rewrite, uint32_t operand,
   out->permute = at;
   // Rows must come out whole, or transposing would only move elsewhere.
   const size_t rank = at->args[1].as.list.count;
-  return rank >= 2 && is_int(&at->args[1].as.list.items[rank - 2],
-                             (int64_t)rank - 1);
+  return rank >= 2 &&
+         is_int(&at->args[1].as.list.items[rank - 2], (int64_t)rank - 1);
 }
 
 // The operand of the permute in the order that bmm_nt reads: [N, S, K].
@@ -171,8 +172,7 @@ static etx_status emit_right(etx_rewrite* rewrite, const chain* c,
   const size_t last = order[rank - 1];
   order[rank - 1] = order[rank - 2];
   order[rank - 2] = last;
-  const etx_dim flat[] = {operand->dims[0], operand->dims[2],
-                          operand->dims[1]};
+  const etx_dim flat[] = {operand->dims[0], operand->dims[2], operand->dims[1]};
   uint32_t value = 0;
   ETX_TRY(etx_lower_permute(&rewrite->lower, c->permute->args[0].as.value,
                             order, &value));
@@ -196,8 +196,8 @@ static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
   uint32_t right = 0;
   ETX_TRY(emit_right(rewrite, &c, &operand, &right));
   if (scaled) {
-    ETX_TRY(etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, factor,
-                             &left));
+    ETX_TRY(
+        etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, factor, &left));
   }
   *out_done = true;
   return etx_lower_binary(&rewrite->lower, ETX_OP_bmm_nt_out, left, right,

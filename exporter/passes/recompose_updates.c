@@ -77,8 +77,7 @@ static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
   band b;
   if (node->op->id != ETX_OP_where_self_out) return ETX_OK;
   const etx_shape result = *etx_lower_shape(lower, node->outputs[0]);
-  const etx_shape* const self =
-      etx_lower_shape(lower, node->args[2].as.value);
+  const etx_shape* const self = etx_lower_shape(lower, node->args[2].as.value);
   const etx_ir_constant* const mask = etx_rewrite_constant(
       lower->module, lower->method, node->args[0].as.value);
   const bool fits =

@@ -10,7 +10,8 @@
 // themselves; the limit is for a rule that is written wrongly.
 enum { MAX_ROUNDS = 50 };
 
-// --- equal nodes ---------------------------------------------------------------
+// --- equal nodes
+// ---------------------------------------------------------------
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
@@ -21,14 +22,19 @@ static uint64_t hash_arg(uint64_t hash, const etx_ir_arg* arg) {
   hash = mix(hash, (uint64_t)arg->kind);
   uint64_t bits = 0;
   switch (arg->kind) {
-    case ETX_IR_ARG_NONE: return hash;
-    case ETX_IR_ARG_VALUE: return mix(hash, arg->as.value);
-    case ETX_IR_ARG_INT: return mix(hash, (uint64_t)arg->as.integer);
+    case ETX_IR_ARG_NONE:
+      return hash;
+    case ETX_IR_ARG_VALUE:
+      return mix(hash, arg->as.value);
+    case ETX_IR_ARG_INT:
+      return mix(hash, (uint64_t)arg->as.integer);
     case ETX_IR_ARG_DOUBLE:
       memcpy(&bits, &arg->as.real, sizeof bits);
       return mix(hash, bits);
-    case ETX_IR_ARG_BOOL: return mix(hash, arg->as.boolean);
-    case ETX_IR_ARG_DTYPE: return mix(hash, (uint64_t)arg->as.dtype);
+    case ETX_IR_ARG_BOOL:
+      return mix(hash, arg->as.boolean);
+    case ETX_IR_ARG_DTYPE:
+      return mix(hash, (uint64_t)arg->as.dtype);
     case ETX_IR_ARG_STRING:
       for (size_t i = 0; i < arg->as.string.size; ++i) {
         hash = mix(hash, (uint8_t)arg->as.string.data[i]);
@@ -46,15 +52,22 @@ static uint64_t hash_arg(uint64_t hash, const etx_ir_arg* arg) {
 static bool args_equal(const etx_ir_arg* a, const etx_ir_arg* b) {
   if (a->kind != b->kind) return false;
   switch (a->kind) {
-    case ETX_IR_ARG_NONE: return true;
-    case ETX_IR_ARG_VALUE: return a->as.value == b->as.value;
-    case ETX_IR_ARG_INT: return a->as.integer == b->as.integer;
+    case ETX_IR_ARG_NONE:
+      return true;
+    case ETX_IR_ARG_VALUE:
+      return a->as.value == b->as.value;
+    case ETX_IR_ARG_INT:
+      return a->as.integer == b->as.integer;
     case ETX_IR_ARG_DOUBLE:
       return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
-    case ETX_IR_ARG_BOOL: return a->as.boolean == b->as.boolean;
-    case ETX_IR_ARG_DTYPE: return a->as.dtype == b->as.dtype;
-    case ETX_IR_ARG_STRING: return etx_text_equal(a->as.string, b->as.string);
-    case ETX_IR_ARG_LIST: break;
+    case ETX_IR_ARG_BOOL:
+      return a->as.boolean == b->as.boolean;
+    case ETX_IR_ARG_DTYPE:
+      return a->as.dtype == b->as.dtype;
+    case ETX_IR_ARG_STRING:
+      return etx_text_equal(a->as.string, b->as.string);
+    case ETX_IR_ARG_LIST:
+      break;
   }
   if (a->as.list.count != b->as.list.count) return false;
   for (size_t i = 0; i < a->as.list.count; ++i) {
@@ -112,8 +125,8 @@ static const etx_ir_node* find_or_enter(node_table* table,
   return NULL;
 }
 
-static etx_status join_equal_nodes(etx_ir_module* module,
-                                   etx_ir_method* method, bool* out_changed) {
+static etx_status join_equal_nodes(etx_ir_module* module, etx_ir_method* method,
+                                   bool* out_changed) {
   node_table table = {NULL, 16};
   while (table.size <= 2 * method->node_count) table.size *= 2;
   table.slots = etx_pool_take(module->pool, table.size * sizeof(uint32_t));
@@ -138,14 +151,15 @@ static etx_status join_equal_nodes(etx_ir_module* module,
   return etx_ir_drop_dead_nodes(module, method);
 }
 
-// --- rounds --------------------------------------------------------------------
+// --- rounds
+// --------------------------------------------------------------------
 
 static etx_status simplify_method(etx_pass_context* context,
                                   etx_ir_method* method) {
   static const etx_rewrite_rule rules[] = {
-      etx_simplify_view,  etx_simplify_permute, etx_simplify_expand,
-      etx_simplify_slice, etx_simplify_select,  etx_simplify_scatter,
-      etx_simplify_cast,  etx_simplify_neutral, etx_simplify_where,
+      etx_simplify_view,     etx_simplify_permute, etx_simplify_expand,
+      etx_simplify_slice,    etx_simplify_select,  etx_simplify_scatter,
+      etx_simplify_cast,     etx_simplify_neutral, etx_simplify_where,
       etx_simplify_broadcast};
   ETX_TRY(etx_ir_drop_dead_nodes(context->module, method));
   for (int round = 0; round < MAX_ROUNDS; ++round) {

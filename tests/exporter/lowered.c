@@ -76,9 +76,8 @@ void assert_pass_refuses(lowered* l, const char* pass, const char* part) {
 static void put(lowered* l, const char* format, ...) {
   va_list list;
   va_start(list, format);
-  l->line_bytes += (size_t)vsnprintf(l->lines + l->line_bytes,
-                                     sizeof l->lines - l->line_bytes, format,
-                                     list);
+  l->line_bytes += (size_t)vsnprintf(
+      l->lines + l->line_bytes, sizeof l->lines - l->line_bytes, format, list);
   va_end(list);
   assert_true(l->line_bytes < sizeof l->lines);
 }
@@ -89,9 +88,9 @@ static etx_ir_method* method_of(const lowered* l) {
 
 static void put_dim(lowered* l, etx_dim dim) {
   etx_text text;
-  assert_int_equal(etx_symbols_print(&method_of(l)->symbols, dim,
-                                     &l->reading.pool, &text),
-                   ETX_OK);
+  assert_int_equal(
+      etx_symbols_print(&method_of(l)->symbols, dim, &l->reading.pool, &text),
+      ETX_OK);
   put(l, "%.*s", (int)text.size, text.data);
 }
 
@@ -129,16 +128,29 @@ static void put_value(lowered* l, uint32_t index) {
 
 static void put_arg(lowered* l, const etx_ir_arg* arg) {
   switch (arg->kind) {
-    case ETX_IR_ARG_NONE: put(l, "None"); return;
-    case ETX_IR_ARG_VALUE: put_value(l, arg->as.value); return;
-    case ETX_IR_ARG_INT: put_dim(l, arg->as.integer); return;
-    case ETX_IR_ARG_DOUBLE: put(l, "%.9g", arg->as.real); return;
-    case ETX_IR_ARG_BOOL: put(l, arg->as.boolean ? "True" : "False"); return;
+    case ETX_IR_ARG_NONE:
+      put(l, "None");
+      return;
+    case ETX_IR_ARG_VALUE:
+      put_value(l, arg->as.value);
+      return;
+    case ETX_IR_ARG_INT:
+      put_dim(l, arg->as.integer);
+      return;
+    case ETX_IR_ARG_DOUBLE:
+      put(l, "%.9g", arg->as.real);
+      return;
+    case ETX_IR_ARG_BOOL:
+      put(l, arg->as.boolean ? "True" : "False");
+      return;
     case ETX_IR_ARG_STRING:
       put(l, "'%.*s'", (int)arg->as.string.size, arg->as.string.data);
       return;
-    case ETX_IR_ARG_DTYPE: put(l, "%s", etx_dtype_name(arg->as.dtype)); return;
-    case ETX_IR_ARG_LIST: break;
+    case ETX_IR_ARG_DTYPE:
+      put(l, "%s", etx_dtype_name(arg->as.dtype));
+      return;
+    case ETX_IR_ARG_LIST:
+      break;
   }
   put(l, "[");
   for (size_t i = 0; i < arg->as.list.count; ++i) {

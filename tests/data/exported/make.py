@@ -1,0 +1,166 @@
+"""Writes the programs of this folder with the stock exporter, and what the
+stock runtime answers: NAME.pte and NAME.expected.
+
+    pip install torch==2.13 executorch==1.5.1
+    python make.py
+
+NAME.expected holds, for each call and each of its outputs, int32 rank, int32
+sizes, and the elements as float32.
+"""
+
+import logging
+import struct
+import warnings
+
+import numpy as np
+import torch
+from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
+from executorch.exir.passes import MemoryPlanningPass
+from executorch.runtime import Runtime
+from torch._higher_order_ops.map import map as loop_map
+from torch.export import Dim, export
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+
+
+class Counter(torch.nn.Module):
+    """State without a name, planned in arena 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        self.count.add_(x)
+        return self.count * 2
+
+
+class Get(torch.nn.Module):
+    def __init__(self, counter):
+        super().__init__()
+        self.count = counter.count
+
+    def forward(self, x):
+        return self.count + x
+
+
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a = torch.nn.Linear(4, 8)
+        self.b = torch.nn.Linear(8, 2)
+
+    def forward(self, x):
+        return torch.softmax(self.b(torch.relu(self.a(x))), -1).reshape(-1)
+
+
+class Branch(torch.nn.Module):
+    def forward(self, p, x):
+        return torch.cond(p, lambda x: x * x, lambda x: x + x, (x,))
+
+
+class Loop(torch.nn.Module):
+    def forward(self, xs, y):
+        return loop_map(lambda x, y: x * y + x, xs, y)
+
+
+class MutableInput(torch.nn.Module):
+    def forward(self, x, y):
+        x.add_(y)
+        return x * 2
+
+
+class Sizes(torch.nn.Module):
+    def forward(self, x):
+        n = x.shape[0]
+        rows = torch.arange(n, dtype=torch.float32).reshape(n, 1)
+        return torch.cat([x, rows.expand(n, x.shape[1])], 0) * n
+
+
+class Unplanned(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 + 1
+
+
+class Item(torch.nn.Module):
+    def forward(self, x, n):
+        k = n.item()
+        torch._check(k >= 0)
+        torch._check(k <= x.shape[0])
+        return x.narrow(0, 0, k) * 2
+
+
+def ramp(*sizes):
+    count = int(np.prod(sizes))
+    return torch.arange(count, dtype=torch.float32).reshape(*sizes) / 8 - 1
+
+
+def write(name, methods, calls, **config):
+    edge = to_edge(methods, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    program = edge.to_executorch(ExecutorchBackendConfig(**config))
+    with open(name + ".pte", "wb") as file:
+        file.write(program.buffer)
+    loaded = Runtime.get().load_program(name + ".pte")
+    known = {method: loaded.load_method(method) for method in methods}
+    with open(name + ".expected", "wb") as file:
+        for method, inputs in calls:
+            outputs = known[method].execute([x.clone() for x in inputs])
+            for output in outputs:
+                file.write(struct.pack("<i", output.dim()))
+                file.write(struct.pack(f"<{output.dim()}i", *output.shape))
+                file.write(output.contiguous().float().numpy().tobytes())
+
+
+def main():
+    x = (ramp(3),)
+    batch = Dim("batch", min=1, max=10)
+    counter = Counter()
+    write("private_state", {"forward": export(counter, x)}, [("forward", x)] * 3)
+    shared = {"add": export(counter, x), "get": export(Get(counter), x)}
+    write(
+        "shared_state",
+        shared,
+        [("add", x), ("get", x), ("add", x), ("get", x)],
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True),
+        emit_mutable_buffer_names=True,
+    )
+    layers = export(Layers(), (ramp(3, 4),), dynamic_shapes={"x": {0: batch}})
+    rows = [("forward", (ramp(n, 4),)) for n in (3, 10, 1, 5)]
+    write("dynamic_layers", {"forward": layers}, rows)
+    sizes = export(Sizes(), (ramp(3, 4),), dynamic_shapes={"x": {0: batch}})
+    write("dynamic_sizes", {"forward": sizes}, rows)
+    flag = torch.tensor(True)
+    write(
+        "branch",
+        {"forward": export(Branch(), (flag, ramp(3)))},
+        [("forward", (torch.tensor(p), ramp(3))) for p in (True, False, True)],
+    )
+    write(
+        "loop",
+        {"forward": export(Loop(), (ramp(4, 3), ramp(3)))},
+        [("forward", (ramp(4, 3), ramp(3)))] * 2,
+    )
+    write(
+        "mutable_input",
+        {"forward": export(MutableInput(), (ramp(3), ramp(3)))},
+        [("forward", (ramp(3), ramp(3)))] * 2,
+    )
+    write(
+        "unplanned",
+        {"forward": export(Unplanned(), x)},
+        [("forward", x)] * 2,
+        memory_planning_pass=MemoryPlanningPass(
+            alloc_graph_input=False, alloc_graph_output=False
+        ),
+    )
+    write(
+        "item",
+        {"forward": export(Item(), (ramp(5, 2), torch.tensor(3)))},
+        [("forward", (ramp(5, 2), torch.tensor(n))) for n in (3, 5, 0)],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+// Programs of the stock exporter against the answers of the stock runtime
+// (tests/data/exported), call by call.
+
+#include <stdio.h>
+
+#include "runtime/module/module.h"
+#include "tests/support/assert_status.h"
+
+static etx_diag diag;
+
+enum { MAX_ELEMENTS = 256 };
+
+typedef struct fixture {
+  etx_module module;
+  etx_module_shared shared;
+  FILE* expected;
+} fixture;
+
+static void start(fixture* f, const char* name) {
+  char path[512];
+  etx_format_text(path, sizeof path, "%s/exported/%s.pte", ETX_TEST_DATA, name);
+  assert_ok(etx_module_open(&f->module, path, NULL, &diag));
+  assert_ok(etx_module_shared_open(&f->shared, &f->module, &diag));
+  etx_format_text(path, sizeof path, "%s/exported/%s.expected", ETX_TEST_DATA,
+                  name);
+  f->expected = fopen(path, "rb");
+  assert_non_null(f->expected);
+}
+
+// All answers of the stock runtime were compared.
+static void end(fixture* f) {
+  assert_int_equal(fgetc(f->expected), EOF);
+  fclose(f->expected);
+  etx_module_shared_close(&f->shared);
+  etx_module_close(&f->module);
+}
+
+static void read_expected(fixture* f, void* out, size_t bytes) {
+  if (bytes > 0) assert_int_equal(fread(out, 1, bytes, f->expected), bytes);
+}
+
+// Sums of products may be taken in another order.
+static void assert_near(float found, float wanted) {
+  const float difference = found > wanted ? found - wanted : wanted - found;
+  const float size = wanted < 0 ? -wanted : wanted;
+  if (difference > 1e-6f + 1e-6f * size) {
+    fail_msg("%g, expected %g", (double)found, (double)wanted);
+  }
+}
+
+static void compare_output(fixture* f, const etx_value* value) {
+  int32_t rank = 0;
+  int32_t size = 0;
+  float wanted[MAX_ELEMENTS];
+  assert_int_equal(value->kind, ETX_VALUE_TENSOR);
+  const etx_tensor* tensor = &value->as.tensor;
+  read_expected(f, &rank, sizeof rank);
+  assert_int_equal(tensor->rank, rank);
+  for (int32_t i = 0; i < rank; ++i) {
+    read_expected(f, &size, sizeof size);
+    assert_int_equal(tensor->sizes[i], size);
+  }
+  const size_t count = etx_tensor_numel(tensor);
+  assert_true(count <= MAX_ELEMENTS);
+  read_expected(f, wanted, count * sizeof(float));
+  for (size_t i = 0; i < count; ++i) {
+    assert_near(((const float*)tensor->data)[i], wanted[i]);
+  }
+}
+
+static void call(fixture* f, const char* method, const etx_value* inputs,
+                 size_t count) {
+  etx_planned_memory allocator;
+  const etx_value* value = NULL;
+  assert_ok(etx_module_shared_allocator(&f->shared, method, &allocator, &diag));
+  assert_ok(etx_module_load_method(&f->module, method, &allocator, &diag));
+  assert_ok(etx_module_execute(&f->module, method, inputs, count, &diag));
+  const size_t outputs = etx_module_method(&f->module, method)->output_count;
+  for (size_t i = 0; i < outputs; ++i) {
+    assert_ok(etx_module_output(&f->module, method, i, &value, &diag));
+    compare_output(f, value);
+  }
+}
+
+// The same numbers as make.py's ramp: i / 8 - 1.
+static etx_value ramp(float data[MAX_ELEMENTS], const int32_t* sizes,
+                      uint8_t rank) {
+  for (int i = 0; i < MAX_ELEMENTS; ++i) data[i] = (float)i / 8 - 1;
+  return etx_module_tensor(data, ETX_DTYPE_FLOAT32, sizes, rank);
+}
+
+static void call_with_three(fixture* f, const char* method) {
+  static const int32_t sizes[1] = {3};
+  float data[MAX_ELEMENTS];
+  const etx_value x = ramp(data, sizes, 1);
+  call(f, method, &x, 1);
+}
+
+static void a_buffer_in_arena_1_lives_on(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "private_state");
+  for (int i = 0; i < 3; ++i) call_with_three(&f, "forward");
+  end(&f);
+}
+
+static void a_named_buffer_is_shared(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "shared_state");
+  for (int i = 0; i < 2; ++i) {
+    call_with_three(&f, "add");
+    call_with_three(&f, "get");
+  }
+  etx_tensor tensor;
+  etx_state_hold hold;
+  assert_ok(etx_shared_memory_find(&f.shared.memory, etx_text_of("count"),
+                                   &tensor, &hold, &diag));
+  assert_int_equal(tensor.sizes[0], 3);
+  assert_near(((const float*)tensor.data)[0], -2);
+  end(&f);
+}
+
+static void call_with_rows(fixture* f) {
+  static const int32_t rows[] = {3, 10, 1, 5};
+  float data[MAX_ELEMENTS];
+  for (size_t i = 0; i < 4; ++i) {
+    const int32_t sizes[2] = {rows[i], 4};
+    const etx_value x = ramp(data, sizes, 2);
+    call(f, "forward", &x, 1);
+  }
+}
+
+static void a_batch_may_vary(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "dynamic_layers");
+  call_with_rows(&f);
+  end(&f);
+}
+
+static void sizes_may_be_computed(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "dynamic_sizes");
+  call_with_rows(&f);
+  end(&f);
+}
+
+static void a_branch_is_taken(void** state) {
+  (void)state;
+  fixture f;
+  static const int32_t three[1] = {3};
+  float data[MAX_ELEMENTS];
+  start(&f, "branch");
+  for (uint8_t flag = 3; flag-- > 0;) {
+    uint8_t is_true = flag != 1;
+    const etx_value inputs[2] = {
+        etx_module_tensor(&is_true, ETX_DTYPE_BOOL, NULL, 0),
+        ramp(data, three, 1)};
+    call(&f, "forward", inputs, 2);
+  }
+  end(&f);
+}
+
+static void a_loop_starts_again_at_each_call(void** state) {
+  (void)state;
+  fixture f;
+  static const int32_t rows[2] = {4, 3};
+  static const int32_t three[1] = {3};
+  float xs[MAX_ELEMENTS];
+  float y[MAX_ELEMENTS];
+  const etx_value inputs[2] = {ramp(xs, rows, 2), ramp(y, three, 1)};
+  start(&f, "loop");
+  for (int i = 0; i < 2; ++i) call(&f, "forward", inputs, 2);
+  end(&f);
+}
+
+static void a_mutable_input_changes_the_callers_data(void** state) {
+  (void)state;
+  fixture f;
+  static const int32_t three[1] = {3};
+  float y[MAX_ELEMENTS];
+  start(&f, "mutable_input");
+  for (int i = 0; i < 2; ++i) {
+    float x[MAX_ELEMENTS];
+    const etx_value inputs[2] = {ramp(x, three, 1), ramp(y, three, 1)};
+    call(&f, "forward", inputs, 2);
+    assert_near(x[1], 2 * y[1]);
+  }
+  end(&f);
+}
+
+static void outputs_without_memory_get_some(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "unplanned");
+  for (int i = 0; i < 2; ++i) call_with_three(&f, "forward");
+  end(&f);
+}
+
+static void a_size_may_be_read_from_a_tensor(void** state) {
+  (void)state;
+  fixture f;
+  static const int32_t sizes[2] = {5, 2};
+  static const int64_t counts[3] = {3, 5, 0};
+  float x[MAX_ELEMENTS];
+  start(&f, "item");
+  for (size_t i = 0; i < 3; ++i) {
+    int64_t count = counts[i];
+    const etx_value inputs[2] = {
+        ramp(x, sizes, 2), etx_module_tensor(&count, ETX_DTYPE_INT64, NULL, 0)};
+    call(&f, "forward", inputs, 2);
+  }
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_buffer_in_arena_1_lives_on),
+      cmocka_unit_test(a_named_buffer_is_shared),
+      cmocka_unit_test(a_batch_may_vary),
+      cmocka_unit_test(sizes_may_be_computed),
+      cmocka_unit_test(a_branch_is_taken),
+      cmocka_unit_test(a_loop_starts_again_at_each_call),
+      cmocka_unit_test(a_mutable_input_changes_the_callers_data),
+      cmocka_unit_test(outputs_without_memory_get_some),
+      cmocka_unit_test(a_size_may_be_read_from_a_tensor),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,32 +16,32 @@ static const char about[] =
 
 static const char examples[] = "  etx verify model.pte\n";
 
-static bool print_json(const char* path, etx_status status,
-                       const etx_verify_report* report, const etx_diag* diag) {
+static bool print_json(const char* path, const etx_verify_report* report,
+                       const etx_diag* diag) {
+  const bool is_proved = report->level == ETX_VERIFY_PROVED;
   json_t* const root = json_object();
   json_object_set_new(root, "file", json_string(path));
-  json_object_set_new(root, "proved", json_boolean(status == ETX_OK));
-  json_object_set_new(root, "level",
-                      json_string(etx_verify_level_name(report->level)));
-  json_object_set_new(root, "stock", json_boolean(report->is_stock));
-  json_object_set_new(root, "methods",
-                      json_integer((json_int_t)report->method_count));
-  json_object_set_new(root, "tensors",
-                      json_integer((json_int_t)report->value_count));
-  json_object_set_new(root, "instructions",
-                      json_integer((json_int_t)report->instruction_count));
-  json_object_set_new(root, "states",
-                      json_integer((json_int_t)report->state_count));
+  json_object_set_new(root, "proved", json_boolean(is_proved));
+  json_object_set_new(root, "refused_by",
+                      is_proved
+                          ? json_null()
+                          : json_string(etx_verify_level_name(report->level)));
   json_object_set_new(root, "reason",
-                      status == ETX_OK ? json_null() : json_string(diag->text));
+                      is_proved ? json_null() : json_string(diag->text));
+  json_object_set_new(root, "methods", etx_json_unsigned(report->method_count));
+  json_object_set_new(root, "values", etx_json_unsigned(report->value_count));
+  json_object_set_new(root, "instructions",
+                      etx_json_unsigned(report->instruction_count));
+  json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
   return etx_json_print(root);
 }
 
 static void print_proof(const char* path, const etx_verify_report* report) {
-  printf("%s: proved: %zu methods, %zu tensors, %zu instructions", path,
-         report->method_count, report->value_count, report->instruction_count);
-  if (report->state_count > 0) printf(", %zu states", report->state_count);
-  printf("\n");
+  printf(
+      "%s: the plan is right: %zu methods, %zu instructions, %zu tensors, "
+      "%zu shared states\n",
+      path, report->method_count, report->instruction_count,
+      report->value_count, report->state_count);
 }
 
 static etx_exit verify(const char* path, bool json) {
@@ -53,8 +53,9 @@ static etx_exit verify(const char* path, bool json) {
   etx_verify_report report;
   const etx_status status = etx_verify_program(file.bytes, &report, &diag);
   etx_mapped_file_close(&file);
-  if (json && !print_json(path, status, &report, &diag))
+  if (json && !print_json(path, &report, &diag)) {
     return ETX_EXIT_MACHINE_FAILED;
+  }
   if (status == ETX_OK) {
     if (!json) print_proof(path, &report);
     return ETX_EXIT_DONE;

@@ -165,6 +165,12 @@ static etx_status resize(etx_method* method, etx_method_tensor* tensor,
   int32_t sizes[ETX_MAX_RANK];
   ETX_TRY(check_sizes(method, tensor, shape, sizes, diag));
   if (tensor->sizes == NULL || has_sizes(tensor, sizes)) return ETX_OK;
+  if (tensor->input != ETX_NO_INDEX) {
+    // The caller's data has the sizes that were set.
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "an input (value %u) is given other sizes",
+                         number_of(method, tensor));
+  }
   if (is_too_late(method, tensor->value)) return ETX_OK;
   int32_t strides[ETX_MAX_RANK];
   if (!etx_layout_strides(sizes, tensor->dim_order, shape->rank, strides)) {

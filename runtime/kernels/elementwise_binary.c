@@ -216,9 +216,10 @@ static void read_operand(const etx_call* call, size_t index, operand* out) {
 
 // PyTorch refuses to divide integers by zero.
 static bool has_zero(const int64_t* divisors, size_t count, bool moves) {
+  const size_t read = moves || count == 0 ? count : 1;
   bool found = false;
-  for (size_t i = 0; i < (moves ? count : 1); ++i) found |= divisors[i] == 0;
-  return found && count > 0;
+  for (size_t i = 0; i < read; ++i) found |= divisors[i] == 0;
+  return found;
 }
 
 static bool divides(size_t row) {

@@ -31,6 +31,10 @@ static etx_status check_memory_format(const etx_call* call, size_t index) {
   if (etx_call_is_none(call, index)) return ETX_OK;
   const int64_t format = etx_call_integer(call, index);
   const int64_t rank = etx_call_tensor(call, 0)->rank;
+  if (format > 3) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "memory format %i is unknown", format);
+  }
   if (format < 2 || rank == format + 2) return ETX_OK;
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "rank of 'self' is %i, a channels-last format wants "

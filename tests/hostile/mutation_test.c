@@ -11,24 +11,13 @@
 #include <stdlib.h>
 
 #include "tests/hostile/hostile_program.h"
+#include "tests/hostile/hostile_random.h"
 #include "tests/hostile/hostile_samples.h"
 
 static size_t mutation_count = 100000;
 static uint64_t seed = 20260822;
 
 static hostile_samples samples;
-
-// splitmix64: small, and the same everywhere.
-static uint64_t next(uint64_t* state) {
-  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return z ^ z >> 31;
-}
-
-static size_t below(uint64_t* state, size_t bound) {
-  return (size_t)(next(state) % bound);
-}
 
 static const uint32_t numbers[] = {
     0,     1,     2,          3,          4,          5,         7,   8,
@@ -46,39 +35,41 @@ typedef enum change_kind {
   CHANGE_COUNT
 } change_kind;
 
-static void change(uint8_t* bytes, size_t size, uint64_t* state) {
-  const size_t word = below(state, size / 4) * 4;
-  const size_t place = below(state, size);
-  uint32_t number = numbers[below(state, COUNT(numbers))];
-  switch ((change_kind)below(state, CHANGE_COUNT)) {
+static void change(uint8_t* bytes, size_t size, hostile_random* random) {
+  const size_t word = hostile_below(random, size / 4) * 4;
+  const size_t place = hostile_below(random, size);
+  uint32_t number = numbers[hostile_below(random, COUNT(numbers))];
+  switch ((change_kind)hostile_below(random, CHANGE_COUNT)) {
     case FLIP:
-      bytes[place] ^= (uint8_t)(1u << below(state, 8));
+      bytes[place] ^= (uint8_t)(1u << hostile_below(random, 8));
       break;
     case BYTE:
-      bytes[place] = (uint8_t)next(state);
+      bytes[place] = (uint8_t)hostile_next(random);
       break;
     case NUMBER:
       memcpy(bytes + word, &number, sizeof number);
       break;
     case NUDGE:
       memcpy(&number, bytes + word, sizeof number);
-      number += (uint32_t)below(state, 9) - 4;
+      number += (uint32_t)hostile_below(random, 9) - 4;
       memcpy(bytes + word, &number, sizeof number);
       break;
     case LONG: {
-      const uint64_t wide = (uint64_t)number << below(state, 33);
+      const uint64_t wide = (uint64_t)number << hostile_below(random, 33);
       if (word + 8 <= size) memcpy(bytes + word, &wide, sizeof wide);
       break;
     }
     case MOVE: {
       const size_t length =
-          1 + below(state, size - place < 32 ? size - place : 32);
-      memmove(bytes + place, bytes + below(state, size - length + 1), length);
+          1 + hostile_below(random, size - place < 32 ? size - place : 32);
+      memmove(bytes + place, bytes + hostile_below(random, size - length + 1),
+              length);
       break;
     }
     case ZERO: {
       const size_t left = size - place;
-      memset(bytes + place, 0, 1 + below(state, left < 16 ? left : 16));
+      memset(bytes + place, 0,
+             1 + hostile_below(random, left < 16 ? left : 16));
       break;
     }
     case CHANGE_COUNT:
@@ -89,13 +80,14 @@ static void change(uint8_t* bytes, size_t size, uint64_t* state) {
 // Damages a copy of one sample; most changes hit the part before the data.
 static void mutate(uint64_t number, hostile_counts* counts) {
   static uint8_t copy[4096];
-  uint64_t state = seed ^ number * UINT64_C(0xd1342543de82ef95);
-  const hostile_sample* sample = &samples.items[below(&state, samples.count)];
+  hostile_random random = hostile_random_of(seed, number);
+  const hostile_sample* sample =
+      &samples.items[hostile_below(&random, samples.count)];
   size_t size = sample->bytes.size;
   memcpy(copy, sample->bytes.data, size);
-  const size_t change_count = 1 + below(&state, 4);
-  for (size_t i = 0; i < change_count; ++i) change(copy, size, &state);
-  if (below(&state, 32) == 0) size = below(&state, size);
+  const size_t change_count = 1 + hostile_below(&random, 4);
+  for (size_t i = 0; i < change_count; ++i) change(copy, size, &random);
+  if (hostile_below(&random, 32) == 0) size = hostile_below(&random, size);
   const etx_bytes bytes = {copy, size};
   hostile_try(bytes, counts);
 }

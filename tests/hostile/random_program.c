@@ -1,0 +1,464 @@
+#include "tests/hostile/random_program.h"
+
+#include <math.h>
+#include <string.h>
+
+// Arena 1, from which most tensors take bytes one after another.
+enum { ARENA_BYTES = 1 << 15 };
+
+static bool chance(random_program* p, size_t percent) {
+  return hostile_chance(&p->random, percent);
+}
+
+static size_t below(random_program* p, size_t bound) {
+  return hostile_below(&p->random, bound);
+}
+
+// A new value, or the last one again when there is no room.
+static size_t new_value(random_program* p, etx_pte_kind kind) {
+  const size_t index =
+      p->value_count < RANDOM_VALUES ? p->value_count++ : RANDOM_VALUES - 1;
+  memset(&p->values[index], 0, sizeof p->values[index]);
+  p->values[index].kind = kind;
+  return index;
+}
+
+// ---- numbers ----
+
+static int64_t draw_integer(random_program* p) {
+  static const int64_t rare[] = {
+      INT64_MIN, INT64_MIN + 1, INT32_MIN, -1000000,  -17,
+      17,        1000000,       INT32_MAX, INT64_MAX, 4096};
+  if (p->is_tidy && chance(p, 90)) return (int64_t)below(p, 2);
+  if (chance(p, 8)) return rare[below(p, sizeof rare / sizeof *rare)];
+  return (int64_t)below(p, 8) - 3;
+}
+
+static double draw_real(random_program* p) {
+  static const double rare[] = {0.0,  -0.0,     1e300, -1e300,
+                                1e-9, INFINITY, -5.5,  NAN};
+  if (chance(p, 15)) return rare[below(p, sizeof rare / sizeof *rare)];
+  return (double)below(p, 9) * 0.5 - 1.0;
+}
+
+static size_t draw_int_value(random_program* p) {
+  const size_t index = new_value(p, ETX_PTE_INT);
+  p->values[index].as.integer = draw_integer(p);
+  return index;
+}
+
+static size_t draw_scalar(random_program* p) {
+  if (chance(p, 40)) return draw_int_value(p);
+  if (chance(p, 15)) {
+    const size_t index = new_value(p, ETX_PTE_BOOL);
+    p->values[index].as.boolean = chance(p, 50);
+    return index;
+  }
+  const size_t index = new_value(p, ETX_PTE_DOUBLE);
+  p->values[index].as.real = draw_real(p);
+  return index;
+}
+
+// ---- tensors ----
+
+// The type that operators want of an argument of that name, mostly.
+static bool usual_dtype(const etx_argument* argument, etx_dtype* out) {
+  static const char* const integers[] = {"index", "indices", "max_values",
+                                         "min_indices"};
+  for (size_t i = 0; i < sizeof integers / sizeof *integers; ++i) {
+    if (!etx_text_is(argument->name, integers[i])) continue;
+    *out = ETX_DTYPE_INT64;
+    return true;
+  }
+  *out = ETX_DTYPE_BOOL;
+  return etx_text_is(argument->name, "mask") ||
+         etx_text_is(argument->name, "condition");
+}
+
+static etx_dtype draw_dtype(random_program* p, const etx_argument* argument) {
+  static const etx_dtype usual[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_INT64,
+                                    ETX_DTYPE_INT32, ETX_DTYPE_BOOL,
+                                    ETX_DTYPE_UINT8};
+  etx_dtype usual_one = p->dtype;
+  if (usual_dtype(argument, &usual_one) && chance(p, 90)) return usual_one;
+  if (chance(p, p->is_tidy ? 97 : 75)) return p->dtype;
+  if (chance(p, 90)) return usual[below(p, 5)];
+  return (etx_dtype)below(p, ETX_DTYPE_COUNT);
+}
+
+// A shape that resembles the program's: broadcast, shortened, lengthened or
+// any other.
+static size_t draw_shape(random_program* p, int32_t* sizes, bool is_vector) {
+  size_t rank = p->rank;
+  memcpy(sizes, p->shape, sizeof p->shape);
+  if (p->is_tidy && chance(p, 90)) {
+    if (rank > 0 && chance(p, 10)) --rank;
+    if (rank + 1 < RANDOM_RANK && chance(p, 7)) ++rank;
+    return is_vector && chance(p, 35) ? 1 : rank;
+  }
+  if (chance(p, 30)) rank = below(p, RANDOM_RANK);
+  for (size_t i = 0; i < rank; ++i) {
+    if (i >= p->rank || chance(p, 10)) sizes[i] = (int32_t)below(p, 5);
+    if (chance(p, 10)) sizes[i] = 1;
+  }
+  if (rank >= 2 && chance(p, 15)) {
+    const int32_t last = sizes[rank - 1];
+    sizes[rank - 1] = sizes[rank - 2];
+    sizes[rank - 2] = last;
+  }
+  return rank;
+}
+
+static void draw_order(random_program* p, uint8_t* order, size_t rank) {
+  for (size_t i = 0; i < rank; ++i) order[i] = (uint8_t)i;
+  if (!chance(p, p->is_tidy ? 3 : 12)) return;
+  for (size_t i = rank; i > 1; --i) {
+    const size_t j = below(p, i);
+    const uint8_t kept = order[i - 1];
+    order[i - 1] = order[j];
+    order[j] = kept;
+  }
+}
+
+// Elements of a constant: small numbers, with special ones among floats and
+// indices that lead outside among integers.
+static void draw_data(random_program* p, etx_dtype dtype, uint8_t* bytes,
+                      size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const size_t size = etx_dtype_bytes(dtype);
+    const int64_t integer =
+        chance(p, 3) ? draw_integer(p) : (int64_t)below(p, 3);
+    const float real = (float)draw_real(p);
+    const double wide = draw_real(p);
+    const uint8_t boolean = chance(p, 50);
+    uint8_t* out = bytes + i * size;
+    if (dtype == ETX_DTYPE_FLOAT32) {
+      memcpy(out, &real, sizeof real);
+    } else if (dtype == ETX_DTYPE_FLOAT64) {
+      memcpy(out, &wide, sizeof wide);
+    } else if (dtype == ETX_DTYPE_BOOL) {
+      *out = boolean;
+    } else {
+      memset(out, 0, size);
+      memcpy(out, &integer, size < 8 ? size : 8);
+    }
+  }
+}
+
+// Gives the tensor a constant of its own if there is room.
+static bool make_constant(random_program* p, etx_pte_tensor* tensor,
+                          size_t elements) {
+  const size_t bytes = elements * etx_dtype_bytes(tensor->dtype);
+  const size_t index = p->content.constant_count;
+  const size_t start = (p->data_bytes + 7) / 8 * 8;
+  if (index == RANDOM_CONSTANTS || bytes > RANDOM_CONSTANT_BYTES - start) {
+    return false;
+  }
+  uint8_t* data = (uint8_t*)p->data + start;
+  draw_data(p, tensor->dtype, data, elements);
+  p->data_bytes = start + bytes;
+  p->constants[index].data = data;
+  p->constants[index].size = bytes;
+  ++p->content.constant_count;
+  tensor->data_buffer_index = (uint32_t)index;
+  return true;
+}
+
+static size_t elements_of(const etx_pte_tensor* tensor) {
+  size_t count = 1;
+  for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];
+  return count;
+}
+
+// A place in an arena: a new one, or one that other tensors use already.
+static void make_planned(random_program* p, etx_pte_tensor* tensor) {
+  const size_t bytes = elements_of(tensor) * etx_dtype_bytes(tensor->dtype);
+  tensor->has_allocation = true;
+  tensor->memory_id = chance(p, 10) ? 2 : 1;
+  size_t place = below(p, ARENA_BYTES / 16) * 16;
+  if (chance(p, 15)) place = below(p, 4) * 16;
+  if (bytes > ARENA_BYTES) {
+    tensor->has_allocation = false;
+  } else if (place + bytes > ARENA_BYTES) {
+    place = (ARENA_BYTES - bytes) / 16 * 16;
+  }
+  tensor->memory_offset = place;
+}
+
+static size_t draw_tensor(random_program* p, const etx_argument* argument) {
+  const bool is_written = argument->written;
+  const bool is_vector = etx_text_is(argument->name, "weight") ||
+                         etx_text_is(argument->name, "bias");
+  if (p->value_count > 0 && chance(p, p->is_tidy ? 3 : 20)) {
+    for (size_t i = p->value_count; i-- > 0;) {
+      if (p->values[i].kind == ETX_PTE_TENSOR && chance(p, 50)) return i;
+    }
+  }
+  const size_t index = new_value(p, ETX_PTE_TENSOR);
+  etx_pte_tensor* tensor = &p->values[index].as.tensor;
+  memset(tensor, 0, sizeof *tensor);
+  tensor->dtype = draw_dtype(p, argument);
+  tensor->rank = (uint8_t)draw_shape(p, p->sizes[index], is_vector);
+  draw_order(p, p->orders[index], tensor->rank);
+  tensor->sizes = p->sizes[index];
+  tensor->dim_order = p->orders[index];
+  if (chance(p, is_written ? 85 : 30)) {
+    tensor->dynamism = ETX_PTE_DYNAMIC_BOUND;
+  }
+  if (is_written && tensor->dynamism == ETX_PTE_DYNAMIC_BOUND) {
+    for (size_t i = 0; i < tensor->rank; ++i) {
+      p->sizes[index][i] = tensor->rank <= 3 ? 9 : 5;
+    }
+  }
+  if (!is_written && chance(p, 70) &&
+      make_constant(p, tensor, elements_of(tensor))) {
+    return index;
+  }
+  if (!chance(p, 4)) make_planned(p, tensor);
+  if (!is_written && chance(p, 60) && p->plan.input_count < RANDOM_VALUES) {
+    p->inputs[p->plan.input_count++] = (int32_t)index;
+  }
+  return index;
+}
+
+// ---- lists ----
+
+static size_t draw_tensor_list(random_program* p, bool may_lack,
+                               const etx_argument* argument) {
+  int32_t items[RANDOM_ITEMS];
+  const size_t usual =
+      (size_t)p->shape[0] < RANDOM_ITEMS ? (size_t)p->shape[0] : RANDOM_ITEMS;
+  const size_t count = p->is_tidy && chance(p, 60) ? usual : below(p, 4);
+  for (size_t i = 0; i < count; ++i) {
+    items[i] =
+        may_lack && chance(p, 30) ? -1 : (int32_t)draw_tensor(p, argument);
+  }
+  const size_t index = new_value(
+      p, may_lack ? ETX_PTE_OPTIONAL_TENSOR_LIST : ETX_PTE_TENSOR_LIST);
+  memcpy(p->tensor_items[index], items, count * sizeof *items);
+  p->values[index].as.tensors.items = p->tensor_items[index];
+  p->values[index].as.tensors.count = count;
+  return index;
+}
+
+// What an integer of that name mostly is: 1 or a size of the shape.
+static bool usual_integer(const random_program* p, const etx_argument* argument,
+                          size_t place, int64_t* out) {
+  *out = 1;
+  if (etx_text_is(argument->name, "stride") ||
+      etx_text_is(argument->name, "dilation") ||
+      etx_text_is(argument->name, "groups")) {
+    return true;
+  }
+  *out = p->shape[place % RANDOM_RANK];
+  return etx_text_is(argument->name, "normalized_shape") ||
+         etx_text_is(argument->name, "size");
+}
+
+static size_t draw_list_count(random_program* p, const etx_argument* argument) {
+  if (argument->fixed_count > 0 && chance(p, 80)) return argument->fixed_count;
+  if (p->is_tidy && p->rank >= 3 && chance(p, 40)) return p->rank - 2;
+  if (p->is_tidy && chance(p, 30)) return 1;
+  return chance(p, 60) ? p->rank : below(p, 4);
+}
+
+static size_t draw_int_list(random_program* p, const etx_argument* argument) {
+  const size_t count = draw_list_count(p, argument);
+  const size_t index = new_value(p, ETX_PTE_INT_LIST);
+  for (size_t i = 0; i < count && i < RANDOM_ITEMS; ++i) {
+    int64_t usual = p->shape[i];
+    const size_t item = draw_int_value(p);
+    if (p->values[item].kind != ETX_PTE_INT) break;
+    const bool is_usual = usual_integer(p, argument, i, &usual);
+    if (chance(p, is_usual ? 85 : 30)) p->values[item].as.integer = usual;
+    p->int_items[index][i] = (int64_t)item;
+    p->values[index].as.integers.count = i + 1;
+  }
+  p->values[index].as.integers.items = p->int_items[index];
+  return index;
+}
+
+static size_t draw_real_list(random_program* p) {
+  const size_t index = new_value(p, ETX_PTE_DOUBLE_LIST);
+  const size_t count = below(p, RANDOM_ITEMS);
+  for (size_t i = 0; i < count; ++i) p->real_items[index][i] = draw_real(p);
+  p->values[index].as.reals.items = p->real_items[index];
+  p->values[index].as.reals.count = count;
+  return index;
+}
+
+static size_t draw_bool_list(random_program* p) {
+  const size_t index = new_value(p, ETX_PTE_BOOL_LIST);
+  const size_t count = below(p, RANDOM_ITEMS);
+  for (size_t i = 0; i < count; ++i) {
+    p->bool_items[index][i] = chance(p, 50);
+  }
+  p->values[index].as.booleans.items = p->bool_items[index];
+  p->values[index].as.booleans.count = count;
+  return index;
+}
+
+static size_t draw_string(random_program* p) {
+  static const char* const texts[] = {"none",  "tanh", "floor",
+                                      "trunc", "",     "sum"};
+  const size_t index = new_value(p, ETX_PTE_STRING);
+  p->values[index].as.string = etx_text_of(texts[below(p, p->is_tidy ? 2 : 6)]);
+  return index;
+}
+
+static size_t draw_code(random_program* p, size_t bound) {
+  const size_t index = new_value(p, ETX_PTE_INT);
+  p->values[index].as.integer =
+      chance(p, 5) ? draw_integer(p) : (int64_t)below(p, bound);
+  return index;
+}
+
+static size_t draw_argument(random_program* p, const etx_argument* argument) {
+  if (argument->optional && chance(p, 40)) return new_value(p, ETX_PTE_NULL);
+  switch (argument->type) {
+    case ETX_ARGUMENT_TENSOR:
+      return draw_tensor(p, argument);
+    case ETX_ARGUMENT_TENSORS:
+      return draw_tensor_list(p, false, argument);
+    case ETX_ARGUMENT_OPTIONAL_TENSORS:
+      return draw_tensor_list(p, true, argument);
+    case ETX_ARGUMENT_SCALAR:
+      return draw_scalar(p);
+    case ETX_ARGUMENT_INT: {
+      const size_t index = draw_int_value(p);
+      int64_t usual = 0;
+      if (usual_integer(p, argument, 0, &usual) && chance(p, 85)) {
+        p->values[index].as.integer = usual;
+      }
+      return index;
+    }
+    case ETX_ARGUMENT_INTS:
+      return draw_int_list(p, argument);
+    case ETX_ARGUMENT_FLOAT: {
+      const size_t index = new_value(p, ETX_PTE_DOUBLE);
+      p->values[index].as.real = draw_real(p);
+      return index;
+    }
+    case ETX_ARGUMENT_FLOATS:
+      return draw_real_list(p);
+    case ETX_ARGUMENT_BOOL: {
+      const size_t index = new_value(p, ETX_PTE_BOOL);
+      p->values[index].as.boolean = chance(p, 40);
+      return index;
+    }
+    case ETX_ARGUMENT_BOOLS:
+      return draw_bool_list(p);
+    case ETX_ARGUMENT_STRING:
+      return draw_string(p);
+    case ETX_ARGUMENT_SCALAR_TYPE:
+      return draw_code(p, ETX_DTYPE_COUNT + 1);
+    case ETX_ARGUMENT_MEMORY_FORMAT:
+    case ETX_ARGUMENT_LAYOUT:
+    case ETX_ARGUMENT_DEVICE:
+      return draw_code(p, 3);
+  }
+  return new_value(p, ETX_PTE_NULL);
+}
+
+// ---- instructions ----
+
+// The slot after the arguments; `written` are the written arguments.
+static size_t draw_result(random_program* p, const etx_op* op,
+                          const int32_t* arguments, const int32_t* written,
+                          size_t written_count) {
+  switch (op->result) {
+    case ETX_RESULT_OUT:
+    case ETX_RESULT_LIST:
+    case ETX_RESULT_SELF:
+      return written_count > 0 ? (size_t)written[0] : (size_t)arguments[0];
+    case ETX_RESULT_OUT_LIST: {
+      const size_t index = new_value(p, ETX_PTE_TENSOR_LIST);
+      memcpy(p->tensor_items[index], written, written_count * sizeof *written);
+      p->values[index].as.tensors.items = p->tensor_items[index];
+      p->values[index].as.tensors.count = written_count;
+      return index;
+    }
+    case ETX_RESULT_SCALAR:
+      return draw_scalar(p);
+    case ETX_RESULT_NONE:
+      break;
+  }
+  return SIZE_MAX;
+}
+
+static void draw_instruction(random_program* p, etx_op_id id) {
+  const etx_op* op = etx_op_at(id);
+  const size_t place = p->chain.instruction_count;
+  int32_t* arguments = p->arguments[place];
+  int32_t written[RANDOM_ITEMS];
+  size_t written_count = 0;
+  size_t count = 0;
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  while (etx_argument_next(&cursor, &argument)) {
+    arguments[count] = (int32_t)draw_argument(p, &argument);
+    if (argument.written && written_count < RANDOM_ITEMS) {
+      written[written_count++] = arguments[count];
+      if (p->plan.output_count < RANDOM_VALUES) {
+        p->outputs[p->plan.output_count++] = arguments[count];
+      }
+    }
+    ++count;
+  }
+  const size_t result = draw_result(p, op, arguments, written, written_count);
+  if (result != SIZE_MAX) arguments[count++] = (int32_t)result;
+  p->operators[place].name = etx_text_of(op->name);
+  p->operators[place].overload = etx_text_of(op->overload);
+  p->instructions[place].kind = ETX_PTE_KERNEL_CALL;
+  p->instructions[place].index = (int32_t)place;
+  p->instructions[place].arguments = arguments;
+  p->instructions[place].argument_count = count;
+  ++p->chain.instruction_count;
+}
+
+static void start(random_program* p) {
+  static const etx_dtype usual[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,
+                                    ETX_DTYPE_INT64, ETX_DTYPE_BOOL,
+                                    ETX_DTYPE_INT32};
+  p->rank = below(p, 5);
+  for (size_t i = 0; i < RANDOM_RANK; ++i) {
+    p->shape[i] = (int32_t)(chance(p, 6) ? 0 : 1 + below(p, 5));
+  }
+  p->dtype = usual[below(p, 5)];
+  p->is_tidy = chance(p, 50);
+  if (p->is_tidy) {
+    p->rank = 1 + below(p, 4);
+    for (size_t i = 1; i < RANDOM_RANK; ++i) p->shape[i] = p->shape[0];
+  }
+  p->arenas[1] = ARENA_BYTES;
+  p->arenas[2] = ARENA_BYTES;
+  p->content.constants = p->constants;
+  p->content.constant_count = 1;
+  p->content.constant_alignment = 16;
+}
+
+void random_program_draw(random_program* program, uint64_t seed,
+                         uint64_t number, etx_op_id op) {
+  random_program* p = program;
+  memset(p, 0, sizeof *p);
+  p->random = hostile_random_of(seed, number);
+  start(p);
+  draw_instruction(p, op);
+  while (p->chain.instruction_count < RANDOM_INSTRUCTIONS && chance(p, 30)) {
+    draw_instruction(p, (etx_op_id)below(p, ETX_OP_COUNT));
+  }
+  p->chain.instructions = p->instructions;
+  p->plan.name = etx_text_of("forward");
+  p->plan.values = p->values;
+  p->plan.value_count = p->value_count;
+  p->plan.inputs = p->inputs;
+  p->plan.outputs = p->outputs;
+  p->plan.chains = &p->chain;
+  p->plan.chain_count = 1;
+  p->plan.operators = p->operators;
+  p->plan.operator_count = p->chain.instruction_count;
+  p->plan.buffer_sizes = p->arenas;
+  p->plan.buffer_size_count = 3;
+  p->content.plans = &p->plan;
+  p->content.plan_count = 1;
+}

@@ -1,0 +1,58 @@
+// Programs that nobody would write: random operators over random values whose
+// kinds are those of the operator's schema, and everything else is drawn.
+//
+// Types, ranks, sizes, orders of dimensions, numbers, memory that overlaps,
+// data full of special values: most such programs are refused, the others run
+// kernels at their corners.
+
+#ifndef ETX_TESTS_HOSTILE_RANDOM_PROGRAM_H
+#define ETX_TESTS_HOSTILE_RANDOM_PROGRAM_H
+
+#include "format/ops/op_schema.h"
+#include "format/pte/pte_types.h"
+#include "tests/hostile/hostile_random.h"
+
+enum {
+  RANDOM_VALUES = 96,
+  RANDOM_CONSTANTS = 24,
+  RANDOM_INSTRUCTIONS = 3,
+  RANDOM_ARGUMENTS = 24,
+  RANDOM_RANK = 6,
+  RANDOM_ITEMS = 6,
+  RANDOM_CONSTANT_BYTES = 8192
+};
+
+// A program and all arrays that its content points to.
+typedef struct random_program {
+  hostile_random random;
+  etx_pte_content content;
+  etx_pte_plan_content plan;
+  etx_pte_value values[RANDOM_VALUES];
+  size_t value_count;
+  int32_t sizes[RANDOM_VALUES][RANDOM_RANK];
+  uint8_t orders[RANDOM_VALUES][RANDOM_RANK];
+  int64_t int_items[RANDOM_VALUES][RANDOM_ITEMS];
+  int32_t tensor_items[RANDOM_VALUES][RANDOM_ITEMS];
+  double real_items[RANDOM_VALUES][RANDOM_ITEMS];
+  uint8_t bool_items[RANDOM_VALUES][RANDOM_ITEMS];
+  etx_bytes constants[RANDOM_CONSTANTS];
+  uint64_t data[RANDOM_CONSTANT_BYTES / 8];
+  size_t data_bytes;
+  etx_pte_operator operators[RANDOM_INSTRUCTIONS];
+  etx_pte_instruction instructions[RANDOM_INSTRUCTIONS];
+  int32_t arguments[RANDOM_INSTRUCTIONS][RANDOM_ARGUMENTS];
+  etx_pte_chain chain;
+  int64_t arenas[3];
+  int32_t inputs[RANDOM_VALUES];
+  int32_t outputs[RANDOM_VALUES];
+  int32_t shape[RANDOM_RANK];  // that most tensors resemble
+  size_t rank;
+  etx_dtype dtype;  // that most tensors have
+  bool is_tidy;     // draws what goes well together, so that kernels run
+} random_program;
+
+// Draws a program whose first instruction is an `op`.
+void random_program_draw(random_program* program, uint64_t seed,
+                         uint64_t number, etx_op_id op);
+
+#endif

@@ -45,7 +45,7 @@ void etx_import_problem(etx_import* import, etx_status status,
 void etx_import_problem_of(etx_import* import, const etx_ir_place* place,
                            etx_status status, const etx_diag* diag) {
   etx_ir_place exact = *place;
-  if (exact.line == 0) {
+  if (diag->line != 0) {
     exact.line = diag->line;
     exact.column = diag->column;
   }

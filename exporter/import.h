@@ -57,8 +57,8 @@ void etx_import_init(etx_import* import, etx_ir_module* module,
 void etx_import_problem(etx_import* import, etx_status status,
                         const etx_ir_place* place, const char* format, ...);
 
-// The same with what a failed call left in `diag`; its line and column are
-// taken if `place` has none.
+// The same with what a failed call left in `diag`; its line and column,
+// if it has some, win over those of `place`.
 void etx_import_problem_of(etx_import* import, const etx_ir_place* place,
                            etx_status status, const etx_diag* diag);
 

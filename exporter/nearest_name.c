@@ -32,9 +32,11 @@ size_t etx_name_distance(etx_text a, etx_text b) {
 
 void etx_nearest_offer(etx_nearest_name* nearest, etx_text candidate) {
   const size_t distance = etx_name_distance(nearest->wanted, candidate);
-  // At most a third of the letters may differ, else the hint misleads.
-  if (distance >= nearest->distance ||
-      distance > smaller(nearest->wanted.size, candidate.size) / 3 + 1) {
+  // A hint that is far off misleads: few letters may differ, and not all.
+  const size_t shorter = smaller(nearest->wanted.size, candidate.size);
+  const size_t allowed = shorter < 3 ? 1 : shorter < 8 ? 2 : 3;
+  if (distance >= nearest->distance || distance > allowed ||
+      distance >= nearest->wanted.size) {
     return;
   }
   nearest->best = candidate;

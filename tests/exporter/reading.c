@@ -155,6 +155,10 @@ uint8_t* archive_member(const char* from, const char* member,
 
 static void add_member(zip_t* zip, const char* name, uint8_t* bytes,
                        size_t size) {
+  if (size == 0) {  // libzip would not free it
+    free(bytes);
+    bytes = NULL;
+  }
   zip_source_t* const source = zip_source_buffer(zip, bytes, size, 1);
   assert_non_null(source);
   const zip_int64_t index = zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8);

@@ -1,0 +1,322 @@
+// A directory of methods: joined buffers, program.yaml, names.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "reading.h"
+
+static reading r;
+static scratch_directory directory;
+
+// `encode` writes the cache, `decode` reads it; `decode` has a free table.
+static const char encode[] =
+    "dims: {n: {min: 1, max: 8}}\n"
+    "inputs:\n"
+    "  - {name: x, type: \"float32[4]\"}\n"
+    "  - {name: y, type: \"float32[2*n, 3]\"}\n"
+    "buffers: [{name: net.cache, type: \"float32[4]\"}]\n"
+    "outputs: [x, y]\n"
+    "mutates: {net.cache: x}\n";
+static const char decode[] =
+    "buffers:\n"
+    "  - {name: net.cache, type: \"float32[4]\"}\n"
+    "  - {name: net.table, type: \"float32[4]\", init: 2}\n"
+    "nodes: [{out: z, type: \"float32[4]\", op: aten.add.Tensor, args: "
+    "[net.cache, net.table]}]\n"
+    "outputs: {sum: z}\n";
+
+static void write_methods(void) {
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "encode.yaml", encode);
+  scratch_write_text(&directory, "decode.yaml", decode);
+}
+
+static void read_with(const char* program) {
+  write_methods();
+  scratch_write_text(&directory, "program.yaml", program);
+  reading_open(&r, directory.path);
+}
+
+static void done(void) {
+  reading_close(&r);
+  scratch_directory_remove(&directory);
+}
+
+static void assert_refused(const char* program, const char* problem) {
+  read_with(program);
+  assert_problem(&r, problem);
+  done();
+}
+
+static const etx_ir_buffer* buffer_named(const char* name) {
+  uint32_t index = 0;
+  assert_true(etx_ir_find_buffer(&r.module, etx_text_of(name), &index));
+  return &r.module.buffers[index];
+}
+
+static const etx_ir_method* method_named(const char* name) {
+  uint32_t index = 0;
+  assert_true(etx_ir_find_method(&r.module, etx_text_of(name), &index));
+  return &r.module.methods[index];
+}
+
+// ---------------------------------------------------------------- joining
+
+static void methods_share_buffers_by_name(void** state) {
+  (void)state;
+  read_with("etx: 1\n");
+  assert_reads(&r);
+  assert_int_equal(r.module.method_count, 2);
+  assert_true(etx_text_is(r.module.methods[0].name, "decode"));  // sorted
+  assert_int_equal(r.module.buffer_count, 2);
+  assert_true(buffer_named("net.cache")->is_state);
+  assert_false(buffer_named("net.table")->is_state);
+  done();
+}
+
+static void shapes_that_disagree_name_both_files(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "a.yaml",
+                     "inputs: [{name: x, type: \"float32[4]\"}]\n"
+                     "buffers: [{name: c, type: \"float32[4]\"}]\n"
+                     "mutates: {c: x}\n");
+  scratch_write_text(&directory, "b.yaml",
+                     "inputs: [{name: x, type: \"float32[5]\"}]\n"
+                     "buffers: [{name: c, type: \"float32[5]\"}]\n"
+                     "mutates: {c: x}\n");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "b.yaml:2:11: 'c' is float32[5] here, but float32[4] in ");
+  assert_problem(&r, "a.yaml'");
+  done();
+}
+
+static void values_that_disagree_are_settled_by_program_yaml(void** state) {
+  static const char a[] =
+      "inputs: [{name: x, type: \"float32[4]\"}]\n"
+      "buffers: [{name: c, type: \"float32[4]\", init: 1}]\n"
+      "mutates: {c: x}\n";
+  static const char b[] =
+      "buffers: [{name: c, type: \"float32[4]\", init: 2}]\n"
+      "outputs: [c]\n";
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "a.yaml", a);
+  scratch_write_text(&directory, "b.yaml", b);
+  reading_open(&r, directory.path);
+  assert_problem(&r, "initial values of 'c' differ between ");
+  assert_problem(&r, "write under initial: in program.yaml which one holds");
+  reading_close(&r);
+  scratch_write_text(&directory, "program.yaml", "initial: {c: 7}\n");
+  reading_open(&r, directory.path);
+  assert_reads(&r);
+  const float* const data =
+      (const float*)r.module.constants[buffer_named("c")->initial].data.data;
+  assert_true(data[0] == 7.0f);
+  done();
+}
+
+static void weights_that_disagree_are_refused(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_copy(&directory, "step.pt2", ETX_TEST_DATA "/pt2/tiny/step.pt2");
+  scratch_archive_bytes(&directory, "other.pt2",
+                        ETX_TEST_DATA "/pt2/tiny/step.pt2",
+                        "data/weights/weight_0", "0123456789abcdef", 16);
+  reading_open(&r, directory.path);
+  assert_problem(&r, "values of 'w' differ between ");
+  done();
+}
+
+static void archives_and_yaml_mix(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_copy(&directory, "step.pt2", ETX_TEST_DATA "/pt2/tiny/step.pt2");
+  scratch_write_text(&directory, "count.yaml",
+                     "buffers: [{name: n, type: \"int64[]\"}]\n"
+                     "outputs: [n]\n");
+  reading_open(&r, directory.path);
+  assert_reads(&r);
+  assert_int_equal(r.module.method_count, 2);
+  assert_true(buffer_named("n")->is_state);
+  done();
+}
+
+static void names_of_methods_are_checked(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "et_module_init.yaml", "outputs: []\n");
+  reading_open(&r, directory.path);
+  assert_problem(&r,
+                 "'et_module_init' is the name of a method that etx makes "
+                 "itself");
+  done();
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "step.yaml", "outputs: []\n");
+  scratch_copy(&directory, "step.pt2", ETX_TEST_DATA "/pt2/tiny/step.pt2");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "step.yaml:0:0: method 'step' is also defined by ");
+  done();
+}
+
+static void directories_without_methods_are_refused(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "notes.txt", "x");
+  scratch_write_text(&directory, "program.yaml", "etx: 1\n");
+  scratch_write_text(&directory, ".hidden.yaml", "x");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "holds no method");
+  done();
+  reading_open(&r, "/nonexistent/etx");
+  assert_problem(&r, "does not exist");
+  assert_int_equal(r.status, ETX_HOST_FAILED);
+  reading_close(&r);
+}
+
+// ---------------------------------------------------------------- program.yaml
+
+static void declared_buffers_are_state(void** state) {
+  static const char* const patterns[] = {"net.table", "net", "net.*", "*table",
+                                         "net.t?ble"};
+  (void)state;
+  for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; ++i) {
+    char program[128];
+    snprintf(program, sizeof program, "shared_buffers: [\"%s\"]\n",
+             patterns[i]);
+    read_with(program);
+    assert_reads(&r);
+    assert_true(buffer_named("net.table")->is_state);
+    done();
+  }
+  assert_refused("shared_buffers: [net.tabel]\n",
+                 "program.yaml:1:18: no buffer is named 'net.tabel', did you "
+                 "mean 'net.table'");
+  assert_refused("shared_buffers: [ne]\n", "no buffer is named 'ne'");
+}
+
+static void constant_methods_have_values(void** state) {
+  (void)state;
+  read_with(
+      "constant_methods:\n  max_length: 64\n  scale: 0.5\n  fast: true\n"
+      "  name: some text\n");
+  assert_reads(&r);
+  assert_int_equal(r.module.constant_method_count, 4);
+  assert_true(r.module.constant_methods[0].arg.as.boolean);  // sorted: fast
+  assert_int_equal(r.module.constant_methods[1].arg.as.integer, 64);
+  assert_true(
+      etx_text_is(r.module.constant_methods[2].arg.as.string, "some text"));
+  assert_true(r.module.constant_methods[3].arg.as.real == 0.5);
+  done();
+  assert_refused("constant_methods: {encode: 1}\n",
+                 "program.yaml:1:20: 'encode' is already a method");
+  assert_refused("constant_methods: {et_get_shared_buffer_names: 1}\n",
+                 "is the name of a method that etx makes itself");
+  assert_refused("constant_methods: {a: null}\n",
+                 "a constant method needs a value");
+  assert_refused("constant_methods: {a: {tensor: w.safetensors#b}}\n",
+                 "cannot open");
+}
+
+static void dims_tighten_bounds(void** state) {
+  (void)state;
+  read_with("dims: {\"encode.y[0]\": {min: 3, max: 9}}\n");
+  assert_reads(&r);
+  const etx_symbol* const symbol = &method_named("encode")->symbols.symbols[0];
+  assert_int_equal(symbol->minimum, 2);  // 2*n >= 3
+  assert_int_equal(symbol->maximum, 4);  // 2*n <= 9
+  done();
+  assert_refused("dims: {\"encode.y[0]\": {max: 18}}\n",
+                 "program.yaml:1:8: bounds can only be tightened: the model "
+                 "has 'n' in 1..8");
+  assert_refused("dims: {\"encode.y[0]\": {min: 9, max: 9}}\n",
+                 "'n' would reach from 5 to 4");
+  assert_refused("dims: {\"encode.y[1]\": {max: 2}}\n", "is fixed");
+  assert_refused("dims: {\"encode.y[2]\": {max: 2}}\n",
+                 "input 'y' has 2 dimensions");
+  assert_refused("dims: {\"encode.yy[0]\": {max: 2}}\n",
+                 "method 'encode' has no input 'yy', did you mean 'y'");
+  assert_refused("dims: {\"encod.y[0]\": {max: 2}}\n",
+                 "there is no method 'encod', did you mean 'encode'");
+  assert_refused("dims: {\"encode.y[]\": {max: 2}}\n",
+                 "should be method.input[dimension]");
+}
+
+static void missing_upper_bounds_can_be_stated(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_archive(&directory, "step.pt2", ETX_TEST_DATA "/pt2/tiny/step.pt2",
+                  "models/model.json", "\"max_val\": 8", "\"max_val\": null");
+  scratch_write_text(&directory, "program.yaml",
+                     "dims: {\"step.x[0]\": {max: 12}}\n");
+  reading_open(&r, directory.path);
+  assert_reads(&r);
+  assert_int_equal(r.module.methods[0].symbols.symbols[0].maximum, 12);
+  done();
+}
+
+static void outputs_have_lifetimes(void** state) {
+  (void)state;
+  read_with("outputs: {decode.sum: stable, encode.output_0: scratch}\n");
+  assert_reads(&r);
+  assert_int_equal(method_named("decode")->outputs[0].lifetime, ETX_IR_STABLE);
+  assert_int_equal(method_named("encode")->outputs[0].lifetime, ETX_IR_SCRATCH);
+  done();
+  read_with("outputs: {decode.sum: state}\n");
+  assert_reads(&r);
+  assert_true(buffer_named("decode.sum")->is_state);
+  assert_int_equal(method_named("decode")->mutation_count, 1);
+  done();
+  assert_refused("outputs: {decode.summ: stable}\n",
+                 "program.yaml:1:11: method 'decode' has no output 'summ', did "
+                 "you mean 'sum'");
+  assert_refused("outputs: {decode.sum: forever}\n",
+                 "'forever' should be scratch, stable or state");
+  assert_refused("outputs: {encode.output_1: state}\n",
+                 "only if its type is stated and its sizes are fixed");
+}
+
+static void the_rest_is_checked(void** state) {
+  (void)state;
+  read_with("align: 64\n");
+  assert_reads(&r);
+  assert_int_equal(r.module.alignment, 64);
+  done();
+  assert_refused("align: 24\n", "program.yaml:1:8: 'align' should be a power");
+  assert_refused("concurrent: [[encode, decode]]\n",
+                 "program.yaml:1:13: 'concurrent' is not supported");
+  assert_refused("shared: []\n", "program.yaml:1:1: unknown key 'shared'");
+  assert_refused("initial: {net.cach: 0}\n",
+                 "no buffer is named 'net.cach', did you mean 'net.cache'");
+  assert_refused("initial: {net.cache: x}\n", "an initial value is a number");
+  assert_refused("weights: [missing.safetensors]\n",
+                 "program.yaml:1:11: cannot open");
+  assert_refused("a: 1\na: 2\n", "program.yaml:2:1: key 'a' is already given");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(methods_share_buffers_by_name),
+      cmocka_unit_test(shapes_that_disagree_name_both_files),
+      cmocka_unit_test(values_that_disagree_are_settled_by_program_yaml),
+      cmocka_unit_test(weights_that_disagree_are_refused),
+      cmocka_unit_test(archives_and_yaml_mix),
+      cmocka_unit_test(names_of_methods_are_checked),
+      cmocka_unit_test(directories_without_methods_are_refused),
+      cmocka_unit_test(declared_buffers_are_state),
+      cmocka_unit_test(constant_methods_have_values),
+      cmocka_unit_test(dims_tighten_bounds),
+      cmocka_unit_test(missing_upper_bounds_can_be_stated),
+      cmocka_unit_test(outputs_have_lifetimes),
+      cmocka_unit_test(the_rest_is_checked),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,452 @@
+// Archives of torch.export.save: all fixtures, one in detail, and what is
+// refused.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "reading.h"
+
+#define PT2 ETX_TEST_DATA "/pt2/"
+
+static reading r;
+static scratch_directory directory;
+
+static void read_set(const char* set, const char* form) {
+  char path[512];
+  snprintf(path, sizeof path, PT2 "%s%s", set, form);
+  reading_open(&r, path);
+}
+
+static void every_set_reads_in_both_forms(void** state) {
+  static const char* const sets[] = {"tiny", "kv",    "counter", "swap",
+                                     "gru",  "llama", "weights", "whisper",
+                                     "cnn",  "mixed"};
+  (void)state;
+  for (size_t i = 0; i < 2 * sizeof sets / sizeof sets[0]; ++i) {
+    read_set(sets[i / 2], i % 2 == 0 ? "" : "/core");
+    assert_reads(&r);
+    assert_true(r.module.method_count > 0);
+    reading_close(&r);
+  }
+}
+
+static void dynamic_shapes_read(void** state) {
+  static const char* const methods[] = {"check",  "double",  "get",   "join",
+                                        "scalar", "shifted", "stride"};
+  (void)state;
+  for (size_t i = 0; i < 2 * sizeof methods / sizeof methods[0]; ++i) {
+    char path[512];
+    snprintf(path, sizeof path, PT2 "shapes/%s%s.pt2", i % 2 ? "core/" : "",
+             methods[i / 2]);
+    reading_open(&r, path);
+    assert_reads(&r);
+    reading_close(&r);
+  }
+}
+
+// ---------------------------------------------------------------- content
+
+static void the_worked_example_has_its_content(void** state) {
+  (void)state;
+  read_set("tiny", "");
+  assert_reads(&r);
+  assert_int_equal(r.module.method_count, 1);
+  const etx_ir_method* const method = &r.module.methods[0];
+  assert_true(etx_text_is(method->name, "step"));
+  assert_int_equal(method->symbols.symbol_count, 1);
+  assert_true(etx_text_is(method->symbols.symbols[0].name, "s77"));
+  assert_int_equal(method->symbols.symbols[0].minimum, 1);
+  assert_int_equal(method->symbols.symbols[0].maximum, 8);
+  assert_int_equal(method->input_count, 1);
+  assert_true(etx_text_is(method->inputs[0].name, "x"));
+  assert_int_equal(method->node_count, 6);
+  assert_true(etx_text_is(method->nodes[0].aten, "aten.add.Tensor"));
+  assert_int_equal(method->nodes[0].arg_count, 3);  // alpha filled in
+  assert_int_equal(method->output_count, 1);
+  assert_true(etx_text_is(method->outputs[0].name, "output_0"));
+  assert_int_equal(method->mutation_count, 1);
+  assert_int_equal(r.module.buffer_count, 3);
+  assert_true(etx_text_is(r.module.buffers[0].name, "bias"));
+  assert_true(etx_text_is(r.module.buffers[1].name, "n"));
+  assert_true(etx_text_is(r.module.buffers[2].name, "w"));
+  assert_false(r.module.buffers[0].is_state);
+  assert_true(r.module.buffers[1].is_state);
+  assert_int_equal(r.module.buffers[1].initial, ETX_IR_NONE);  // zero
+  static const float w[4] = {1, 2, 3, 4};
+  assert_memory_equal(r.module.constants[r.module.buffers[2].initial].data.data,
+                      w, sizeof w);
+  assert_int_equal(method->mutations[0].target, 1);
+  reading_close(&r);
+}
+
+static const etx_ir_constant* initial_of(const char* name) {
+  uint32_t index = 0;
+  assert_true(etx_ir_find_buffer(&r.module, etx_text_of(name), &index));
+  return &r.module.constants[r.module.buffers[index].initial];
+}
+
+static void views_of_storages_become_dense(void** state) {
+  (void)state;
+  read_set("weights", "");
+  assert_reads(&r);
+  // Transposed, expanded, every third element, slices.
+  static const char* const names[] = {"turned", "wide", "every",
+                                      "rows",   "left", "right"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    const etx_ir_constant* const c = initial_of(names[i]);
+    uint64_t bytes = etx_dtype_bytes(c->dtype);
+    for (size_t j = 0; j < c->rank; ++j) bytes *= (uint64_t)c->sizes[j];
+    assert_int_equal(c->data.size, bytes);
+  }
+  const float* const wide = (const float*)initial_of("wide")->data.data;
+  assert_true(wide[0] == wide[1] && wide[1] == wide[3]);
+  assert_true(wide[4] == wide[7] && wide[0] != wide[4]);
+  // Overlapping slices of one storage share their common elements.
+  const etx_ir_constant* const left = initial_of("left");
+  const etx_ir_constant* const right = initial_of("right");
+  assert_int_equal(left->data.size, right->data.size);
+  assert_true(memcmp(left->data.data, right->data.data, left->data.size) != 0);
+  // One storage seen as two types.
+  assert_memory_equal(initial_of("bits_f")->data.data,
+                      initial_of("bits_i")->data.data, 12);
+  reading_close(&r);
+}
+
+static void equal_weights_are_one_constant(void** state) {
+  (void)state;
+  reading_open(&r, PT2 "llama");
+  assert_reads(&r);
+  for (size_t i = 0; i < r.module.constant_count; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const etx_ir_constant *a = &r.module.constants[i],
+                            *b = &r.module.constants[j];
+      assert_false(a->dtype == b->dtype && a->data.size == b->data.size &&
+                   a->rank == b->rank &&
+                   memcmp(a->sizes, b->sizes, a->rank * 8) == 0 &&
+                   memcmp(a->data.data, b->data.data, a->data.size) == 0);
+    }
+  }
+  reading_close(&r);
+}
+
+static void derived_dimensions_give_the_true_lower_bound(void** state) {
+  (void)state;
+  reading_open(&r, PT2 "shapes/double.pt2");
+  assert_reads(&r);
+  const etx_symbol* const symbol = &r.module.methods[0].symbols.symbols[0];
+  assert_int_equal(symbol->minimum, 1);  // stated as 2 for the base symbol
+  assert_int_equal(symbol->maximum, 16);
+  reading_close(&r);
+}
+
+static void integer_inputs_are_symbols(void** state) {
+  (void)state;
+  reading_open(&r, PT2 "shapes/scalar.pt2");
+  assert_reads(&r);
+  const etx_ir_method* const method = &r.module.methods[0];
+  assert_int_equal(method->inputs[1].arg.kind, ETX_IR_ARG_INT);
+  assert_false(etx_dim_is_number(method->inputs[1].arg.as.integer));
+  reading_close(&r);
+}
+
+static const etx_ir_method* method_named(const char* name) {
+  uint32_t index = 0;
+  assert_true(etx_ir_find_method(&r.module, etx_text_of(name), &index));
+  return &r.module.methods[index];
+}
+
+static void fixed_inputs_and_odd_outputs_are_kept(void** state) {
+  (void)state;
+  read_set("mixed", "");
+  assert_reads(&r);
+  const etx_ir_method* const scalars = method_named("scalars");
+  assert_int_equal(scalars->input_count, 5);
+  assert_int_equal(scalars->inputs[1].arg.as.integer, 3);
+  assert_true(scalars->inputs[2].arg.as.real == 0.25);
+  assert_true(scalars->inputs[3].arg.as.boolean);
+  assert_int_equal(scalars->inputs[4].arg.kind, ETX_IR_ARG_NONE);
+  const etx_ir_method* const numbers = method_named("numbers");
+  assert_int_equal(numbers->output_count, 7);
+  assert_false(etx_dim_is_number(numbers->outputs[0].arg.as.integer));
+  assert_int_equal(numbers->outputs[1].arg.as.integer, 4);
+  assert_int_equal(numbers->outputs[6].arg.kind, ETX_IR_ARG_NONE);
+  reading_close(&r);
+}
+
+static void outputs_are_named_by_keys(void** state) {
+  static const char* const names[] = {"sum", "parts_0", "parts_1", "max_0",
+                                      "max_1"};
+  (void)state;
+  read_set("mixed", "");
+  const etx_ir_method* const nested = method_named("nested");
+  assert_int_equal(nested->output_count, 5);
+  for (size_t i = 0; i < 5; ++i) {
+    assert_true(etx_text_is(nested->outputs[i].name, names[i]));
+  }
+  reading_close(&r);
+}
+
+static void mutated_inputs_are_mutable(void** state) {
+  (void)state;
+  read_set("kv", "");
+  const etx_ir_method* const get = method_named("get_cache");
+  assert_true(get->inputs[0].is_mutable);
+  assert_int_equal(get->mutation_count, 1);
+  assert_true(get->mutations[0].is_input);
+  assert_int_equal(get->outputs[0].arg.kind, ETX_IR_ARG_NONE);
+  assert_false(method_named("read_cache")->inputs[0].is_mutable);
+  reading_close(&r);
+}
+
+// ---------------------------------------------------------------- refusals
+
+static void unsupported_programs_report_all_their_problems(void** state) {
+  (void)state;
+  read_set("cond", "");
+  assert_problem(&r,
+                 "collatz.pt2:0:0: node 'while_loop': control flow, "
+                 "'torch.ops.higher_order.while_loop' is not supported");
+  assert_problem(&r, "route.pt2:0:0: node 'cond'");
+  assert_problem(&r, "scan.pt2:0:0: node 'scan'");
+  assert_problem(&r, "step.pt2:0:0: node 'cond'");
+  assert_int_equal(r.problems.count, 4);
+  assert_int_equal(r.status, ETX_UNSUPPORTED);
+  reading_close(&r);
+  read_set("shapes", "");
+  assert_problem(&r, "choose.pt2:0:0: node 'cond'");
+  assert_problem(&r,
+                 "first.pt2:0:0: node 'item': a number read from a "
+                 "tensor's data");
+  assert_problem(&r,
+                 "nonzero.pt2:0:0: node 'nonzero': 'u0' depends on the "
+                 "data");
+  assert_problem(&r,
+                 "numbers.pt2:0:0: node 'mul_6': a float computed from "
+                 "sizes, 'sym_float'");
+  reading_close(&r);
+}
+
+// Changes one text of tiny's program and expects a problem.
+static void assert_change_refused(const char* member, const char* old,
+                                  const char* fresh, const char* part) {
+  scratch_directory_make(&directory);
+  scratch_archive(&directory, "step.pt2", PT2 "tiny/step.pt2", member, old,
+                  fresh);
+  reading_open(&r, directory.path);
+  assert_problem(&r, part);
+  assert_problem(&r, "step.pt2:");
+  reading_close(&r);
+  scratch_directory_remove(&directory);
+}
+
+#define MODEL "models/model.json"
+#define WEIGHTS "model_weights_config.json"
+
+static void damaged_containers_are_refused(void** state) {
+  (void)state;
+  assert_change_refused("archive_version", NULL, "1",
+                        "'archive_version' should be '0', found '1'");
+  assert_change_refused("archive_version", NULL, NULL,
+                        "'archive_version' should be '0'");
+  assert_change_refused("archive_format", NULL, "zip",
+                        "'archive_format' should be 'pt2'");
+  assert_change_refused("byteorder", NULL, "big", "byte order 'big'");
+  assert_change_refused(MODEL, NULL, NULL, "no program under 'models/'");
+  assert_change_refused("model_constants_config.json", NULL, NULL,
+                        "no member 'data/constants/model_constants_config");
+  assert_change_refused("data/weights/weight_0", NULL, NULL,
+                        "no member 'data/weights/weight_0'");
+  assert_change_refused("data/weights/weight_0", NULL, "1234",
+                        "needs 16 bytes of 'weight_0', which has 4");
+  assert_change_refused("data/weights/weight_0", NULL, "",
+                        "needs 16 bytes of 'weight_0', which has 0");
+}
+
+static void damaged_json_is_refused(void** state) {
+  (void)state;
+  assert_change_refused(MODEL, NULL, "{",
+                        "member 'models/model.json': not "
+                        "valid JSON at line 1");
+  assert_change_refused(MODEL, NULL, "[]",
+                        "an object with 'schema_version' is expected, found an "
+                        "array");
+  assert_change_refused(MODEL, "\"major\": 8", "\"major\": 9",
+                        "schema version 9");
+  assert_change_refused(MODEL, "\"nodes\": ", "\"nodes\": 1, \"x\": ",
+                        "'nodes' should be an array, found an integer");
+  assert_change_refused(MODEL, "\"opset_version\"", "\"graph_module\"",
+                        "duplicate");
+  assert_change_refused(MODEL, "{\"as_tensor\": {\"name\": \"p_w\"}}",
+                        "{\"as_tensor\": {\"name\": \"x\"}}",
+                        "inputs 0 is not what the signature says");
+  assert_change_refused(MODEL, "{\"as_tensor\": {\"name\": \"p_w\"}}, ", "",
+                        "4 inputs, but 5 in the signature");
+  assert_change_refused(MODEL, "\"as_int\": 1}", "\"as_int\": 1, \"x\": 2}",
+                        "a union has exactly one tag, found 2");
+  assert_change_refused(MODEL, "\"as_int\": 1}", "\"as_riddle\": 1}",
+                        "an argument of kind 'as_riddle' is not supported");
+  assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
+                        "torch.ops.aten.ad.Tensor",
+                        "operator 'aten.ad.Tensor' is not supported; the "
+                        "nearest known one is 'aten.add.Tensor'");
+  assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
+                        "torch.ops.mylib.foo.default",
+                        "operator 'torch.ops.mylib.foo.default' is not");
+}
+
+static void damaged_sizes_are_refused(void** state) {
+  (void)state;
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "Riddle(Integer(1))",
+                        "sizes computed with 'Riddle' are not supported");
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "Symbol('s78', positive=True, integer=True)",
+                        "symbol 's78' has no range");
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "Add(Integer(1)", "expected ')'");
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "FloorDiv(Integer(4), Integer(0))", "divides by zero");
+  assert_change_refused(MODEL, "\"max_val\": 8", "\"max_val\": 0",
+                        "'s77' reaches from 1 to 0");
+  assert_change_refused(MODEL, "\"max_val\": 8", "\"max_val\": null",
+                        "size 's77' of method 'step' has no upper bound: write "
+                        "dims: {\"step.x[0]\": {max: N}} in program.yaml");
+}
+
+static void damaged_weights_are_refused(void** state) {
+  (void)state;
+  assert_change_refused(WEIGHTS, "\"weight_0\"", "\"../weights/weight_0\"",
+                        "'../weights/weight_0' is not a plain file name");
+  assert_change_refused(WEIGHTS, "\"use_pickle\": false",
+                        "\"use_pickle\": true", "pickled");
+  assert_change_refused(WEIGHTS, "\"dtype\": 7", "\"dtype\": 0",
+                        "element type 0");
+  assert_change_refused(WEIGHTS, "\"dtype\": 7", "\"dtype\": 10", "complex");
+  assert_change_refused(WEIGHTS, "\"dtype\": 7", "\"dtype\": 8",
+                        "stored as float64[2, 2], but the graph");
+  assert_change_refused(WEIGHTS, "\"layout\": 7", "\"layout\": 1", "layout 1");
+  assert_change_refused(WEIGHTS, "\"type\": \"cpu\"", "\"type\": \"cuda\"",
+                        "device 'cuda'");
+  assert_change_refused(WEIGHTS, "{\"as_int\": 2}, {\"as_int\": 1}",
+                        "{\"as_int\": 9}, {\"as_int\": 1}", "needs 44 bytes");
+  assert_change_refused(WEIGHTS, "{\"as_int\": 2}, {\"as_int\": 1}",
+                        "{\"as_int\": 9223372036854775807}, {\"as_int\": 4}",
+                        "overflow");
+  assert_change_refused(WEIGHTS, "{\"as_int\": 2}, {\"as_int\": 1}",
+                        "{\"as_int\": -2}, {\"as_int\": 1}",
+                        "a stride should be a plain integer of 0 or more");
+  assert_change_refused(WEIGHTS, "\"w\": {", "\"v\": {",
+                        "'w': the archive stores no tensor of that name");
+}
+
+static void damaged_signatures_are_refused(void** state) {
+  (void)state;
+  assert_change_refused(MODEL,
+                        "\"buffer_mutation\": {\"arg\": {\"name\": \"add\"}, "
+                        "\"buffer_name\": \"n\"}",
+                        "\"buffer_mutation\": {\"arg\": {\"name\": \"add\"}, "
+                        "\"buffer_name\": \"m\"}",
+                        "mutation of 'm': the program has no such buffer");
+  assert_change_refused(MODEL,
+                        "\"buffer_mutation\": {\"arg\": {\"name\": \"add\"}, "
+                        "\"buffer_name\": \"n\"}",
+                        "\"buffer_mutation\": {\"arg\": {\"name\": \"add\"}, "
+                        "\"buffer_name\": \"bias\"}",
+                        "'add' has another type than what it replaces");
+  assert_change_refused(MODEL, "\"parameter_name\": \"w\"",
+                        "\"parameter_name\": \"n\"", "'n'");
+  assert_change_refused(MODEL, "{\"buffer_mutation\": {", "{\"loss_output\": {",
+                        "an output of kind 'loss_output'");
+}
+
+static void a_second_copy_of_a_name_is_refused(void** state) {
+  (void)state;
+  assert_change_refused(MODEL,
+                        "\"outputs\": [{\"as_tensor\": {\"name\": "
+                        "\"matmul\"}}]",
+                        "\"outputs\": [{\"as_tensor\": {\"name\": \"add\"}}]",
+                        "tensor 'add' is defined twice");
+}
+
+static void wrong_checksums_are_refused(void** state) {
+  (void)state;
+  size_t size = 0;
+  uint8_t* const bytes = file_bytes(PT2 "tiny/step.pt2", &size);
+  scratch_directory_make(&directory);
+  bytes[0x40] ^= 1;  // the first weight
+  scratch_write(&directory, "step.pt2", bytes, size);
+  reading_open(&r, directory.path);
+  assert_problem(&r, "member 'data/weights/weight_0': CRC error");
+  reading_close(&r);
+  bytes[0x40] ^= 1;
+  bytes[0x740 + 100] ^= 1;  // the program
+  scratch_write(&directory, "step.pt2", bytes, size);
+  reading_open(&r, directory.path);
+  assert_problem(&r, "member 'models/model.json'");
+  reading_close(&r);
+  scratch_directory_remove(&directory);
+  free(bytes);
+}
+
+static void cut_archives_are_refused(void** state) {
+  (void)state;
+  size_t size = 0;
+  uint8_t* const bytes = file_bytes(PT2 "tiny/step.pt2", &size);
+  scratch_directory_make(&directory);
+  for (size_t cut = 1; cut <= size; cut += cut < 400 ? 1 : 97) {
+    scratch_write(&directory, "step.pt2", bytes, size - cut);
+    reading_open(&r, directory.path);
+    assert_problem(&r, "step.pt2:");
+    reading_close(&r);
+  }
+  scratch_directory_remove(&directory);
+  free(bytes);
+}
+
+static void foreign_files_are_refused(void** state) {
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "step.pt2", "not a zip at all");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "not a sound zip archive");
+  reading_close(&r);
+  scratch_write_text(&directory, "step.pt2", "");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "step.pt2:");
+  reading_close(&r);
+  scratch_directory_remove(&directory);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_set_reads_in_both_forms),
+      cmocka_unit_test(dynamic_shapes_read),
+      cmocka_unit_test(the_worked_example_has_its_content),
+      cmocka_unit_test(views_of_storages_become_dense),
+      cmocka_unit_test(equal_weights_are_one_constant),
+      cmocka_unit_test(derived_dimensions_give_the_true_lower_bound),
+      cmocka_unit_test(integer_inputs_are_symbols),
+      cmocka_unit_test(fixed_inputs_and_odd_outputs_are_kept),
+      cmocka_unit_test(outputs_are_named_by_keys),
+      cmocka_unit_test(mutated_inputs_are_mutable),
+      cmocka_unit_test(unsupported_programs_report_all_their_problems),
+      cmocka_unit_test(damaged_containers_are_refused),
+      cmocka_unit_test(damaged_json_is_refused),
+      cmocka_unit_test(damaged_sizes_are_refused),
+      cmocka_unit_test(damaged_weights_are_refused),
+      cmocka_unit_test(damaged_signatures_are_refused),
+      cmocka_unit_test(a_second_copy_of_a_name_is_refused),
+      cmocka_unit_test(wrong_checksums_are_refused),
+      cmocka_unit_test(cut_archives_are_refused),
+      cmocka_unit_test(foreign_files_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

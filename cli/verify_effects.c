@@ -237,7 +237,8 @@ static etx_status read_call(const etx_verify_method* m, size_t index,
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     ETX_TRY(add_argument(&r, &argument, i));
   }
-  effects->updates = is_in_place(step->op) && !replaces_all(step->op->id);
+  effects->is_in_place = is_in_place(step->op);
+  effects->updates = effects->is_in_place && !replaces_all(step->op->id);
   read_rebinding(step, effects);
   return ETX_OK;
 }
@@ -271,6 +272,7 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
   const etx_pte_instruction* const at = &m->steps[index].instruction;
   effects->read_count = 0;
   effects->write_count = 0;
+  effects->is_in_place = false;
   effects->updates = false;
   effects->rebound = effects->rebound_from = ETX_VERIFY_NONE;
   effects->released = ETX_VERIFY_NONE;

@@ -29,7 +29,7 @@ typedef struct flow {
   etx_verify_intact intact;
   bool* was_written;     // by value, while states of a stock file are sought
   bool discovers;        // states of a stock file are sought
-  uint32_t* killers;     // by value: 1 + who was written over it last
+  uint32_t* killers;     // by value: 1 + who was written over it, in the block
   uint32_t* killed_at;   // by value: the step at which that happened
   uint32_t* written_at;  // by value: 1 + the step that wrote it last
   uint32_t* blocks;      // first step of each block, and step_count at the end
@@ -45,19 +45,28 @@ static uint32_t top_of(const flow* f, uint32_t value) {
   return f->m->values[value].top;
 }
 
-// A stock file does not say whose bytes a value without a writer shows: any
-// value's that holds and has all of them.
+// In a stock file a value without a writer shows the bytes of some other one
+// that holds and has all of them; the file does not say whose. The content of
+// a state is only ever changed through a value that is changed in place.
+static bool may_show(const flow* f, uint32_t value, uint32_t other) {
+  const etx_verify_value* const shown = &f->m->values[other];
+  return !f->m->values[value].is_state || shown->is_state || shown->is_changed;
+}
+
 static bool is_inside_another(const flow* f, uint32_t value) {
-  for (uint32_t i = 0; i < f->m->values[value].place_count; ++i) {
-    const etx_verify_range range = etx_verify_place(f->m, value, i);
-    size_t entry = etx_verify_intact_next(&f->intact, range, 0);
-    while (entry != SIZE_MAX &&
-           !etx_verify_contains(f->intact.ranges[entry], range)) {
-      entry = etx_verify_intact_next(&f->intact, range, entry + 1);
-    }
-    if (entry == SIZE_MAX) return false;
+  const etx_verify_value* const v = &f->m->values[value];
+  if (v->home != ETX_VERIFY_PLANNED || v->is_rebound || v->is_written) {
+    return false;
   }
-  return true;
+  size_t entry = etx_verify_intact_next(&f->intact, v->range, 0);
+  while (entry != SIZE_MAX) {
+    if (etx_verify_contains(f->intact.ranges[entry], v->range) &&
+        may_show(f, value, f->intact.owners[entry])) {
+      return true;
+    }
+    entry = etx_verify_intact_next(&f->intact, v->range, entry + 1);
+  }
+  return false;
 }
 
 static bool has_bytes(const etx_verify_value* value) {
@@ -69,10 +78,7 @@ static bool holds(const flow* f, uint32_t value) {
   const uint32_t top = top_of(f, value);
   const etx_verify_value* const v = &f->m->values[top];
   if (!has_bytes(v) || etx_verify_intact_has(&f->intact, top)) return true;
-  if (f->m->blob == NULL) {
-    return v->home == ETX_VERIFY_PLANNED && !v->is_rebound &&
-           is_inside_another(f, top);
-  }
+  if (f->m->blob == NULL) return is_inside_another(f, top);
   for (uint32_t i = 0; i < v->part_count; ++i) {
     const uint32_t part = top_of(f, f->m->parts[v->first_part + i]);
     if (has_bytes(&f->m->values[part]) &&
@@ -104,6 +110,12 @@ static bool is_view_of(const flow* f, uint32_t value, uint32_t other) {
 
 static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
   const uint32_t top = top_of(f, value);
+  if (f->killers[top] == 0 && f->block_count > 1) {
+    return etx_verify_refuse(f->m,
+                             "%s value '%u', which not every path wrote or "
+                             "kept until here",
+                             who, (uint64_t)value);
+  }
   if (f->killers[top] == 0) {
     return etx_verify_refuse(f->m, "%s value '%u' before anything wrote it",
                              who, (uint64_t)value);
@@ -250,6 +262,7 @@ static void enter(flow* f) {
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
     if (f->m->values[v].home == ETX_VERIFY_NO_TENSOR) continue;
+    f->m->values[v].is_written = true;
     if (f->written_at[v] == f->m->step_count + 1) continue;
     write_value(f, v, f->m->step_count);
   }
@@ -372,6 +385,7 @@ static etx_status run_blocks(flow* f) {
       continue;
     }
     pending[block] = false;
+    memset(f->killers, 0, f->m->value_count * sizeof *f->killers);
     etx_verify_intact_load(&f->intact,
                            &f->states[block * f->intact.word_count]);
     ETX_TRY(run_block(f, block));

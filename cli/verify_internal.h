@@ -54,7 +54,8 @@ typedef struct etx_verify_value {
   uint32_t named_by;     // 1 + the one value whose header it takes over
                          // (et_view, a move); 0: none or several
   bool is_rebound;       // some instruction gives it another header
-  bool is_written;       // some instruction writes its bytes
+  bool is_written;       // some instruction, or the caller, writes it
+  bool is_changed;       // some instruction changes it in place
   bool is_state;         // its content outlives the call; set by the flow
   bool may_be_constant;  // some header it takes over is a constant's
   uint32_t first_place;  // where its bytes may be: one range, more if it
@@ -107,6 +108,7 @@ typedef struct etx_verify_effects {
   size_t read_count;
   etx_verify_access* writes;  // bytes are written
   size_t write_count;
+  bool is_in_place;       // what it writes is an argument of its own
   bool updates;           // what it writes it also reads
   uint32_t rebound;       // value that gets the header of ...
   uint32_t rebound_from;  // ... this one; ETX_VERIFY_NONE

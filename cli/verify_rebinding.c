@@ -29,7 +29,9 @@ static etx_status mark(rebinding* r, etx_verify_effects* effects) {
   for (size_t s = 0; s < m->step_count; ++s) {
     ETX_TRY(etx_verify_effects_of(m, s, effects));
     for (size_t i = 0; i < effects->write_count; ++i) {
-      m->values[effects->writes[i].value].is_written = true;
+      etx_verify_value* const written = &m->values[effects->writes[i].value];
+      written->is_written = true;
+      if (effects->is_in_place) written->is_changed = true;
     }
     if (effects->rebound == ETX_VERIFY_NONE) continue;
     etx_verify_value* const value = &m->values[effects->rebound];

@@ -1,0 +1,20 @@
+// Random numbers for tests: the same from the same seed everywhere. The seed
+// is the time, or ETX_TEST_SEED from the environment, and is printed.
+
+#ifndef ETX_TESTS_SUPPORT_TEST_RANDOM_H
+#define ETX_TESTS_SUPPORT_TEST_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Starts the suite's numbers and prints the seed.
+void test_random_start(void);
+
+uint32_t test_random_bits(void);
+// A whole number in low..high, both included.
+int64_t test_random_integer(int64_t low, int64_t high);
+// A float in [-scale, scale).
+float test_random_float(float scale);
+void test_random_floats(float* out, size_t count, float scale);
+
+#endif

@@ -14,6 +14,8 @@
 #include "tests/hostile/hostile_random.h"
 #include "tests/hostile/hostile_samples.h"
 
+enum { MOST_BYTES = 1 << 14 };  // of a sample
+
 static size_t mutation_count = 100000;
 static uint64_t seed = 20260822;
 
@@ -79,7 +81,7 @@ static void change(uint8_t* bytes, size_t size, hostile_random* random) {
 
 // Damages a copy of one sample; most changes hit the part before the data.
 static void mutate(uint64_t number, hostile_counts* counts) {
-  static uint8_t copy[4096];
+  static uint8_t copy[MOST_BYTES];
   hostile_random random = hostile_random_of(seed, number);
   const hostile_sample* sample =
       &samples.items[hostile_below(&random, samples.count)];
@@ -95,7 +97,7 @@ static void mutate(uint64_t number, hostile_counts* counts) {
 static void random_damage_is_refused_or_harmless(void** state) {
   hostile_counts counts = {0};
   (void)state;
-  hostile_samples_open(&samples, 4096);
+  hostile_samples_open(&samples, MOST_BYTES);
   printf("seed %" PRIu64 ", %zu samples\n", seed, samples.count);
   for (size_t i = 0; i < mutation_count; ++i) mutate(i, &counts);
   hostile_print("mutations", &counts);

@@ -221,7 +221,7 @@ double etx_pow_f64(double x, double y) {
 
 float etx_pow_f32(float x, float y) {
   if (y == 2) return x * x;
-  if (y == 0.5f && x >= 0) return etx_sqrt_f32(x);
+  if (y == 0.5f && x > 0) return etx_sqrt_f32(x);
   return (float)etx_pow_f64(x, y);
 }
 

@@ -1,0 +1,278 @@
+// Reductions, softmax, layer norm and running sums over random shapes.
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/assert_status.h"
+#include "tests/support/kernel_call.h"
+#include "tests/support/test_random.h"
+
+static etx_diag diag;
+
+enum { ROUNDS = 100, MOST = 40 * 40 * 8 };
+
+static float elements[MOST];
+
+typedef struct cube {
+  int32_t sizes[3];
+  size_t numel;
+} cube;
+
+static cube random_cube(int32_t most) {
+  cube s = {.numel = 1};
+  for (size_t i = 0; i < 3; ++i) {
+    s.sizes[i] = (int32_t)test_random_integer(1, i == 0 ? 8 : most);
+    s.numel *= (size_t)s.sizes[i];
+  }
+  test_random_floats(elements, MOST, 3);
+  return s;
+}
+
+// Position in a result that drops the dimensions of `bits`.
+static size_t kept_position(const cube* s, uint32_t bits, size_t i) {
+  size_t position[3];
+  for (size_t d = 3; d-- > 0;) {
+    position[d] = i % (size_t)s->sizes[d];
+    i /= (size_t)s->sizes[d];
+  }
+  size_t at = 0;
+  for (size_t d = 0; d < 3; ++d) {
+    if ((bits >> d & 1) == 0) at = at * (size_t)s->sizes[d] + position[d];
+  }
+  return at;
+}
+
+static size_t list_dims(uint32_t bits, int64_t* out) {
+  size_t count = 0;
+  for (int64_t d = 0; d < 3; ++d) {
+    // Some count from the end.
+    if (bits >> d & 1) out[count++] = test_random_bits() % 2 ? d : d - 3;
+  }
+  return count;
+}
+
+static void sums_and_means_fold_any_dimensions(void** unused) {
+  (void)unused;
+  static double sums[MOST], scales[MOST], counts[MOST];
+  for (int round = 0; round < ROUNDS; ++round) {
+    const cube s = random_cube(40);
+    const uint32_t bits = 1 + test_random_bits() % 7;
+    const bool is_mean = round % 2 == 0;
+    int64_t dims[3];
+    test_call c;
+    test_call_begin(&c, is_mean ? "aten::mean.out" : "aten::sum.IntList_out");
+    test_call_floats(&c, 3, s.sizes, elements);
+    test_call_integers(&c, list_dims(bits, dims), dims);
+    test_call_boolean(&c, round % 3 == 0);
+    test_call_none(&c);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    memset(sums, 0, sizeof sums);
+    memset(scales, 0, sizeof scales);
+    memset(counts, 0, sizeof counts);
+    for (size_t i = 0; i < s.numel; ++i) {
+      const size_t k = kept_position(&s, bits, i);
+      sums[k] += elements[i];
+      scales[k] += fabsf(elements[i]);
+      counts[k] += 1;
+    }
+    const float* got = test_call_result(&c, 0)->data;
+    for (size_t k = 0; k < etx_tensor_numel(test_call_result(&c, 0)); ++k) {
+      const double divisor = is_mean ? counts[k] : 1;
+      assert_true(fabs(got[k] - sums[k] / divisor) <=
+                  1e-6 * scales[k] / divisor);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void extremes_are_the_first_of_equals(void** unused) {
+  (void)unused;
+  for (int round = 0; round < ROUNDS; ++round) {
+    const cube s = random_cube(9);
+    // Few different values, so that many are equal.
+    for (size_t i = 0; i < s.numel; ++i) elements[i] = floorf(elements[i]);
+    test_call c;
+    test_call_begin(&c, "aten::max.dim_max");
+    test_call_floats(&c, 3, s.sizes, elements);
+    test_call_integer(&c, 1);
+    test_call_boolean(&c, false);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const float* values = test_call_result(&c, 0)->data;
+    const int64_t* indices = test_call_result(&c, 1)->data;
+    for (int32_t i = 0; i < s.sizes[0] * s.sizes[2]; ++i) {
+      const float* line =
+          elements + i / s.sizes[2] * s.sizes[1] * s.sizes[2] + i % s.sizes[2];
+      int64_t best = 0;
+      for (int32_t k = 1; k < s.sizes[1]; ++k) {
+        if (line[k * s.sizes[2]] > line[best * s.sizes[2]]) best = k;
+      }
+      assert_int_equal(indices[i], best);
+      assert_true(values[i] == line[best * s.sizes[2]]);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void the_first_nan_is_the_extreme(void** unused) {
+  (void)unused;
+  const float line[] = {1, NAN, 5, NAN};
+  static const char* const names[] = {"aten::argmax.out", "aten::argmin.out"};
+  for (size_t k = 0; k < 2; ++k) {
+    test_call c;
+    test_call_begin(&c, names[k]);
+    test_call_floats(&c, 1, (int32_t[]){4}, line);
+    test_call_none(&c);
+    test_call_boolean(&c, false);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_int_equal(*(int64_t*)test_call_result(&c, 0)->data, 1);
+    test_call_end(&c);
+  }
+}
+
+static void the_extreme_of_nothing_is_refused(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::amax.out");
+  test_call_floats(&c, 2, (int32_t[]){2, 0}, NULL);
+  test_call_integers(&c, 1, (int64_t[]){1});
+  test_call_boolean(&c, false);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  test_call_end(&c);
+}
+
+static void the_sum_of_nothing_is_zero(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::sum.IntList_out");
+  test_call_floats(&c, 2, (int32_t[]){2, 0}, NULL);
+  test_call_integers(&c, 1, (int64_t[]){1});
+  test_call_boolean(&c, false);
+  test_call_none(&c);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const float zeros[2] = {0};
+  assert_memory_equal(test_call_result(&c, 0)->data, zeros, sizeof zeros);
+  test_call_end(&c);
+}
+
+static void any_sees_a_single_true(void** unused) {
+  (void)unused;
+  const uint8_t values[] = {0, 0, 0, 0, 2, 0};
+  test_call c;
+  test_call_begin(&c, "aten::any.out");
+  test_call_tensor(&c, ETX_DTYPE_BOOL, 2, (int32_t[]){3, 2}, NULL, values);
+  test_call_integer(&c, -1);
+  test_call_boolean(&c, false);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_memory_equal(test_call_result(&c, 0)->data, "\0\0\1", 3);
+  test_call_end(&c);
+}
+
+static void softmax_of_any_dimension_sums_to_one(void** unused) {
+  (void)unused;
+  for (int round = 0; round < ROUNDS; ++round) {
+    const cube s = random_cube(40);
+    const size_t dim = test_random_bits() % 3;
+    const bool is_log = round % 3 == 0;
+    test_call c;
+    test_call_begin(&c,
+                    is_log ? "aten::_log_softmax.out" : "aten::_softmax.out");
+    test_call_floats(&c, 3, s.sizes, elements);
+    test_call_integer(&c, (int64_t)dim - 3);
+    test_call_boolean(&c, false);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    static double sums[MOST];
+    memset(sums, 0, sizeof sums);
+    for (size_t i = 0; i < s.numel; ++i) {
+      sums[kept_position(&s, 1u << dim, i)] += exp((double)elements[i]);
+    }
+    const float* got = test_call_result(&c, 0)->data;
+    for (size_t i = 0; i < s.numel; ++i) {
+      const double part =
+          exp((double)elements[i]) / sums[kept_position(&s, 1u << dim, i)];
+      const double want = is_log ? log(part) : part;
+      assert_true(fabs(got[i] - want) <= 2e-6 * fabs(want) + 1e-7 * is_log);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void softmax_of_masked_rows_is_nan(void** unused) {
+  (void)unused;
+  const float rows[] = {-INFINITY, -INFINITY, 0, -INFINITY};
+  test_call c;
+  test_call_begin(&c, "aten::_softmax.out");
+  test_call_floats(&c, 2, (int32_t[]){2, 2}, rows);
+  test_call_integer(&c, 1);
+  test_call_boolean(&c, false);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const float* got = test_call_result(&c, 0)->data;
+  assert_true(isnan(got[0]) && isnan(got[1]));
+  assert_true(got[2] == 1 && got[3] == 0);
+  test_call_end(&c);
+}
+
+static void layer_norm_centres_and_scales_rows(void** unused) {
+  (void)unused;
+  float weight[40], bias[40];
+  for (int round = 0; round < ROUNDS; ++round) {
+    const cube s = random_cube(40);
+    const size_t count = (size_t)s.sizes[2];
+    test_random_floats(weight, 40, 2);
+    test_random_floats(bias, 40, 2);
+    test_call c;
+    test_call_begin(&c, "aten::native_layer_norm.out");
+    test_call_floats(&c, 3, s.sizes, elements);
+    test_call_integers(&c, 1, (int64_t[]){s.sizes[2]});
+    test_call_floats(&c, 1, &s.sizes[2], weight);
+    test_call_floats(&c, 1, &s.sizes[2], bias);
+    test_call_real(&c, 1e-5);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const float* got = test_call_result(&c, 0)->data;
+    for (size_t row = 0; row * count < s.numel; ++row) {
+      double mean = 0, variance = 0;
+      const float* x = elements + row * count;
+      for (size_t i = 0; i < count; ++i) mean += x[i] / (double)count;
+      for (size_t i = 0; i < count; ++i) {
+        variance += (x[i] - mean) * (x[i] - mean) / (double)count;
+      }
+      const double scale = 1 / sqrt(variance + 1e-5);
+      for (size_t i = 0; i < count; ++i) {
+        const double want = (x[i] - mean) * scale * weight[i] + bias[i];
+        // A row of few elements may be scaled up 300 times.
+        assert_true(fabs(got[row * count + i] - want) <= 1e-5 + 1e-6 * scale);
+      }
+    }
+    test_call_end(&c);
+  }
+}
+
+static void running_sums_follow_a_dimension(void** unused) {
+  (void)unused;
+  const int32_t values[] = {1, 2, 3, 4, 5, 6};
+  const int64_t want[] = {1, 2, 4, 6, 9, 12};
+  test_call c;
+  test_call_begin(&c, "aten::cumsum.out");
+  test_call_tensor(&c, ETX_DTYPE_INT32, 2, (int32_t[]){3, 2}, NULL, values);
+  test_call_integer(&c, 0);
+  test_call_none(&c);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
+  test_call_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_and_means_fold_any_dimensions),
+      cmocka_unit_test(extremes_are_the_first_of_equals),
+      cmocka_unit_test(the_first_nan_is_the_extreme),
+      cmocka_unit_test(the_extreme_of_nothing_is_refused),
+      cmocka_unit_test(the_sum_of_nothing_is_zero),
+      cmocka_unit_test(any_sees_a_single_true),
+      cmocka_unit_test(softmax_of_any_dimension_sums_to_one),
+      cmocka_unit_test(softmax_of_masked_rows_is_nan),
+      cmocka_unit_test(layer_norm_centres_and_scales_rows),
+      cmocka_unit_test(running_sums_follow_a_dimension),
+  };
+  test_random_start();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

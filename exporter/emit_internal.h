@@ -106,9 +106,11 @@ ETX_MUST_USE etx_status etx_emit_input_dims(etx_emit_method* m,
 // Appends a call of `op` with its value indices.
 ETX_MUST_USE etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
                                       const uint32_t* arguments, size_t count);
-// The whole plan of a method, and its description for the blob.
+// The whole plan of a method, its description for the blob, and the first
+// instruction of the node where most scratch is live.
 ETX_MUST_USE etx_status etx_emit_plan(etx_emit* emit, size_t method,
                                       etx_pte_plan_content* out_plan,
-                                      etx_blob_method* out_blob);
+                                      etx_blob_method* out_blob,
+                                      size_t* out_peak);
 
 #endif

@@ -428,7 +428,8 @@ static etx_status finish(etx_emit_method* m, const ports* p,
 
 etx_status etx_emit_plan(etx_emit* emit, size_t method,
                          etx_pte_plan_content* out_plan,
-                         etx_blob_method* out_blob) {
+                         etx_blob_method* out_blob, size_t* out_peak) {
+  const etx_method_memory* const memory = &emit->program->memory[method];
   etx_ir_method* const source = &emit->module->methods[method];
   etx_emit_method m = {
       .emit = emit,
@@ -440,6 +441,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   ETX_TRY(start(&m, &p));
   ETX_TRY(emit_inputs(&m, &p));
   for (size_t n = 0; n < source->node_count; ++n) {
+    if (n == memory->peak_node) *out_peak = m.instruction_count;
     ETX_TRY(emit_node(&m, &source->nodes[n]));
   }
   ETX_TRY(emit_outputs(&m, &p));
@@ -452,5 +454,5 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->output_count = p.output_count;
   out_blob->views = m.views;
   out_blob->view_count = m.view_count;
-  return finish(&m, &p, emit->program->memory[method].scratch_bytes, out_plan);
+  return finish(&m, &p, memory->scratch_bytes, out_plan);
 }

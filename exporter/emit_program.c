@@ -192,10 +192,15 @@ static etx_status emit_plans(etx_emit* emit, etx_pte_plan_content* plans,
   ETX_TRY(order_methods(emit, &order));
   result->instruction_counts = etx_pool_take(
       emit->pool, module->method_count * sizeof *result->instruction_counts);
-  if (result->instruction_counts == NULL) return ETX_OUT_OF_MEMORY;
+  result->peak_instructions = etx_pool_take(
+      emit->pool, module->method_count * sizeof *result->peak_instructions);
+  if (result->instruction_counts == NULL || result->peak_instructions == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   size_t blob_count = 0;
   for (size_t i = 0; i < module->method_count; ++i) {
-    ETX_TRY(etx_emit_plan(emit, order[i], &plans[i], &blobs[blob_count]));
+    ETX_TRY(etx_emit_plan(emit, order[i], &plans[i], &blobs[blob_count],
+                          &result->peak_instructions[order[i]]));
     result->instruction_counts[order[i]] =
         plans[i].chains[0].instruction_count;
     if (!module->methods[order[i]].is_synthetic) ++blob_count;

@@ -27,6 +27,7 @@ typedef struct etx_emit_result {
   size_t constant_count;
   uint64_t file_bytes;
   size_t* instruction_counts;  // by method of the module
+  size_t* peak_instructions;   // the first one of the node at the peak
 } etx_emit_result;
 
 // Writes the file to `sink`. Results live in the module's pool.

@@ -115,6 +115,30 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
   return ETX_OK;
 }
 
+static etx_status add_view(etx_emit_method* m, uint32_t index, uint32_t base,
+                           uint64_t delta) {
+  uint32_t base_index = 0;
+  ETX_TRY(etx_emit_tensor(m, base, &base_index));
+  ETX_TRY(etx_pool_grow(m->emit->pool, &m->views, m->view_count,
+                        &m->view_capacity, sizeof *m->views));
+  m->views[m->view_count++] = (etx_blob_view){index, base_index, delta};
+  return ETX_OK;
+}
+
+// A row for each part of a concatenation without an instruction.
+static etx_status describe_parts(etx_emit_method* m, uint32_t value,
+                                 uint32_t index) {
+  const etx_ir_node* const node =
+      &m->method->nodes[m->method->values[value].index];
+  uint64_t delta = 0;
+  for (size_t i = 0; i < node->args[0].as.list.count; ++i) {
+    const uint32_t part = node->args[0].as.list.items[i].as.value;
+    ETX_TRY(add_view(m, index, part, delta));
+    delta += m->placement->places[part].bytes;
+  }
+  return ETX_OK;
+}
+
 // Tells readers of the blob whose bytes a value shows that no instruction
 // writes, or that lies inside a state.
 static etx_status describe_view(etx_emit_method* m, uint32_t value,
@@ -122,6 +146,7 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
   const etx_range range = etx_place_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_way way = m->placement->places[value].way;
+  if (way == ETX_WAY_JOINED) return describe_parts(m, value, index);
   if (way == ETX_WAY_GIVEN || way == ETX_WAY_RESIZED ||
       storage->kind == ETX_STORAGE_CONSTANT) {
     return ETX_OK;
@@ -135,13 +160,7 @@ static etx_status describe_view(etx_emit_method* m, uint32_t value,
                           &m->part_capacity, sizeof value));
     m->parts[m->part_count++] = value;
   }
-  if (base == value) return ETX_OK;
-  uint32_t base_index = 0;
-  ETX_TRY(etx_emit_tensor(m, base, &base_index));
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->views, m->view_count,
-                        &m->view_capacity, sizeof *m->views));
-  m->views[m->view_count++] = (etx_blob_view){index, base_index, delta};
-  return ETX_OK;
+  return base == value ? ETX_OK : add_view(m, index, base, delta);
 }
 
 etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,

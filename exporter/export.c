@@ -111,7 +111,7 @@ static etx_export_method_report report_method(const exporting* e,
       .lower_bound = memory->lower_bound,
       .value_count = memory->block_count,
       .instruction_count = e->result.instruction_counts[index],
-      .peak_instruction = (uint32_t)memory->peak_node,
+      .peak_instruction = (uint32_t)e->result.peak_instructions[index],
       .algorithm = memory->algorithm,
   };
   if (memory->peak_node < method->node_count) {

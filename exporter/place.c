@@ -74,19 +74,8 @@ void etx_place_move_node(etx_ir_method* method, size_t from, size_t to) {
 
 uint32_t etx_place_target(const etx_placement* placement,
                           const etx_ir_mutation* mutation) {
-  for (size_t i = 0; i < placement->storage_count; ++i) {
-    const etx_storage* const storage = &placement->storages[i];
-    if (storage->index != mutation->target) continue;
-    if (mutation->is_input) {
-      if (storage->kind == ETX_STORAGE_INPUT ||
-          storage->kind == ETX_STORAGE_SCRATCH) {
-        return (uint32_t)i;
-      }
-    } else if (storage->kind == ETX_STORAGE_STATE) {
-      return (uint32_t)i;
-    }
-  }
-  return ETX_IR_NONE;
+  return mutation->is_input ? placement->storage_of_input[mutation->target]
+                            : placement->storage_of_buffer[mutation->target];
 }
 
 etx_text etx_place_target_name(const etx_ir_module* module,

@@ -35,6 +35,8 @@ typedef struct etx_storage {
 typedef enum etx_way {
   ETX_WAY_GIVEN,      // root: a buffer, constant or input
   ETX_WAY_WRITTEN,    // root: its node writes its bytes
+  ETX_WAY_JOINED,     // root: the arguments of its node (a concatenation) were
+                      // computed side by side in its bytes; no instruction
   ETX_WAY_ALIAS,      // bytes of `base` from `delta` on; no instruction
   ETX_WAY_RESIZED,    // all bytes of `base`, other sizes: et_view sets them
   ETX_WAY_PATCHED,    // all bytes of `base`, into which another argument of
@@ -57,6 +59,10 @@ typedef struct etx_placement {
   size_t place_count, place_capacity;
   etx_storage* storages;
   size_t storage_count, storage_capacity;
+  // The storage of a buffer (as state) and of an input; ETX_IR_NONE if the
+  // method does not use it.
+  uint32_t* storage_of_buffer;
+  uint32_t* storage_of_input;
 } etx_placement;
 
 // Adds the place of the value that was added to the method last.
@@ -80,7 +86,8 @@ uint32_t etx_place_root(const etx_placement* placement, uint32_t value,
                         uint64_t* out_delta);
 
 static inline bool etx_way_is_root(etx_way way) {
-  return way == ETX_WAY_GIVEN || way == ETX_WAY_WRITTEN;
+  return way == ETX_WAY_GIVEN || way == ETX_WAY_WRITTEN ||
+         way == ETX_WAY_JOINED;
 }
 // True if the storage's content matters beyond the values of one call: it is
 // followed through the method when something is placed in it.

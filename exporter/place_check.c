@@ -119,17 +119,48 @@ static bool node_writes(const trace* t, size_t n, uint64_t start,
   return false;
 }
 
+typedef struct marking {
+  bool* is_part;  // by value
+} marking;
+
+static etx_status mark_part(void* context, size_t argument, uint32_t value) {
+  const marking* const m = context;
+  (void)argument;
+  m->is_part[value] = true;
+  return ETX_OK;
+}
+
+// One past the last instruction that `value` is made of, through the nodes
+// that only make views: a copy of it can stand there at the earliest. That is
+// more than its bytes ask for when a patch was cut off again.
+static etx_status find_definition(trace* t, uint32_t value,
+                                  size_t* out_position) {
+  marking m = {etx_pool_take(&t->pool, t->method->value_count)};
+  if (m.is_part == NULL) return ETX_OUT_OF_MEMORY;
+  m.is_part[value] = true;
+  *out_position = 0;
+  for (size_t n = position_after(t, value); n > 0; --n) {
+    const etx_ir_node* const node = &t->method->nodes[n - 1];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      const uint32_t output = node->outputs[i];
+      if (output == ETX_IR_NONE || !m.is_part[output]) continue;
+      if (etx_way_is_root(t->placement->places[output].way)) {
+        if (n > *out_position) *out_position = n;
+        continue;
+      }
+      ETX_TRY(etx_place_each_read(node, mark_part, &m));
+    }
+  }
+  return ETX_OK;
+}
+
 // Positions between which `value` could be saved: complete, not overwritten.
-static void find_saving_range(const trace* t, uint32_t value, size_t reader,
-                              etx_place_conflict* out) {
+static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
+                                    etx_place_conflict* out) {
   const segments want = t->expected[value];
   out->can_be_saved = true;
-  out->first = 0;
   out->last = reader;
-  for (size_t i = 0; i < want.count; ++i) {
-    const size_t complete = position_after(t, want.items[i].version);
-    if (complete > out->first) out->first = complete;
-  }
+  ETX_TRY(find_definition(t, value, &out->first));
   for (size_t i = 0; i < want.count; ++i) {
     const segment* const piece = &want.items[i];
     size_t n = position_after(t, piece->version);
@@ -137,6 +168,7 @@ static void find_saving_range(const trace* t, uint32_t value, size_t reader,
     if (n < out->first) out->can_be_saved = false;
     if (n < out->last) out->last = n;
   }
+  return ETX_OK;
 }
 
 static etx_status report(trace* t, uint32_t value) {
@@ -151,8 +183,7 @@ static etx_status report(trace* t, uint32_t value) {
   etx_place_conflict* const conflict = &all->items[all->count++];
   conflict->reader = t->node;
   conflict->value = value;
-  find_saving_range(t, value, t->node, conflict);
-  return ETX_OK;
+  return find_saving_range(t, value, t->node, conflict);
 }
 
 static etx_status check_read(trace* t, uint32_t value) {

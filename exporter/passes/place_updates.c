@@ -157,15 +157,32 @@ static bool can_be_saved(const etx_place_conflicts* conflicts) {
   return true;
 }
 
-// Nodes find what they read, and what the end of the method misses can still
-// be saved by write_back.
+// True if a mutation that is placed has this value.
+static bool is_new_content(const updating* u, uint32_t value) {
+  for (size_t i = 0; i < u->method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &u->method->mutations[i];
+    if (mutation->value == value &&
+        etx_place_is_placed(u->placement, mutation)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nodes find what they read, states end as they should, and what else the end
+// of the method misses can still be saved by write_back.
 static etx_status is_good(updating* u, bool everywhere, bool* out_good,
                           etx_place_conflicts* conflicts) {
   *out_good = false;
-  ETX_TRY(find_conflicts(u, everywhere, ETX_PLACE_NODES_ONLY, conflicts));
-  if (conflicts->count != 0) return ETX_OK;
   ETX_TRY(find_conflicts(u, everywhere, ETX_PLACE_ALL, conflicts));
-  *out_good = can_be_saved(conflicts);
+  for (size_t i = 0; i < conflicts->count; ++i) {
+    const etx_place_conflict* const conflict = &conflicts->items[i];
+    if (conflict->reader != u->method->node_count ||
+        !conflict->can_be_saved || is_new_content(u, conflict->value)) {
+      return ETX_OK;
+    }
+  }
+  *out_good = true;
   return ETX_OK;
 }
 

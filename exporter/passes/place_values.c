@@ -100,6 +100,11 @@ static etx_status place_value(placing* p, uint32_t value) {
     ETX_TRY(storage_of(p, value, place.bytes, &storage));
     ETX_TRY(etx_place_add_storage(p->module->pool, p->placement, &storage,
                                   &place.storage));
+    if (storage.kind == ETX_STORAGE_STATE) {
+      p->placement->storage_of_buffer[v->index] = place.storage;
+    } else if (v->origin == ETX_IR_FROM_INPUT) {
+      p->placement->storage_of_input[v->index] = place.storage;
+    }
   }
   return etx_place_add(p->module->pool, p->placement, &place);
 }
@@ -123,6 +128,14 @@ static void mark_returned(const etx_ir_method* method, bool* is_returned) {
   }
 }
 
+static etx_status new_lookup(etx_pool* pool, size_t count,
+                             uint32_t** out_items) {
+  *out_items = etx_pool_take(pool, count * sizeof **out_items);
+  if (*out_items == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) (*out_items)[i] = ETX_IR_NONE;
+  return ETX_OK;
+}
+
 static etx_status place_method(etx_pass_context* context, size_t index) {
   etx_ir_module* const module = context->module;
   etx_ir_method* const method = &module->methods[index];
@@ -132,12 +145,19 @@ static etx_status place_method(etx_pass_context* context, size_t index) {
     ETX_TRY(etx_ir_buffer_value(module, method, method->mutations[i].target,
                                 &target));
   }
+  etx_placement* const placement = &context->placements[index];
+  ETX_TRY(new_lookup(module->pool, module->buffer_count,
+                     &placement->storage_of_buffer));
+  ETX_TRY(new_lookup(module->pool, method->input_count,
+                     &placement->storage_of_input));
   bool* const is_returned = etx_pool_take(module->pool, method->value_count);
   if (is_returned == NULL) return ETX_OUT_OF_MEMORY;
   mark_returned(method, is_returned);
-  placing p = {module,       method,
-               &context->placements[index],
-               context->diag, is_returned,
+  placing p = {module,
+               method,
+               placement,
+               context->diag,
+               is_returned,
                context->options->target == ETX_TARGET_EXECUTORCH};
   for (uint32_t v = 0; v < method->value_count; ++v) {
     ETX_TRY(place_value(&p, v));

@@ -192,6 +192,15 @@ uint32_t graph_view(graph* g, uint32_t a, uint8_t rank, const int64_t* sizes) {
   return graph_node(g, ETX_OP_view_copy_out, args, 2);
 }
 
+uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim) {
+  etx_ir_arg items[8];
+  assert_true(count <= 8);
+  for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(parts[i]);
+  const etx_ir_arg args[2] = {
+      {ETX_IR_ARG_LIST, .as.list = {items, count}}, INT(dim)};
+  return graph_node(g, ETX_OP_cat_out, args, 2);
+}
+
 void graph_output(graph* g, const char* name, uint32_t value) {
   etx_ir_method* const method = graph_current(g);
   ASSERT_OK(g, etx_pool_grow(&g->pool, &method->outputs, method->output_count,

@@ -82,6 +82,7 @@ uint32_t graph_select_scatter(graph* g, uint32_t self, uint32_t source,
 uint32_t graph_slice_scatter(graph* g, uint32_t self, uint32_t source,
                              int64_t dim, int64_t start, int64_t end);
 uint32_t graph_view(graph* g, uint32_t a, uint8_t rank, const int64_t* sizes);
+uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim);
 
 void graph_output(graph* g, const char* name, uint32_t value);
 void graph_mutate(graph* g, uint32_t buffer, uint32_t value);

@@ -420,6 +420,94 @@ static void not_one_that_would_be_broadcast(void** state) {
   assert_false(share_bytes(b, c));
 }
 
+// ---- concatenations ----
+
+static void parts_are_computed_where_they_belong(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+
+  graph_place(&g, AS_WRITTEN);
+
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_int_equal(way_of(joined), ETX_WAY_JOINED);
+  assert_int_equal(etx_place_range(placement, parts[0]).start, 0);
+  assert_int_equal(etx_place_range(placement, parts[1]).start, 32);
+  assert_int_equal(etx_place_range(placement, parts[1]).storage,
+                   etx_place_range(placement, joined).storage);
+  assert_int_equal(graph_count_running(&g, 0), 2);
+}
+
+static void parts_side_by_side_in_rows_are_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 1);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_WAY_WRITTEN);
+}
+
+static void one_value_twice_is_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t parts[2] = {sum, sum};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_WAY_WRITTEN);
+}
+
+static void a_part_that_is_an_input_is_copied(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t parts[2] = {x, graph_add(&g, x, x)};
+  const uint32_t joined = graph_cat(&g, parts, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(joined), ETX_WAY_WRITTEN);
+}
+
+static void concatenations_of_concatenations_are_one_block(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
+  const uint32_t inner[2] = {graph_add(&g, x, x), graph_add(&g, x, x)};
+  const uint32_t outer[2] = {graph_add(&g, x, x), graph_cat(&g, inner, 2, 0)};
+  const uint32_t joined = graph_cat(&g, outer, 2, 0);
+  graph_output(&g, "y", joined);
+  graph_place(&g, AS_WRITTEN);
+  const etx_placement* const placement = graph_placement(&g, 0);
+  assert_int_equal(way_of(joined), ETX_WAY_JOINED);
+  assert_int_equal(etx_place_range(placement, inner[1]).start, 64);
+}
+
+static void a_join_that_would_raise_the_peak_is_left(void** state) {
+  (void)state;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 4));
+  const uint32_t early = graph_slice(&g, graph_add(&g, x, x), 0, 0, 1);
+  const uint32_t small = graph_add(&g, early, early);
+  uint32_t big = graph_add(&g, x, x);
+  for (size_t i = 0; i < 3; ++i) {
+    const uint32_t next = graph_add(&g, big, x);
+    big = graph_add(&g, next, big);
+  }
+  const uint32_t late = graph_slice(&g, big, 0, 0, 2);
+  const uint32_t parts[2] = {small, graph_add(&g, late, late)};
+  graph_output(&g, "y", graph_cat(&g, parts, 2, 0));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(graph_current(&g)->outputs[0].arg.as.value),
+                   ETX_WAY_WRITTEN);
+}
+
 // ---- self-copies ----
 
 static void a_reader_alone_classifies_its_state_as_mutable(void** state) {
@@ -498,6 +586,12 @@ int main(void) {
       TEST(not_one_that_the_caller_still_sees),
       TEST(not_one_whose_view_lives_on),
       TEST(not_one_that_would_be_broadcast),
+      TEST(parts_are_computed_where_they_belong),
+      TEST(parts_side_by_side_in_rows_are_copied),
+      TEST(one_value_twice_is_copied),
+      TEST(a_part_that_is_an_input_is_copied),
+      TEST(concatenations_of_concatenations_are_one_block),
+      TEST(a_join_that_would_raise_the_peak_is_left),
       TEST(a_reader_alone_classifies_its_state_as_mutable),
       TEST(without_the_copy_it_would_be_a_constant),
       TEST(an_unread_state_needs_no_copy),

@@ -1,0 +1,150 @@
+// The operators on integer, double and bool slots.
+
+#include <math.h>
+
+#include "tests/support/assert_status.h"
+#include "tests/support/kernel_call.h"
+
+static etx_diag diag;
+
+static void run(test_call* c, const char* name, int64_t a, int64_t b) {
+  test_call_begin(c, name);
+  test_call_integer(c, a);
+  test_call_integer(c, b);
+}
+
+static void assert_integer(const char* name, int64_t a, int64_t b,
+                           int64_t want) {
+  test_call c;
+  run(&c, name, a, b);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_INT);
+  if (test_call_scalar(&c)->as.integer != want) fail_msg("%s", name);
+  test_call_end(&c);
+}
+
+static void assert_truth(const char* name, int64_t a, int64_t b, bool want) {
+  test_call c;
+  run(&c, name, a, b);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_BOOL);
+  if (test_call_scalar(&c)->as.boolean != want) fail_msg("%s", name);
+  test_call_end(&c);
+}
+
+static void assert_integers_refused(const char* name, int64_t a, int64_t b,
+                                    etx_status status) {
+  test_call c;
+  run(&c, name, a, b);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), status);
+  test_call_end(&c);
+}
+
+static void integers_give_integers(void** unused) {
+  (void)unused;
+  assert_integer("executorch_prim::add.Scalar", 2, -5, -3);
+  assert_integer("executorch_prim::sub.Scalar", 2, -5, 7);
+  assert_integer("executorch_prim::mul.Scalar", 2, -5, -10);
+  assert_integer("executorch_prim::sym_max.Scalar", 2, -5, 2);
+  assert_integer("executorch_prim::sym_min.Scalar", 2, -5, -5);
+}
+
+static void division_rounds_down(void** unused) {
+  (void)unused;
+  assert_integer("executorch_prim::floordiv.Scalar", -7, 2, -4);
+  assert_integer("executorch_prim::mod.Scalar", -7, 3, 2);
+  assert_integer("executorch_prim::mod.Scalar", INT64_MIN, -1, 0);
+}
+
+static void what_has_no_result_is_refused(void** unused) {
+  (void)unused;
+  assert_integers_refused("executorch_prim::floordiv.Scalar", 1, 0,
+                          ETX_BAD_ARGUMENT);
+  assert_integers_refused("executorch_prim::mod.Scalar", 1, 0,
+                          ETX_BAD_ARGUMENT);
+  assert_integers_refused("executorch_prim::floordiv.Scalar", INT64_MIN, -1,
+                          ETX_OUT_OF_RANGE);
+  assert_integers_refused("executorch_prim::add.Scalar", INT64_MAX, 1,
+                          ETX_OUT_OF_RANGE);
+  assert_integers_refused("executorch_prim::mul.Scalar", INT64_MAX, 2,
+                          ETX_OUT_OF_RANGE);
+}
+
+static void comparisons_give_truth_values(void** unused) {
+  (void)unused;
+  // As doubles the two are equal.
+  const int64_t large = INT64_C(9007199254740993);
+  assert_truth("executorch_prim::eq.Scalar", large, large - 1, false);
+  assert_truth("executorch_prim::gt.Scalar", large, large - 1, true);
+  assert_truth("executorch_prim::lt.Scalar", 1, 1, false);
+  assert_truth("executorch_prim::le.Scalar", 1, 1, true);
+  assert_truth("executorch_prim::ge.Scalar", 0, 1, false);
+}
+
+static void a_double_makes_a_double(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "executorch_prim::add.Scalar");
+  test_call_integer(&c, 1);
+  test_call_real(&c, 0.5);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_scalar(&c)->kind, ETX_VALUE_DOUBLE);
+  assert_true(test_call_scalar(&c)->as.real == 1.5);
+  test_call_end(&c);
+}
+
+static void a_double_beyond_integers_is_refused(void** unused) {
+  (void)unused;
+  static const double values[] = {1e19, -1e19, NAN, INFINITY};
+  for (size_t i = 0; i < 4; ++i) {
+    test_call c;
+    test_call_begin(&c, "executorch_prim::sym_int.Scalar");
+    test_call_real(&c, values[i]);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_OUT_OF_RANGE);
+    test_call_end(&c);
+  }
+}
+
+static void sizes_are_read(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::sym_size.int");
+  test_call_floats(&c, 2, (int32_t[]){3, 5}, NULL);
+  test_call_integer(&c, -1);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_scalar(&c)->as.integer, 5);
+  test_call_end(&c);
+  test_call_begin(&c, "aten::sym_size.int");
+  test_call_floats(&c, 2, (int32_t[]){3, 5}, NULL);
+  test_call_integer(&c, 2);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  test_call_end(&c);
+}
+
+static void one_element_becomes_a_number(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::_local_scalar_dense");
+  test_call_tensor(&c, ETX_DTYPE_UINT8, 1, (int32_t[]){1}, NULL, "\xc8");
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_int_equal(test_call_scalar(&c)->as.integer, 200);
+  test_call_end(&c);
+  test_call_begin(&c, "aten::_local_scalar_dense");
+  test_call_floats(&c, 1, (int32_t[]){2}, NULL);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  test_call_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(integers_give_integers),
+      cmocka_unit_test(division_rounds_down),
+      cmocka_unit_test(what_has_no_result_is_refused),
+      cmocka_unit_test(comparisons_give_truth_values),
+      cmocka_unit_test(a_double_makes_a_double),
+      cmocka_unit_test(a_double_beyond_integers_is_refused),
+      cmocka_unit_test(sizes_are_read),
+      cmocka_unit_test(one_element_becomes_a_number),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -15,13 +15,9 @@ case $arch in
   *) echo "cross.sh: unknown architecture '$arch': arm64 or armhf" >&2; exit 2 ;;
 esac
 
-run_as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
-if ! command -v $triple-gcc >/dev/null || ! command -v $qemu >/dev/null ||
-   ! command -v ninja >/dev/null || ! command -v pkg-config >/dev/null; then
-  run_as_root apt-get update -qq
-  run_as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-    cmake ninja-build pkg-config qemu-user gcc-$triple libc6-dev-$arch-cross >/dev/null
-fi
+"$here/scripts/setup.sh" ci
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
 
 # cmocka for the target: its two packages, unpacked beside the build.
 root=$build/sysroot
@@ -30,7 +26,9 @@ if [ ! -e "$root/usr/include/cmocka.h" ]; then
   options=(-o APT::Architecture=$arch -o APT::Architectures=$arch
            -o Dir::State::lists="$build/lists" -o Dir::Cache="$build/cache"
            -o APT::Sandbox::User=root -o Debug::NoLocking=true)
-  apt-get "${options[@]}" update -qq
+  # One list that a mirror is just changing is no reason to stop: the download
+  # below says whether what is needed was there.
+  apt-get "${options[@]}" update -qq || true
   (cd "$build/cache" && apt-get "${options[@]}" download -qq libcmocka-dev libcmocka0)
   for package in "$build"/cache/*.deb; do dpkg-deb -x "$package" "$root"; done
   rm -rf "$build/lists"

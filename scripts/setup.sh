@@ -33,6 +33,8 @@ if [ "$(id -u)" != 0 ]; then
   }
   as_root=(sudo)
 fi
-"${as_root[@]}" apt-get update -qq
+# A list that a mirror is just changing is no reason to stop; the installation
+# says whether what is needed was there.
+"${as_root[@]}" apt-get update -qq || true
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -16,6 +16,7 @@ typedef struct reader {
   etx_text text;
   size_t at;
   size_t depth;
+  etx_text declined;  // the innermost function that is not supported
 } reader;
 
 // ---------------------------------------------------------------- ranges
@@ -263,7 +264,7 @@ static etx_status read_power(reader* r, etx_dim* out) {
   ETX_TRY(read_expression(r, &exponent));
   if (!accept(r, ")")) return malformed(r, "')'");
   if (!etx_dim_is_number(exponent) || exponent < 0 || exponent > MAX_EXPONENT) {
-    return malformed(r, "a small fixed exponent");
+    return ETX_UNSUPPORTED;
   }
   for (etx_dim i = 0; i < exponent; ++i) {
     ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, result, base, &result));
@@ -272,16 +273,60 @@ static etx_status read_power(reader* r, etx_dim* out) {
   return ETX_OK;
 }
 
+static etx_status read_pair(reader* r, etx_dim* out_a, etx_dim* out_b) {
+  ETX_TRY(read_expression(r, out_a));
+  if (!accept(r, ",")) return malformed(r, "','");
+  ETX_TRY(read_expression(r, out_b));
+  return accept(r, ")") ? ETX_OK : malformed(r, "')'");
+}
+
 // CeilDiv(a, b) is (a + b - 1)//b.
 static etx_status read_ceiling(reader* r, etx_dim* out) {
   etx_dim a = 0, b = 0;
-  ETX_TRY(read_expression(r, &a));
-  if (!accept(r, ",")) return malformed(r, "','");
-  ETX_TRY(read_expression(r, &b));
-  if (!accept(r, ")")) return malformed(r, "')'");
+  ETX_TRY(read_pair(r, &a, &b));
   ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
   ETX_TRY(apply(r, ETX_SYMBOL_SUBTRACT, a, 1, &a));
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
+}
+
+// FloorToInt(IntTrueDiv(a, b)), CeilToInt(IntTrueDiv(a, b)): what
+// math.floor(a/b) leaves. A float that does anything else is not supported.
+static etx_status read_rounded(reader* r, bool is_up, etx_dim* out) {
+  etx_dim a = 0, b = 0;
+  if (!accept(r, "IntTrueDiv(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_pair(r, &a, &b));
+  if (!accept(r, ")")) return malformed(r, "')'");
+  if (is_up) {
+    ETX_TRY(apply(r, ETX_SYMBOL_ADD, a, b, &a));
+    ETX_TRY(apply(r, ETX_SYMBOL_SUBTRACT, a, 1, &a));
+  }
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
+}
+
+// ModularIndexing(a, b, c) is (a//b)%c.
+static etx_status read_modular(reader* r, etx_dim* out) {
+  etx_dim a = 0, b = 0, c = 0;
+  ETX_TRY(read_expression(r, &a));
+  if (!accept(r, ",")) return malformed(r, "','");
+  ETX_TRY(read_pair(r, &b, &c));
+  ETX_TRY(apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, &a));
+  return apply(r, ETX_SYMBOL_MODULO, a, c, out);
+}
+
+static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
+  if (etx_text_is(word, "Integer")) return read_integer(r, out);
+  if (etx_text_is(word, "Symbol")) return read_symbol(r, out);
+  if (etx_text_is(word, "Pow")) return read_power(r, out);
+  if (etx_text_is(word, "PowByNatural")) return read_power(r, out);
+  if (etx_text_is(word, "CeilDiv")) return read_ceiling(r, out);
+  if (etx_text_is(word, "FloorToInt")) return read_rounded(r, false, out);
+  if (etx_text_is(word, "CeilToInt")) return read_rounded(r, true, out);
+  if (etx_text_is(word, "ModularIndexing")) return read_modular(r, out);
+  if (etx_text_is(word, "Identity")) {
+    ETX_TRY(read_expression(r, out));
+    return accept(r, ")") ? ETX_OK : malformed(r, "')'");
+  }
+  return ETX_UNSUPPORTED;
 }
 
 static etx_status read_expression(reader* r, etx_dim* out) {
@@ -290,34 +335,25 @@ static etx_status read_expression(reader* r, etx_dim* out) {
   if (word.size == 0 || !accept(r, "(")) {
     return malformed(r, "a function such as Add(...)");
   }
-  etx_status status = ETX_UNSUPPORTED;
-  if (etx_text_is(word, "Integer")) {
-    status = read_integer(r, out);
-  } else if (etx_text_is(word, "Symbol")) {
-    status = read_symbol(r, out);
-  } else if (etx_text_is(word, "Pow") || etx_text_is(word, "PowByNatural")) {
-    status = read_power(r, out);
-  } else if (etx_text_is(word, "CeilDiv")) {
-    status = read_ceiling(r, out);
-  }
+  etx_status status = read_special(r, word, out);
   for (size_t i = 0; i < sizeof heads / sizeof heads[0]; ++i) {
     if (!etx_text_is(word, heads[i].name)) continue;
     status = read_call(r, &heads[i], out);
   }
   --r->depth;
-  if (status == ETX_UNSUPPORTED) {
-    etx_import_problem(r->graph->import, ETX_UNSUPPORTED, &r->graph->where,
-                       "%s: sizes computed with '%t' are not supported: '%t'",
-                       r->graph->place, word, r->text);
-  }
+  if (status == ETX_UNSUPPORTED && r->declined.size == 0) r->declined = word;
   return status;
 }
 
 static etx_status read_size_text(etx_pt2_graph* graph, etx_text text,
                                  etx_dim* out) {
-  reader r = {graph, text, 0, 0};
+  reader r = {graph, text, 0, 0, {NULL, 0}};
   const etx_status status = read_expression(&r, out);
-  if (status == ETX_UNSUPPORTED) {  // reported: any size will do from here on
+  if (status == ETX_UNSUPPORTED) {
+    etx_import_problem(graph->import, status, &graph->where,
+                       "%s: sizes computed with '%t' are not supported: '%t'",
+                       graph->place, r.declined, text);
+    // Any size will do from here on.
     *out = 1;
     return ETX_OK;
   }

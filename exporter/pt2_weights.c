@@ -142,6 +142,15 @@ static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
   return ETX_OK;
 }
 
+// An expanded view is larger than what it shows. A model may do that, but not
+// to any extent: a few bytes must not ask for all memory of the machine.
+static bool is_reasonable(const view* v, uint64_t count, uint64_t storage) {
+  const uint64_t largest = UINT64_C(1) << 30;
+  uint64_t bytes = 0;
+  return etx_multiply_u64(count, etx_dtype_bytes(v->type.dtype), &bytes) &&
+         bytes <= SIZE_MAX && (bytes <= largest || bytes / 4 <= storage);
+}
+
 static etx_status make_constant(etx_ir_module* module, const view* v,
                                 etx_bytes storage, uint64_t count,
                                 uint32_t* out_constant) {
@@ -199,6 +208,10 @@ etx_status etx_pt2_load(const etx_import_source* source, etx_ir_module* module,
   if (bytes > storage.size) {
     return etx_pt2_refuse(&graph, "it needs %u bytes of '%t', which has %z",
                           bytes, v.path, storage.size);
+  }
+  if (!is_reasonable(&v, count, storage.size)) {
+    return etx_pt2_decline(&graph, "it expands %z bytes to %u elements",
+                           storage.size, count);
   }
   return make_constant(module, &v, storage, count, out_constant);
 }

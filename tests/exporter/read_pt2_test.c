@@ -314,11 +314,56 @@ static void damaged_sizes_are_refused(void** state) {
                         "Add(Integer(1)", "expected ')'");
   assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
                         "FloorDiv(Integer(4), Integer(0))", "divides by zero");
+  assert_change_refused(MODEL, "Symbol('s77', positive=True, integer=True)",
+                        "Add(Integer(1), TruncToInt(ToFloat(Symbol('s77', "
+                        "positive=True, integer=True))))",
+                        "sizes computed with 'TruncToInt' are not supported");
   assert_change_refused(MODEL, "\"max_val\": 8", "\"max_val\": 0",
                         "'s77' reaches from 1 to 0");
   assert_change_refused(MODEL, "\"max_val\": 8", "\"max_val\": null",
                         "size 's77' of method 'step' has no upper bound: write "
                         "dims: {\"step.x[0]\": {max: N}} in program.yaml");
+}
+
+// Other spellings of the size that tiny's input has.
+static void sizes_take_every_known_function(void** state) {
+  static const char s77[] = "Symbol('s77', positive=True, integer=True)";
+  static const char* const spellings[] = {
+      "Identity(%s)",
+      "Pow(%s, Integer(1))",
+      "CeilDiv(%s, Integer(1))",
+      "FloorToInt(IntTrueDiv(Mul(Integer(3), %s), Integer(3)))",
+      "CeilToInt(IntTrueDiv(%s, Integer(1)))",
+      "ModularIndexing(Mul(%s, Integer(2)), Integer(2), Integer(9))",
+      "Max(Integer(1), %s)",
+      "Min(%s, Integer(8), Integer(9))",
+      "Add(%s, Mod(Integer(4), Integer(2)), PythonMod(Integer(-4), "
+      "Integer(2)))",
+      "CleanDiv(Mul(Integer(2), %s), Integer(2))",
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; ++i) {
+    char text[256];
+    snprintf(text, sizeof text, spellings[i], s77);
+    scratch_directory_make(&directory);
+    scratch_archive(&directory, "step.pt2", PT2 "tiny/step.pt2", MODEL, s77,
+                    text);
+    reading_open(&r, directory.path);
+    assert_reads(&r);
+    const etx_ir_method* const method = &r.module.methods[0];
+    for (size_t j = 0; j < method->value_count; ++j) {
+      const etx_shape* const shape = &method->values[j].shape;
+      if (shape->rank == 0 || etx_dim_is_number(shape->dims[0])) continue;
+      uint32_t symbol = 0;
+      int64_t factor = 0, offset = 0;
+      assert_true(etx_symbols_affine(&method->symbols, shape->dims[0], &symbol,
+                                     &factor, &offset));
+      assert_int_equal(factor, 1);
+      assert_int_equal(offset, 0);
+    }
+    reading_close(&r);
+    scratch_directory_remove(&directory);
+  }
 }
 
 static void damaged_weights_are_refused(void** state) {
@@ -343,6 +388,9 @@ static void damaged_weights_are_refused(void** state) {
   assert_change_refused(WEIGHTS, "{\"as_int\": 2}, {\"as_int\": 1}",
                         "{\"as_int\": -2}, {\"as_int\": 1}",
                         "a stride should be a plain integer of 0 or more");
+  assert_change_refused(WEIGHTS,
+                        "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 2}]",
+                        "\"sizes\": [{\"as_int\": 2}]", "1 sizes and 2");
   assert_change_refused(WEIGHTS, "\"w\": {", "\"v\": {",
                         "'w': the archive stores no tensor of that name");
 }
@@ -441,6 +489,7 @@ int main(void) {
       cmocka_unit_test(damaged_containers_are_refused),
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(damaged_sizes_are_refused),
+      cmocka_unit_test(sizes_take_every_known_function),
       cmocka_unit_test(damaged_weights_are_refused),
       cmocka_unit_test(damaged_signatures_are_refused),
       cmocka_unit_test(a_second_copy_of_a_name_is_refused),

@@ -1,25 +1,45 @@
 // Runs test vectors through the public kernel table:
 //
-//   check_ops DIR [-v]
+//   check_ops DIR [-v | -b]
 //
 // reads every `*.jsonl` below DIR. Each case is run as it is, and once more
 // for each argument that the row allows an output to overwrite, with the
 // output at that argument's bytes: the result must be the same to the bit.
 // Cases of operators without a row and of types that a kernel does not know
 // are skipped. Ends with "N passed, M failed, K skipped"; exit code 6 if any
-// failed.
+// failed. -v names the skipped and the refused; -b prints a hash of all bits of
+// all results, which must be the same from every build on every machine.
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/kernels/convert.h"
 #include "tests/ops/vector_compare.h"
 
 typedef struct tally {
   size_t passed, failed, skipped;
+  uint64_t hash;
   bool is_verbose;
+  bool prints_hash;
 } tally;
+
+// FNV-1a over the elements of a result, which lies densely. NaNs count as one:
+// their sign is not promised.
+static void add_to_hash(tally* t, const etx_tensor* tensor) {
+  const unsigned char* bytes = tensor->data;
+  const size_t size = etx_dtype_bytes(tensor->dtype);
+  const size_t numel = etx_tensor_numel(tensor);
+  for (size_t i = 0; i < numel; ++i, bytes += size) {
+    double value;
+    etx_convert(ETX_DTYPE_FLOAT64, &value, 1, tensor->dtype, bytes, 1, 1);
+    for (size_t k = 0; k < size; ++k) {
+      t->hash ^= value == value ? bytes[k] : 0x7f;
+      t->hash *= UINT64_C(0x100000001b3);
+    }
+  }
+}
 
 static const char* id_of(json_t* one) {
   return json_string_value(json_object_get(one, "id"));
@@ -157,6 +177,9 @@ static void check_result(tally* t, const vector_file* file, json_t* one) {
     }
   } else {
     ++t->passed;
+    for (size_t i = 0; i < c.output_count; ++i) {
+      add_to_hash(t, &c.outputs[i]->as.tensor);
+    }
   }
   vector_call_end(&c);
 }
@@ -220,12 +243,14 @@ static void check_directory(tally* t, const char* path) {
 
 int main(int count, char** arguments) {
   if (count < 2) {
-    fprintf(stderr, "usage: check_ops DIR [-v]\n");
+    fprintf(stderr, "usage: check_ops DIR [-v | -b]\n");
     return 2;
   }
   tally t = {0};
   t.is_verbose = count > 2 && strcmp(arguments[2], "-v") == 0;
+  t.prints_hash = count > 2 && strcmp(arguments[2], "-b") == 0;
   check_directory(&t, arguments[1]);
+  if (t.prints_hash) printf("bits %016llx\n", (unsigned long long)t.hash);
   printf("%zu passed, %zu failed, %zu skipped\n", t.passed, t.failed,
          t.skipped);
   return t.failed > 0 ? 6 : 0;

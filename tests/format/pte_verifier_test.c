@@ -325,7 +325,7 @@ static void each_wrong_thing_is_refused_by_name(void** state) {
 static void jump_past_the_end(variant* v) { v->instructions[1].target = 9999; }
 static void empty_tensor(variant* v) {
   v->sizes[0] = 0;
-  v->sizes[1] = INT32_MAX;
+  v->sizes[1] = INT32_MAX / 8;  // its row still fits a 32-bit machine
 }
 static void exactly_in_its_arena(variant* v) {
   tensor_of(v, SAMPLE_INPUT)->memory_offset = 72;

@@ -1,0 +1,199 @@
+// The pipeline from a directory to bytes.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/pte/etx_blob.h"
+#include "tests/exporter/graph.h"
+
+static graph g;
+
+static int open_graph(void** state) {
+  (void)state;
+  graph_open(&g);
+  return 0;
+}
+
+static int close_graph(void** state) {
+  (void)state;
+  graph_close(&g);
+  return 0;
+}
+
+static void read_set(graph* target, const char* name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/pt2/%s", ETX_TEST_DATA, name);
+  if (etx_export_read(&target->module, path, &target->problems,
+                      &target->diag) != ETX_OK) {
+    fail_msg("%s", target->diag.text);
+  }
+}
+
+static void one_directory_gives_the_same_bytes_twice(void** state) {
+  (void)state;
+  static const char* const sets[] = {"kv", "swap", "llama/core"};
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
+    graph first;
+    graph second;
+    graph_open(&first);
+    graph_open(&second);
+    read_set(&first, sets[i]);
+    read_set(&second, sets[i]);
+    graph_plan(&first);
+    graph_plan(&second);
+    assert_int_equal(first.file_size, second.file_size);
+    assert_memory_equal(first.file, second.file, first.file_size);
+    graph_close(&first);
+    graph_close(&second);
+  }
+}
+
+static void add_method(graph* target, const char* name, uint32_t state) {
+  graph_method(target, name);
+  const uint32_t old = graph_buffer(target, state);
+  graph_mutate(target, state, graph_add(target, old, old));
+}
+
+static void the_order_of_methods_moves_no_state(void** state) {
+  (void)state;
+  graph other;
+  graph_open(&other);
+  const uint32_t a = graph_state(&g, "a", 1, SIZES(3), 1);
+  const uint32_t b = graph_state(&g, "b", 1, SIZES(5), 2);
+  add_method(&g, "first", a);
+  add_method(&g, "second", b);
+  const uint32_t b2 = graph_state(&other, "b", 1, SIZES(5), 2);
+  const uint32_t a2 = graph_state(&other, "a", 1, SIZES(3), 1);
+  add_method(&other, "second", b2);
+  add_method(&other, "first", a2);
+  graph_plan(&g);
+  graph_plan(&other);
+  etx_pte one;
+  etx_pte two;
+  etx_blob x;
+  etx_blob y;
+  graph_read_plan(&g, "first", &one);
+  graph_read_plan(&other, "first", &two);
+  assert_int_equal(etx_blob_open(&x, &one, NULL), ETX_OK);
+  assert_int_equal(etx_blob_open(&y, &two, NULL), ETX_OK);
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_blob_state s = etx_blob_state_at(&x, i);
+    const etx_blob_state t = etx_blob_state_at(&y, i);
+    assert_true(etx_text_equal(s.name, t.name));
+    assert_int_equal(s.offset, t.offset);
+  }
+  graph_close(&other);
+}
+
+static void the_report_names_what_remains(void** state) {
+  (void)state;
+  read_set(&g, "counter");
+  graph_plan(&g);
+  assert_int_equal(g.report.state_count, 1);
+  assert_int_equal(g.report.state_bytes, 16);
+  assert_int_equal(g.report.file_bytes, g.file_size);
+  assert_int_equal(g.report.copy_count, 1);
+  assert_true(etx_text_is(g.report.copies[0].method, "reset"));
+  assert_true(etx_text_is(g.report.copies[0].target, "count"));
+  assert_int_equal(g.report.copies[0].bytes, 8);
+  bool found = false;
+  for (size_t i = 0; i < g.report.method_count; ++i) {
+    const etx_export_method_report* const row = &g.report.methods[i];
+    if (!etx_text_is(row->name, "reset")) continue;
+    assert_int_equal(row->copied_bytes, 8);
+    assert_int_equal(row->instruction_count, 1);
+    found = true;
+  }
+  assert_true(found);
+}
+
+static void an_unknown_pass_is_refused(void** state) {
+  (void)state;
+  read_set(&g, "tiny");
+  g.options.passes = "-no_such_pass";
+  assert_int_equal(graph_try_plan(&g), ETX_NOT_FOUND);
+  assert_non_null(strstr(g.diag.text, "'no_such_pass'"));
+}
+
+static void a_layout_to_keep_that_is_not_there_is_named(void** state) {
+  (void)state;
+  read_set(&g, "tiny");
+  g.options.keep_layout = "/nonexistent/old.pte";
+  assert_int_equal(graph_try_plan(&g), ETX_HOST_FAILED);
+  assert_non_null(strstr(g.diag.text, "/nonexistent/old.pte"));
+}
+
+static void a_kept_layout_is_read_from_the_file(void** state) {
+  (void)state;
+  char path[] = "/tmp/etx_keep_XXXXXX";
+  const int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  const uint32_t z = graph_state(&g, "z", 1, SIZES(4), 0);
+  add_method(&g, "m", z);
+  graph_plan(&g);
+  FILE* const file = fdopen(descriptor, "wb");
+  assert_int_equal(fwrite(g.file, 1, g.file_size, file), g.file_size);
+  assert_int_equal(fclose(file), 0);
+
+  graph next;
+  graph_open(&next);
+  const uint32_t a = graph_state(&next, "a", 1, SIZES(4), 0);
+  const uint32_t z2 = graph_state(&next, "z", 1, SIZES(4), 0);
+  add_method(&next, "m", z2);
+  add_method(&next, "n", a);
+  next.options.keep_layout = path;
+  graph_plan(&next);
+  etx_pte pte;
+  etx_blob blob;
+  graph_read_plan(&next, "m", &pte);
+  assert_int_equal(etx_blob_open(&blob, &pte, NULL), ETX_OK);
+  assert_int_equal(etx_blob_state_at(&blob, 0).offset, 16);
+  assert_int_equal(etx_blob_state_at(&blob, 1).offset, 0);
+  graph_close(&next);
+  assert_int_equal(remove(path), 0);
+}
+
+static void an_unknown_algorithm_is_refused(void** state) {
+  (void)state;
+  read_set(&g, "tiny");
+  g.options.algorithm = "no such algorithm";
+  assert_int_equal(graph_try_plan(&g), ETX_NOT_FOUND);
+}
+
+static etx_status fail_to_write(void* context, etx_bytes bytes) {
+  size_t* const left = context;
+  if (bytes.size > *left) return ETX_HOST_FAILED;
+  *left -= bytes.size;
+  return ETX_OK;
+}
+
+static void a_full_disk_ends_the_plan(void** state) {
+  (void)state;
+  size_t left = 1000;
+  const etx_sink sink = {fail_to_write, &left};
+  read_set(&g, "tiny");
+  assert_int_equal(etx_export_plan(&g.module, &g.options, &sink, &g.report,
+                                   &g.problems, &g.diag),
+                   ETX_HOST_FAILED);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+  const struct CMUnitTest tests[] = {
+      TEST(one_directory_gives_the_same_bytes_twice),
+      TEST(the_order_of_methods_moves_no_state),
+      TEST(the_report_names_what_remains),
+      TEST(an_unknown_pass_is_refused),
+      TEST(a_layout_to_keep_that_is_not_there_is_named),
+      TEST(a_kept_layout_is_read_from_the_file),
+      TEST(an_unknown_algorithm_is_refused),
+      TEST(a_full_disk_ends_the_plan),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

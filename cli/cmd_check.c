@@ -34,13 +34,17 @@ static etx_status check(const char* path, etx_target target, etx_pool* pool,
   etx_ir_module module;
   etx_ir_module_init(&module, pool);
   ETX_TRY(etx_input_path_check(path, diag));
-  ETX_TRY(etx_export_read(&module, path, &list->problems, diag));
+  const etx_status read = etx_export_read(&module, path, &list->problems, diag);
+  // Methods that were read may have problems of their own further on.
+  if (read != ETX_OK && module.method_count == 0) return read;
   const etx_export_options options = {.target = target,
                                       .evaluator = etx_evaluate_node()};
   const etx_sink nowhere = {swallow, NULL};
   etx_export_report report;
-  return etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
-                         diag);
+  const etx_status planned =
+      etx_export_plan(&module, &options, &nowhere, &report, &list->problems,
+                      read == ETX_OK ? diag : NULL);
+  return read != ETX_OK ? read : planned;
 }
 
 static etx_exit report(const char* path, etx_status status,

@@ -65,6 +65,8 @@ typedef struct etx_export_report {
 
 // Reads a directory (or a single .yaml or .pt2 file) with its program.yaml.
 // All problems of all methods go to `problems`; the status is the first one's.
+// The module then holds the methods without problems, for those who look for
+// more (`etx check`); it must not be planned into a file.
 ETX_MUST_USE etx_status etx_export_read(etx_ir_module* module, const char* path,
                                         etx_problems* problems,
                                         etx_diag* diag);

@@ -15,9 +15,38 @@ void etx_import_init(etx_import* import, etx_ir_module* module,
   import->status = ETX_OK;
 }
 
+static bool is_faulty(const etx_import* import, etx_text file) {
+  for (size_t i = 0; i < import->faulty_count; ++i) {
+    if (etx_text_equal(import->faulty_files[i], file)) return true;
+  }
+  return false;
+}
+
+// Without memory for the list the problem is still reported.
+static void remember_file(etx_import* import, etx_text file) {
+  if (file.size == 0 || is_faulty(import, file) ||
+      etx_pool_grow(import->module->pool, &import->faulty_files,
+                    import->faulty_count, &import->faulty_capacity,
+                    sizeof *import->faulty_files) != ETX_OK) {
+    return;
+  }
+  import->faulty_files[import->faulty_count++] = file;
+}
+
+void etx_import_drop_faulty(etx_import* import) {
+  etx_ir_module* const module = import->module;
+  size_t kept = 0;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    if (is_faulty(import, module->methods[i].file)) continue;
+    module->methods[kept++] = module->methods[i];
+  }
+  module->method_count = kept;
+}
+
 static void report(etx_import* import, etx_status status,
                    const etx_ir_place* place, etx_text message) {
   ++import->problem_count;
+  if (place != NULL) remember_file(import, place->file);
   if (import->status == ETX_OK) {
     import->status = status;
     const etx_text file = place == NULL ? etx_text_of("") : place->file;

@@ -46,6 +46,8 @@ typedef struct etx_import {
   etx_diag* diag;          // gets the first problem; may be NULL
   etx_status status;       // of the first problem, or ETX_OK
   size_t problem_count;
+  etx_text* faulty_files;  // files that some problem names
+  size_t faulty_count, faulty_capacity;
   etx_import_claim* claims;
   size_t claim_count, claim_capacity;
 } etx_import;
@@ -79,6 +81,10 @@ ETX_MUST_USE etx_status etx_import_settle(etx_import* import,
 // Drops buffers and constants that nothing needs and puts methods, buffers and
 // constants into their final order: by name, by name, by first use.
 ETX_MUST_USE etx_status etx_import_compact(etx_ir_module* module);
+
+// Takes out the methods whose files have problems, so that the others can be
+// looked at further.
+void etx_import_drop_faulty(etx_import* import);
 
 // "float32[4, 8]", for messages.
 etx_text etx_import_type_text(etx_pool* pool, const etx_ir_constant* type);

@@ -152,6 +152,17 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
 
 // ---------------------------------------------------------------- nodes
 
+// Frames of generated code and of PyTorch itself.
+static bool is_foreign(etx_text file) {
+  const etx_text torch = etx_text_of("/torch/");
+  if (starts_with(file, "<") || starts_with(file, "torch/")) return true;
+  for (size_t i = 0; i < file.size && file.data[i] != '"'; ++i) {
+    const etx_text rest = {file.data + i, file.size - i};
+    if (etx_text_starts_with(rest, torch)) return true;
+  }
+  return false;
+}
+
 // Start of the file name in the last frame of the author's own code: frames of
 // generated code and of PyTorch itself only count if there are no others.
 static size_t last_frame(etx_text text) {
@@ -162,7 +173,7 @@ static size_t last_frame(etx_text text) {
     if (!etx_text_starts_with(rest, mark)) continue;
     any = i + mark.size;
     const etx_text file = {text.data + any, text.size - any};
-    if (!starts_with(file, "<") && !starts_with(file, "torch/")) own = any;
+    if (!is_foreign(file)) own = any;
   }
   return own < text.size ? own : any;
 }

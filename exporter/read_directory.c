@@ -119,6 +119,17 @@ static etx_status read_file(reading* r, const source_file* file) {
                       file->method);
 }
 
+// What is left without the faulty methods, or nothing if even that does not
+// hold together.
+static etx_status keep_sound(etx_import* import) {
+  etx_import_drop_faulty(import);
+  ETX_TRY(etx_import_compact(import->module));
+  if (etx_ir_verify(import->module, false, NULL) != ETX_OK) {
+    import->module->method_count = 0;
+  }
+  return ETX_OK;
+}
+
 static etx_status join(reading* r) {
   etx_import* const import = &r->import;
   uint32_t* settled = NULL;
@@ -126,7 +137,8 @@ static etx_status join(reading* r) {
   ETX_TRY(etx_program_file_buffers(&r->program, &settled));
   ETX_TRY(etx_import_settle(import, settled));
   ETX_TRY(etx_program_file_apply(&r->program));
-  return import->status == ETX_OK ? etx_import_compact(import->module) : ETX_OK;
+  if (import->status == ETX_OK) return etx_import_compact(import->module);
+  return keep_sound(import);
 }
 
 static etx_status read_all(reading* r, const char* path, etx_diag* diag) {

@@ -182,6 +182,17 @@ static void directories_without_methods_are_refused(void** state) {
   reading_close(&r);
 }
 
+static void sound_methods_are_left_beside_faulty_ones(void** state) {
+  (void)state;
+  write_methods();
+  scratch_write_text(&directory, "wrong.yaml", "outputs: [nothing]\n");
+  reading_open(&r, directory.path);
+  assert_problem(&r, "wrong.yaml:1:11: no value 'nothing'");
+  assert_int_equal(r.module.method_count, 2);
+  assert_int_equal(etx_ir_verify(&r.module, false, &r.diag), ETX_OK);
+  done();
+}
+
 // ---------------------------------------------------------------- program.yaml
 
 static void declared_buffers_are_state(void** state) {
@@ -311,6 +322,7 @@ int main(void) {
       cmocka_unit_test(archives_and_yaml_mix),
       cmocka_unit_test(names_of_methods_are_checked),
       cmocka_unit_test(directories_without_methods_are_refused),
+      cmocka_unit_test(sound_methods_are_left_beside_faulty_ones),
       cmocka_unit_test(declared_buffers_are_state),
       cmocka_unit_test(constant_methods_have_values),
       cmocka_unit_test(dims_tighten_bounds),

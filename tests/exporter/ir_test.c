@@ -217,7 +217,8 @@ static void inputs_without_value_are_refused(void** state) {
 }
 
 static void wrong_mutations_are_refused(void** state) {
-  etx_ir_mutation mutations[2] = {{true, 0, 1, {{0}}}, {true, 0, 1, {{0}}}};
+  etx_ir_mutation mutations[2] = {{true, 0, 1, {.line = 0}},
+                                  {true, 0, 1, {.line = 0}}};
   (void)state;
   method()->mutations = mutations;
   method()->mutation_count = 1;

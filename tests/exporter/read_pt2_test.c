@@ -337,8 +337,8 @@ static void sizes_take_every_known_function(void** state) {
       "ModularIndexing(Mul(%s, Integer(2)), Integer(2), Integer(9))",
       "Max(Integer(1), %s)",
       "Min(%s, Integer(8), Integer(9))",
-      "Add(%s, Mod(Integer(4), Integer(2)), PythonMod(Integer(-4), "
-      "Integer(2)))",
+      ("Add(%s, Mod(Integer(4), Integer(2)), PythonMod(Integer(-4), "
+       "Integer(2)))"),
       "CleanDiv(Mul(Integer(2), %s), Integer(2))",
   };
   (void)state;

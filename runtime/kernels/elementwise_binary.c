@@ -6,113 +6,27 @@
 // through blocks on the stack. Every loop reads element i before it writes
 // element i, so the result may overwrite an operand of its size.
 
+#include "runtime/kernels/binary_loops.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/walk.h"
-#include "runtime/kernels/whole_math.h"
 
-// x^-0.5; the exponent is known.
-static inline float etx_inverse_root_f32(float x, float exponent) {
-  (void)exponent;
-  return 1.0f / etx_sqrt_f32(x);
-}
-static inline double etx_inverse_root_f64(double x, double exponent) {
-  (void)exponent;
-  return 1.0 / etx_sqrt_f64(x);
-}
-
-// `a` and `b` advance by one element or stay, as the flags say.
-typedef void (*binary_loop)(void* out, const void* a, const void* b,
-                            size_t count, bool a_moves, bool b_moves,
-                            const void* parameter);
-
-#define LOOP(name, T, R, expression)                                       \
-  static void name(void* out_data, const void* a_data, const void* b_data, \
-                   size_t count, bool a_moves, bool b_moves,               \
-                   const void* parameter) {                                \
-    R* out = out_data;                                                     \
-    const T* a = a_data;                                                   \
-    const T* b = b_data;                                                   \
-    const T p = *(const T*)parameter;                                      \
-    (void)p;                                                               \
-    if (a_moves && b_moves) {                                              \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T x = a[i], y = b[i];                                        \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
-    } else if (a_moves) {                                                  \
-      const T y = *b;                                                      \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T x = a[i];                                                  \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
-    } else {                                                               \
-      const T x = *a;                                                      \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T y = b[b_moves ? i : 0];                                    \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
-    }                                                                      \
-  }
-
-// Floats, doubles, integers: the list three times.
-#define F(f) etx_##f##_f32
-#define REAL_AND_WHOLE(name, real, whole) LOOP(name##_f32, float, float, real)
-#define COMPARISON(name, expression) \
-  LOOP(name##_f32, float, uint8_t, expression)
-#define WHOLE(name, whole)
-#include "runtime/kernels/binary_list.def"
-#undef F
-#undef REAL_AND_WHOLE
-#undef COMPARISON
-
-#define F(f) etx_##f##_f64
-#define REAL_AND_WHOLE(name, real, whole) LOOP(name##_f64, double, double, real)
-#define COMPARISON(name, expression) \
-  LOOP(name##_f64, double, uint8_t, expression)
-#include "runtime/kernels/binary_list.def"
-#undef F
-#undef REAL_AND_WHOLE
-#undef COMPARISON
-#undef WHOLE
-
-#define REAL_AND_WHOLE(name, real, whole) \
-  LOOP(name##_i64, int64_t, int64_t, whole)
-#define COMPARISON(name, expression) \
-  LOOP(name##_i64, int64_t, uint8_t, expression)
-#define WHOLE(name, whole) LOOP(name##_i64, int64_t, int64_t, whole)
-#include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef COMPARISON
-#undef WHOLE
-
-enum {
-#define REAL_AND_WHOLE(name, real, whole) ROW_##name,
-#define COMPARISON(name, expression) ROW_##name,
-#define WHOLE(name, whole) ROW_##name,
+// Comparisons give truth values.
+static const bool is_comparison[ETX_BINARY_COUNT] = {
+#define REAL_AND_WHOLE(name, real, whole) false,
+#define COMPARISON(name, expression) true,
+#define WHOLE(name, whole) false,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef COMPARISON
 #undef WHOLE
 };
 
-typedef struct binary_row {
-  binary_loop loops[3];  // by etx_wide; NULL: not for this type
-  bool is_comparison;
-} binary_row;
-
-static const binary_row rows[] = {
-#define REAL_AND_WHOLE(name, real, whole) \
-  {{name##_i64, name##_f32, name##_f64}, false},
-#define COMPARISON(name, expression) \
-  {{name##_i64, name##_f32, name##_f64}, true},
-#define WHOLE(name, whole) {{name##_i64, NULL, NULL}, false},
-#include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef COMPARISON
-#undef WHOLE
-};
+static etx_binary_loop loop_of(size_t row, etx_wide wide) {
+  if (wide == ETX_WIDE_F32) return etx_binary_loops_f32[row];
+  return wide == ETX_WIDE_F64 ? etx_binary_loops_f64[row]
+                              : etx_binary_loops_i64[row];
+}
 
 // What prepare leaves in etx_call.prepared.
 enum {
@@ -157,8 +71,8 @@ static etx_status run_direct(etx_call* call);
 static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   const size_t out = call->argument_count - 1;
   const etx_wide wide = etx_wide_of(common);
-  const etx_dtype result = rows[row].is_comparison ? ETX_DTYPE_BOOL : common;
-  if (rows[row].loops[wide] == NULL) {
+  const etx_dtype result = is_comparison[row] ? ETX_DTYPE_BOOL : common;
+  if (loop_of(row, wide) == NULL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "type '%s' is given, expected integers or bool",
                            etx_dtype_name(common));
@@ -166,7 +80,7 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   ETX_TRY(etx_call_check_result(call, out, result));
   const etx_dtype native = etx_wide_dtype(wide);
   const etx_tensor* to = etx_call_tensor(call, out);
-  const etx_dtype stored = rows[row].is_comparison ? ETX_DTYPE_BOOL : native;
+  const etx_dtype stored = is_comparison[row] ? ETX_DTYPE_BOOL : native;
   const bool direct =
       common == native && to->dtype == stored && etx_tensor_is_contiguous(to) &&
       is_direct(call, 0, out, native) && is_direct(call, 1, out, native);
@@ -223,8 +137,9 @@ static bool has_zero(const int64_t* divisors, size_t count, bool moves) {
 }
 
 static bool divides(size_t row) {
-  return row == ROW_divide || row == ROW_divide_trunc ||
-         row == ROW_divide_floor || row == ROW_fmod || row == ROW_remainder;
+  return row == ETX_BINARY_divide || row == ETX_BINARY_divide_trunc ||
+         row == ETX_BINARY_divide_floor || row == ETX_BINARY_fmod ||
+         row == ETX_BINARY_remainder;
 }
 
 static etx_status refuse_zero(const etx_call* call) {
@@ -249,8 +164,8 @@ static etx_status run_direct(etx_call* call) {
     return refuse_zero(call);
   }
   if (count > 0) {
-    rows[row].loops[wide](out->data, a.data, b.data, count, a_moves, b_moves,
-                          &parameter);
+    loop_of(row, wide)(out->data, a.data, b.data, count, a_moves, b_moves,
+                       &parameter);
   }
   return ETX_OK;
 }
@@ -287,8 +202,8 @@ static etx_status run_blocks(const etx_call* call, const etx_walk* walk,
     if (wide == ETX_WIDE_I64 && divides(row) && has_zero(b, count, b_moves)) {
       return refuse_zero(call);
     }
-    rows[row].loops[wide](&out_block, a, b, count, a_moves, b_moves, parameter);
-    if (rows[row].is_comparison) {
+    loop_of(row, wide)(&out_block, a, b, count, a_moves, b_moves, parameter);
+    if (is_comparison[row]) {
       etx_convert(dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL, &out_block,
                   1, count);
     } else {
@@ -306,7 +221,7 @@ static etx_status run_row(const etx_call* call, const etx_walk* walk,
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const etx_wide wide = etx_wide_of(common);
   const etx_dtype native = etx_wide_dtype(wide);
-  const etx_dtype stored = rows[row].is_comparison ? ETX_DTYPE_BOOL : native;
+  const etx_dtype stored = is_comparison[row] ? ETX_DTYPE_BOOL : native;
   const bool direct =
       common == native && row_is_direct(walk, dtypes, native, stored);
   if (!direct) return run_blocks(call, walk, dtypes, parameter);
@@ -316,8 +231,8 @@ static etx_status run_row(const etx_call* call, const etx_walk* walk,
                b_moves)) {
     return refuse_zero(call);
   }
-  rows[row].loops[wide](walk->data[0], walk->data[1], walk->data[2],
-                        walk->count, walk->stride[1] != 0, b_moves, parameter);
+  loop_of(row, wide)(walk->data[0], walk->data[1], walk->data[2], walk->count,
+                     walk->stride[1] != 0, b_moves, parameter);
   return ETX_OK;
 }
 
@@ -387,11 +302,11 @@ static bool is_truth(const etx_call* call, size_t index) {
 }
 
 static etx_status prepare_add(etx_call* call, size_t row) {
-  return prepare_scaled(call, row, ROW_add_scaled);
+  return prepare_scaled(call, row, ETX_BINARY_add_scaled);
 }
 static etx_status prepare_subtract(etx_call* call, size_t row) {
   if (is_truth(call, 0) && is_truth(call, 1)) return refuse_bool(call);
-  return prepare_scaled(call, row, ROW_subtract_scaled);
+  return prepare_scaled(call, row, ETX_BINARY_subtract_scaled);
 }
 static etx_status prepare_reversed(etx_call* call, size_t row) {
   if (is_truth(call, 0)) return refuse_bool(call);
@@ -405,10 +320,10 @@ static etx_status prepare_mode(etx_call* call, size_t row) {
   if (etx_call_is_none(call, 2)) return prepare_float(call, row);
   const etx_text mode = etx_call_value(call, 2)->as.string;
   if (etx_text_is(mode, "trunc")) {
-    return prepare_common(call, ROW_divide_trunc);
+    return prepare_common(call, ETX_BINARY_divide_trunc);
   }
   if (etx_text_is(mode, "floor")) {
-    return prepare_common(call, ROW_divide_floor);
+    return prepare_common(call, ETX_BINARY_divide_floor);
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "the rounding mode is '%t', expected 'trunc' or "
@@ -425,7 +340,8 @@ static etx_status prepare_shift(etx_call* call, size_t row) {
   }
   ETX_TRY(prepare(call, row, common));
   const int64_t bits = 8 * (int64_t)etx_dtype_bytes(common);
-  const bool keeps_sign = row == ROW_shift_right && common != ETX_DTYPE_UINT8;
+  const bool keeps_sign =
+      row == ETX_BINARY_shift_right && common != ETX_DTYPE_UINT8;
   call->prepared[CONSTANT] = keeps_sign ? bits - 1 : bits;
   return ETX_OK;
 }
@@ -444,12 +360,12 @@ static etx_status prepare_power(etx_call* call, size_t row) {
   // PyTorch takes this one number for a reciprocal root: they differ at -0.
   const bool is_root =
       exponent->kind == ETX_VALUE_DOUBLE && exponent->as.real == -0.5;
-  return prepare(call, is_root ? ROW_inverse_root : row, common);
+  return prepare(call, is_root ? ETX_BINARY_inverse_root : row, common);
 }
 
 #define KERNEL(symbol, how, row)                             \
   etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return how(call, ROW_##row);                             \
+    return how(call, ETX_BINARY_##row);                      \
   }
 #include "runtime/kernels/binary_kernels.def"
 #undef KERNEL

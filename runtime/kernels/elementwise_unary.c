@@ -3,102 +3,27 @@
 // through the loop in one piece; anything else passes through blocks.
 
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/operand.h"
+#include "runtime/kernels/unary_loops.h"
 #include "runtime/kernels/walk.h"
-#include "runtime/kernels/whole_math.h"
 
-static inline float etx_largest_f32(void) { return 3.40282347e38f; }
-static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
-
-// NaN in any of the three gives NaN.
-static inline float etx_clamp_f32(float x, float low, float high) {
-  const float raised = x >= low || x != x ? x : low;
-  return raised <= high || raised != raised ? raised : high;
-}
-static inline double etx_clamp_f64(double x, double low, double high) {
-  const double raised = x >= low || x != x ? x : low;
-  return raised <= high || raised != raised ? raised : high;
-}
-
-typedef void (*unary_loop)(void* out, const void* in, size_t count,
-                           const etx_number parameters[2]);
-
-#define LOOP(name, T, R, member, expression)                          \
-  static void name(void* out_data, const void* in_data, size_t count, \
-                   const etx_number parameters[2]) {                  \
-    R* out = out_data;                                                \
-    const T* in = in_data;                                            \
-    const T p = parameters[0].member, q = parameters[1].member;       \
-    (void)p;                                                          \
-    (void)q;                                                          \
-    for (size_t i = 0; i < count; ++i) {                              \
-      const T x = in[i];                                              \
-      (void)x;                                                        \
-      out[i] = (R)(expression);                                       \
-    }                                                                 \
-  }
-
-#define F(f) etx_##f##_f32
-#define SAME(name, real, whole) LOOP(name##_f32, float, float, f32, real)
-#define REAL(name, real) LOOP(name##_f32, float, float, f32, real)
-#define SINGLE(name, real) LOOP(name##_f32, float, float, f32, real)
-#define TRUTH(name, real, whole) LOOP(name##_f32, float, uint8_t, f32, real)
-#include "runtime/kernels/unary_list.def"
-#undef F
-#undef SAME
-#undef REAL
-#undef SINGLE
-#undef TRUTH
-
-#define F(f) etx_##f##_f64
-#define SAME(name, real, whole) LOOP(name##_f64, double, double, f64, real)
-#define REAL(name, real) LOOP(name##_f64, double, double, f64, real)
-#define SINGLE(name, real)
-#define TRUTH(name, real, whole) LOOP(name##_f64, double, uint8_t, f64, real)
-#include "runtime/kernels/unary_list.def"
-#undef F
-#undef SAME
-#undef REAL
-#undef TRUTH
-
-#define SAME(name, real, whole) LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define REAL(name, real)
-#define TRUTH(name, real, whole) LOOP(name##_i64, int64_t, uint8_t, i64, whole)
+// Predicates give truth values.
+static const bool is_truth[ETX_UNARY_COUNT] = {
+#define SAME(name, real, whole) false,
+#define REAL(name, real) false,
+#define SINGLE(name, real) false,
+#define TRUTH(name, real, whole) true,
 #include "runtime/kernels/unary_list.def"
 #undef SAME
 #undef REAL
 #undef SINGLE
 #undef TRUTH
-
-#define SAME(name, real, whole) ROW_##name,
-#define REAL(name, real) ROW_##name,
-#define SINGLE(name, real) ROW_##name,
-#define TRUTH(name, real, whole) ROW_##name,
-enum {
-#include "runtime/kernels/unary_list.def"
 };
-#undef SAME
-#undef REAL
-#undef SINGLE
-#undef TRUTH
 
-typedef struct unary_row {
-  unary_loop loops[3];  // by etx_wide; NULL: not for this type
-  bool is_truth;        // the result is a truth value
-} unary_row;
-
-#define SAME(name, real, whole) {{name##_i64, name##_f32, name##_f64}, false},
-#define REAL(name, real) {{NULL, name##_f32, name##_f64}, false},
-#define SINGLE(name, real) {{NULL, name##_f32, NULL}, false},
-#define TRUTH(name, real, whole) {{name##_i64, name##_f32, name##_f64}, true},
-static const unary_row rows[] = {
-#include "runtime/kernels/unary_list.def"
-};
-#undef SAME
-#undef REAL
-#undef SINGLE
-#undef TRUTH
+static etx_unary_loop loop_of(size_t row, etx_wide wide) {
+  if (wide == ETX_WIDE_F32) return etx_unary_loops_f32[row];
+  return wide == ETX_WIDE_F64 ? etx_unary_loops_f64[row]
+                              : etx_unary_loops_i64[row];
+}
 
 // What prepare leaves in etx_call.prepared.
 enum {
@@ -135,19 +60,19 @@ static void read_parameters(const etx_call* call, etx_number out[2]) {
 }
 
 static etx_status run_direct(etx_call* call) {
-  const unary_row* row = &rows[call->prepared[ROW]];
+  const size_t row = (size_t)call->prepared[ROW];
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   etx_number parameters[2];
   read_parameters(call, parameters);
-  row->loops[etx_wide_of(self->dtype)](out->data, self->data,
-                                       etx_tensor_numel(self), parameters);
+  loop_of(row, etx_wide_of(self->dtype))(out->data, self->data,
+                                         etx_tensor_numel(self), parameters);
   return ETX_OK;
 }
 
 static void run_row(const etx_call* call, const etx_walk* walk,
                     const etx_dtype dtypes[2], const etx_number parameters[2]) {
-  const unary_row* row = &rows[call->prepared[ROW]];
+  const size_t row = (size_t)call->prepared[ROW];
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const etx_wide wide = etx_wide_of(common);
   char* out = walk->data[0];
@@ -157,8 +82,8 @@ static void run_row(const etx_call* call, const etx_walk* walk,
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
     const void* x = etx_operand_widen(&in_block, wide, dtypes[1], in,
                                       count == 1 ? 0 : walk->stride[1], count);
-    row->loops[wide](&out_block, x, count, parameters);
-    if (row->is_truth) {
+    loop_of(row, wide)(&out_block, x, count, parameters);
+    if (is_truth[row]) {
       etx_convert(dtypes[0], out, walk->stride[0], ETX_DTYPE_BOOL, &out_block,
                   1, count);
     } else {
@@ -192,14 +117,14 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* to = etx_call_tensor(call, out);
   const etx_wide wide = etx_wide_of(common);
-  if (rows[row].loops[wide] == NULL) {
+  if (loop_of(row, wide) == NULL) {
     return etx_call_refuse_dtype(call, 0, "another type");
   }
-  const bool is_truth = rows[row].is_truth;
-  ETX_TRY(etx_call_check_result(call, out, is_truth ? ETX_DTYPE_BOOL : common));
+  ETX_TRY(etx_call_check_result(call, out,
+                                is_truth[row] ? ETX_DTYPE_BOOL : common));
   const etx_dtype native = etx_wide_dtype(wide);
   const bool direct = self->dtype == native && common == native &&
-                      to->dtype == (is_truth ? ETX_DTYPE_BOOL : native) &&
+                      to->dtype == (is_truth[row] ? ETX_DTYPE_BOOL : native) &&
                       etx_tensor_is_contiguous(self) &&
                       etx_tensor_is_contiguous(to);
   call->prepared[ROW] = (int64_t)row;
@@ -269,7 +194,7 @@ static etx_status prepare_clamp(etx_call* call, size_t row) {
 
 static etx_status prepare_bitwise_not(etx_call* call, size_t row) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  if (dtype == ETX_DTYPE_BOOL) return prepare_same(call, ROW_logical_not);
+  if (dtype == ETX_DTYPE_BOOL) return prepare_same(call, ETX_UNARY_logical_not);
   if (etx_wide_of(dtype) != ETX_WIDE_I64) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "'self' has type '%s', expected integers or bool",
@@ -283,7 +208,7 @@ static etx_status prepare_gelu(etx_call* call, size_t row) {
   ETX_TRY(refuse_exact(call));
   if (etx_text_is(approximate, "none")) return prepare_real(call, row);
   if (etx_text_is(approximate, "tanh")) {
-    return prepare_real(call, ROW_gelu_tanh);
+    return prepare_real(call, ETX_UNARY_gelu_tanh);
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "'approximate' is '%t', expected 'none' or 'tanh'",
@@ -292,7 +217,7 @@ static etx_status prepare_gelu(etx_call* call, size_t row) {
 
 #define KERNEL(symbol, how, row)                             \
   etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return how(call, ROW_##row);                             \
+    return how(call, ETX_UNARY_##row);                       \
   }
 #include "runtime/kernels/unary_kernels.def"
 #undef KERNEL

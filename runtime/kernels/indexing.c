@@ -370,6 +370,11 @@ static etx_status prepare_mask(etx_call* call, size_t first) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "a mask stands beside another index");
   }
+  if (mask->rank == 0 && self->rank == ETX_MAX_RANK) {
+    return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                           "the mask adds a dimension to %i",
+                           (int64_t)ETX_MAX_RANK);
+  }
   for (size_t i = 0; i < mask->rank; ++i) {
     const size_t at = first + i;
     if (at < self->rank && mask->sizes[i] == self->sizes[at]) continue;

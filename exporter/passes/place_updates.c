@@ -31,6 +31,8 @@ typedef struct updating {
   uint32_t target;      // storage
   uint32_t given;       // value that holds the target's old content
   bool follows;         // arguments may follow their result
+  etx_place* saved;     // places before the present attempt
+  size_t saved_count, saved_capacity;
 } updating;
 
 // A value whose bytes may still move: a node writes them to a block of their
@@ -130,24 +132,23 @@ static etx_status find_conflicts(updating* u, bool everywhere,
   return ETX_OK;
 }
 
-// The places of all values at one moment.
-typedef struct snapshot {
-  etx_place* places;
-  size_t count;
-} snapshot;
-
-static etx_status remember(const updating* u, snapshot* out) {
-  out->count = u->placement->place_count;
-  out->places = etx_pool_take(u->module->pool, out->count * sizeof(etx_place));
-  if (out->places == NULL) return ETX_OUT_OF_MEMORY;
-  memcpy(out->places, u->placement->places, out->count * sizeof(etx_place));
+// Keeps the places of all values until the next call, for `restore`.
+static etx_status remember(updating* u) {
+  const size_t count = u->placement->place_count;
+  if (u->saved_capacity < count) {
+    u->saved_capacity = 2 * count;
+    u->saved = etx_pool_take(u->module->pool,
+                             u->saved_capacity * sizeof *u->saved);
+    if (u->saved == NULL) return ETX_OUT_OF_MEMORY;
+  }
+  u->saved_count = count;
+  memcpy(u->saved, u->placement->places, count * sizeof *u->saved);
   return ETX_OK;
 }
 
 // Values that were added since keep their places.
-static void restore(const updating* u, const snapshot* before) {
-  memcpy(u->placement->places, before->places,
-         before->count * sizeof(etx_place));
+static void restore(const updating* u) {
+  memcpy(u->placement->places, u->saved, u->saved_count * sizeof *u->saved);
 }
 
 static bool can_be_saved(const etx_place_conflicts* conflicts) {
@@ -216,12 +217,11 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
       !is_read_at_end_only(u, value)) {
     return ETX_OK;
   }
-  snapshot before;
-  ETX_TRY(remember(u, &before));
+  ETX_TRY(remember(u));
   etx_place_move_node(u->method, position, last);
   if (settle(u, value, 0, 0)) ETX_TRY(is_good(u, true, out_placed, conflicts));
   if (*out_placed) return ETX_OK;
-  restore(u, &before);
+  restore(u);
   etx_place_move_node(u->method, last, position);
   return ETX_OK;
 }
@@ -229,13 +229,12 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
 static etx_status try_in_place(updating* u, uint32_t value, bool follows,
                                bool* out_placed,
                                etx_place_conflicts* conflicts) {
-  snapshot before;
-  ETX_TRY(remember(u, &before));
+  ETX_TRY(remember(u));
   u->follows = follows;
   if (settle(u, value, 0, 0)) {
     ETX_TRY(is_good(u, false, out_placed, conflicts));
   }
-  if (!*out_placed) restore(u, &before);
+  if (!*out_placed) restore(u);
   return ETX_OK;
 }
 
@@ -270,11 +269,10 @@ static etx_status save(updating* u, const etx_place_conflict* conflict) {
 
 static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
                              etx_place_conflicts* conflicts) {
-  snapshot before;
-  ETX_TRY(remember(u, &before));
+  ETX_TRY(remember(u));
   u->follows = true;
   if (!settle(u, value, 0, 0)) {
-    restore(u, &before);
+    restore(u);
     return ETX_OK;
   }
   ETX_TRY(find_conflicts(u, false, ETX_PLACE_NODES_ONLY, conflicts));
@@ -289,7 +287,7 @@ static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
     ETX_TRY(find_conflicts(u, false, ETX_PLACE_NODES_ONLY, conflicts));
   }
   if (goes_on) ETX_TRY(is_good(u, false, out_placed, conflicts));
-  if (!*out_placed) restore(u, &before);
+  if (!*out_placed) restore(u);
   return ETX_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "cli/verify_program.h"
 #include "tests/support/test_program.h"
 
-enum { F32 = ETX_DTYPE_FLOAT32 };
+static const etx_dtype F32 = ETX_DTYPE_FLOAT32;
 
 static etx_diag diag;
 

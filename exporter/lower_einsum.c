@@ -1,0 +1,201 @@
+// einsum of two operands as one batched product. Each letter is one of
+//
+//   batch   in both operands and the result
+//   inner   in both operands, not in the result: summed by the product
+//   left    in the left operand and the result
+//   right   in the right operand and the result
+//
+// Letters of one operand alone that the result lacks are summed beforehand.
+// Several operands are taken from left to right.
+
+#include "exporter/lower_internal.h"
+
+typedef struct labelled {
+  uint32_t value;
+  size_t rank;
+  char labels[ETX_MAX_RANK];
+} labelled;
+
+static bool has(const labelled* t, char label, size_t* out_axis) {
+  for (size_t i = 0; i < t->rank; ++i) {
+    if (t->labels[i] != label) continue;
+    if (out_axis != NULL) *out_axis = i;
+    return true;
+  }
+  return false;
+}
+
+static etx_status refuse(etx_lower* lower) {
+  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                       "the equation '%t' of '%t'", lower->args[0].as.string,
+                       lower->node->aten);
+}
+
+// Brings the dimensions of `t` into the order of `labels`.
+static etx_status arrange(etx_lower* lower, labelled* t, const char* labels) {
+  size_t order[ETX_MAX_RANK];
+  for (size_t i = 0; i < t->rank; ++i) {
+    if (!has(t, labels[i], &order[i])) return refuse(lower);
+  }
+  ETX_TRY(etx_lower_permute(lower, t->value, order, &t->value));
+  memcpy(t->labels, labels, t->rank);
+  return ETX_OK;
+}
+
+// Sums over letters that neither `other` (may be NULL) nor the result has.
+static etx_status sum_alone(etx_lower* lower, labelled* t,
+                            const labelled* other, const labelled* result) {
+  etx_dim dims[ETX_MAX_RANK];
+  labelled kept = {.value = t->value};
+  size_t count = 0;
+  for (size_t i = 0; i < t->rank; ++i) {
+    const bool needed = has(result, t->labels[i], NULL) ||
+                        (other != NULL && has(other, t->labels[i], NULL));
+    if (needed) {
+      kept.labels[kept.rank++] = t->labels[i];
+    } else {
+      dims[count++] = (etx_dim)i;
+    }
+  }
+  if (count == 0) return ETX_OK;
+  ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, t->value, dims, count,
+                           false, &kept.value));
+  *t = kept;
+  return ETX_OK;
+}
+
+// Letters of `t` that are (or are not) in `other` and in `result`.
+static size_t pick(const labelled* t, const labelled* other,
+                   const labelled* result, bool in_other, bool in_result,
+                   char* out) {
+  size_t count = 0;
+  for (size_t i = 0; i < t->rank; ++i) {
+    if (has(other, t->labels[i], NULL) == in_other &&
+        has(result, t->labels[i], NULL) == in_result) {
+      out[count++] = t->labels[i];
+    }
+  }
+  return count;
+}
+
+// `t`, already in the order of three groups, as [batch, a, b].
+static etx_status group(etx_lower* lower, labelled* t, size_t first,
+                        size_t second, etx_dim out[3]) {
+  const etx_shape shape = *etx_lower_shape(lower, t->value);
+  ETX_TRY(etx_lower_product(lower, shape.dims, 0, first, &out[0]));
+  ETX_TRY(etx_lower_product(lower, shape.dims, first, second, &out[1]));
+  ETX_TRY(etx_lower_product(lower, shape.dims, second, shape.rank, &out[2]));
+  return etx_lower_view(lower, t->value, out, 3, &t->value);
+}
+
+static etx_status multiply(etx_lower* lower, labelled* a, labelled* b,
+                           const labelled* result, labelled* out) {
+  char batch[ETX_MAX_RANK];
+  char inner[ETX_MAX_RANK];
+  char left[ETX_MAX_RANK];
+  char right[ETX_MAX_RANK];
+  char order[2 * ETX_MAX_RANK];
+  ETX_TRY(sum_alone(lower, a, b, result));
+  ETX_TRY(sum_alone(lower, b, a, result));
+  const size_t batches = pick(a, b, result, true, true, batch);
+  const size_t inners = pick(a, b, result, true, false, inner);
+  const size_t lefts = pick(a, b, result, false, true, left);
+  const size_t rights = pick(b, a, result, false, true, right);
+  memcpy(order, batch, batches);
+  memcpy(order + batches, left, lefts);
+  memcpy(order + batches + lefts, inner, inners);
+  ETX_TRY(arrange(lower, a, order));
+  memcpy(order + batches, inner, inners);
+  memcpy(order + batches + inners, right, rights);
+  ETX_TRY(arrange(lower, b, order));
+  const etx_shape from_left = *etx_lower_shape(lower, a->value);
+  const etx_shape from_right = *etx_lower_shape(lower, b->value);
+  etx_dim flat[3];
+  ETX_TRY(group(lower, a, batches, batches + lefts, flat));
+  ETX_TRY(group(lower, b, batches, batches + inners, flat));
+  ETX_TRY(
+      etx_lower_binary(lower, ETX_OP_bmm_out, a->value, b->value, &out->value));
+  out->rank = batches + lefts + rights;
+  if (out->rank > ETX_MAX_RANK) return refuse(lower);
+  etx_dim dims[ETX_MAX_RANK];
+  for (size_t i = 0; i < batches + lefts; ++i) {
+    dims[i] = from_left.dims[i];
+    out->labels[i] = i < batches ? batch[i] : left[i - batches];
+  }
+  for (size_t i = 0; i < rights; ++i) {
+    dims[batches + lefts + i] = from_right.dims[batches + inners + i];
+    out->labels[batches + lefts + i] = right[i];
+  }
+  return etx_lower_view(lower, out->value, dims, out->rank, &out->value);
+}
+
+// The letters of one term of the equation, from `*at` up to ',' '-' or the
+// end. False for anything but letters, each once.
+static bool read_term(etx_text text, size_t* at, labelled* out) {
+  out->rank = 0;
+  for (; *at < text.size; ++*at) {
+    const char c = text.data[*at];
+    if (c == ' ') continue;
+    if (c == ',' || c == '-') return true;
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!is_letter || out->rank == ETX_MAX_RANK || has(out, c, NULL)) {
+      return false;
+    }
+    out->labels[out->rank++] = c;
+  }
+  return true;
+}
+
+// Every letter of what is still to come is needed later, as those of the
+// result are.
+static void add_labels(labelled* needed, const labelled* t) {
+  for (size_t i = 0; i < t->rank && needed->rank < ETX_MAX_RANK; ++i) {
+    if (!has(needed, t->labels[i], NULL)) {
+      needed->labels[needed->rank++] = t->labels[i];
+    }
+  }
+}
+
+enum { MAX_OPERANDS = 8 };
+
+static etx_status read_equation(etx_lower* lower, labelled* operands,
+                                size_t count, labelled* result) {
+  const etx_text text = lower->args[0].as.string;
+  size_t at = 0;
+  for (size_t i = 0; i < count; ++i) {
+    operands[i].value = lower->args[1].as.list.items[i].as.value;
+    if (!read_term(text, &at, &operands[i])) return refuse(lower);
+    const char wanted = i + 1 < count ? ',' : '-';
+    const bool ok =
+        at < text.size && text.data[at] == wanted &&
+        operands[i].rank == etx_lower_shape(lower, operands[i].value)->rank;
+    if (!ok) return refuse(lower);
+    ++at;
+  }
+  if (at >= text.size || text.data[at] != '>') return refuse(lower);
+  ++at;
+  return read_term(text, &at, result) && at == text.size ? ETX_OK
+                                                         : refuse(lower);
+}
+
+// einsum(equation, tensors)
+etx_status etx_lowering_einsum(etx_lower* lower) {
+  labelled operands[MAX_OPERANDS];
+  labelled result;
+  const size_t count = lower->args[1].as.list.count;
+  if (count == 0 || count > MAX_OPERANDS) return refuse(lower);
+  ETX_TRY(read_equation(lower, operands, count, &result));
+  labelled so_far = operands[0];
+  for (size_t i = 1; i < count; ++i) {
+    labelled needed = result;
+    labelled product;
+    for (size_t j = i + 1; j < count; ++j) add_labels(&needed, &operands[j]);
+    ETX_TRY(multiply(lower, &so_far, &operands[i], &needed, &product));
+    so_far = product;
+  }
+  ETX_TRY(sum_alone(lower, &so_far, NULL, &result));
+  if (so_far.rank != result.rank) return refuse(lower);
+  ETX_TRY(arrange(lower, &so_far, result.labels));
+  lower->results[0] = so_far.value;
+  return ETX_OK;
+}

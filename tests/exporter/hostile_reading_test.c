@@ -173,7 +173,7 @@ static void flipped_bits_of_archives_are_survived(void** state) {
   (void)state;
   uint8_t* const bytes = file_bytes(archive, &size);
   scratch_directory_make(&directory);
-  for (size_t i = 0; i < rounds(600); ++i) {
+  for (size_t i = 0; i < rounds(300); ++i) {
     // Every third in the directory at the end, where structure is dense.
     const size_t at = i % 3 == 0 ? size - 1 - random_below(1100)
                                  : random_below((uint32_t)size);
@@ -205,18 +205,18 @@ static void mutate_member(const char* from, const char* member, size_t count) {
 
 static void mutated_programs_are_survived(void** state) {
   (void)state;
-  mutate_member(archive, "models/model.json", rounds(400));
+  mutate_member(archive, "models/model.json", rounds(120));
   mutate_member(ETX_TEST_DATA "/pt2/shapes/join.pt2", "models/model.json",
-                rounds(300));
+                rounds(150));
   mutate_member(ETX_TEST_DATA "/pt2/mixed/nested.pt2", "models/model.json",
-                rounds(200));
+                rounds(120));
 }
 
 static void mutated_weights_tables_are_survived(void** state) {
   (void)state;
-  mutate_member(archive, "model_weights_config.json", rounds(300));
+  mutate_member(archive, "model_weights_config.json", rounds(150));
   mutate_member(ETX_TEST_DATA "/pt2/weights/stored.pt2",
-                "model_weights_config.json", rounds(200));
+                "model_weights_config.json", rounds(120));
 }
 
 // Sizes whose evaluation would take for ever, and depths without end.
@@ -331,9 +331,9 @@ static void mutate_file(const char* name, const char* content, size_t size,
 
 static void mutated_texts_are_survived(void** state) {
   (void)state;
-  mutate_file("m.yaml", method, sizeof method - 1, rounds(1500));
-  mutate_file("program.yaml", program, sizeof program - 1, rounds(1000));
-  mutate_file("weights.safetensors", tensors, TENSORS_SIZE, rounds(700));
+  mutate_file("m.yaml", method, sizeof method - 1, rounds(800));
+  mutate_file("program.yaml", program, sizeof program - 1, rounds(500));
+  mutate_file("weights.safetensors", tensors, TENSORS_SIZE, rounds(300));
 }
 
 int main(void) {

@@ -185,6 +185,13 @@ static etx_status find_initial(etx_program_file* program, const etx_yaml* key,
     const etx_ir_buffer* const buffer = &module->buffers[i];
     etx_nearest_offer(&nearest, buffer->name);
     if (!etx_text_equal(buffer->name, key->text)) continue;
+    if (!buffer->is_state) {
+      return etx_yaml_refuse(key, diag,
+                             "'%t' is a constant: only state, which a method "
+                             "writes or shared_buffers names, starts as "
+                             "something",
+                             key->text);
+    }
     const etx_ir_constant* const type = claimed_type(program->import, i);
     if (type == NULL) return ETX_INTERNAL;
     return etx_weights_value(program->weights, module, node, type, &settled[i],

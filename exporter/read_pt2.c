@@ -14,9 +14,8 @@ enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
 
 // ---------------------------------------------------------------- members
 
-static etx_status refuse_zip(const etx_pt2_archive* archive, etx_diag* diag,
-                             etx_text member, const char* problem) {
-  (void)archive;
+static etx_status refuse_member(etx_diag* diag, etx_text member,
+                                const char* problem) {
   return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
 }
 
@@ -44,13 +43,11 @@ static bool is_plain_path(etx_text name) {
 }
 
 // Splits "root/rest" and holds every member to the root of the first.
-static etx_status take_root(const etx_pt2_archive* archive, etx_text full,
-                            etx_text* root, etx_text* out_rest,
+static etx_status take_root(etx_text full, etx_text* root, etx_text* out_rest,
                             etx_diag* diag) {
   const char* const slash = memchr(full.data, '/', full.size);
   if (slash == NULL || slash == full.data || !is_plain_path(full)) {
-    return refuse_zip(archive, diag, full,
-                      "expected a path under one root folder");
+    return refuse_member(diag, full, "expected a path under one root folder");
   }
   const etx_text own_root = {full.data, (size_t)(slash - full.data) + 1};
   if (root->size == 0) *root = own_root;
@@ -76,18 +73,19 @@ static etx_status list_member(etx_pt2_archive* archive, zip_uint64_t index,
   const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                               ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if ((info.valid & needed) != needed) {
-    return refuse_zip(archive, diag, full, "its record is not complete");
+    return refuse_member(diag, full, "its record is not complete");
   }
   if (info.encryption_method != ZIP_EM_NONE) {
-    return refuse_zip(archive, diag, full, "it is encrypted");
+    return refuse_member(diag, full, "it is encrypted");
   }
   if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
-    return refuse_zip(archive, diag, full,
-                      "it is compressed; load the archive in PyTorch and save "
-                      "it again");
+    return refuse_member(
+        diag, full,
+        "it is compressed; load the archive in PyTorch and save "
+        "it again");
   }
   etx_pt2_member* const member = &archive->members[archive->member_count];
-  ETX_TRY(take_root(archive, full, root, &member->name, diag));
+  ETX_TRY(take_root(full, root, &member->name, diag));
   member->index = index;
   member->bytes = info.size;
   ++archive->member_count;
@@ -114,8 +112,7 @@ static etx_status list_members(etx_pt2_archive* archive, etx_diag* diag) {
                         archive->members[i].name)) {
       continue;
     }
-    return refuse_zip(archive, diag, archive->members[i].name,
-                      "it is there twice");
+    return refuse_member(diag, archive->members[i].name, "it is there twice");
   }
   return ETX_OK;
 }
@@ -134,7 +131,7 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
                              etx_diag* diag) {
   zip_file_t* const file = zip_fopen_index(archive->zip, member->index, 0);
   if (file == NULL) {
-    return refuse_zip(archive, diag, member->name, zip_strerror(archive->zip));
+    return refuse_member(diag, member->name, zip_strerror(archive->zip));
   }
   uint64_t done = 0;
   zip_int64_t got = 0;
@@ -147,7 +144,7 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   } while (got > 0 && done <= member->bytes);
   etx_status status = ETX_OK;
   if (got < 0) {
-    status = refuse_zip(archive, diag, member->name, zip_file_strerror(file));
+    status = refuse_member(diag, member->name, zip_file_strerror(file));
   } else if (done != member->bytes) {
     status = etx_diag_fail(diag, ETX_BAD_FILE,
                            "member '%t' has %u bytes, its record says %u",

@@ -307,6 +307,8 @@ static void the_rest_is_checked(void** state) {
   assert_refused("shared: []\n", "program.yaml:1:1: unknown key 'shared'");
   assert_refused("initial: {net.cach: 0}\n",
                  "no buffer is named 'net.cach', did you mean 'net.cache'");
+  assert_refused("initial: {net.table: 1}\n",
+                 "program.yaml:1:11: 'net.table' is a constant");
   assert_refused("initial: {net.cache: x}\n", "an initial value is a number");
   assert_refused("weights: [missing.safetensors]\n",
                  "program.yaml:1:11: cannot open");

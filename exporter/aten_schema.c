@@ -174,8 +174,9 @@ static bool is_number(const etx_ir_arg* arg) {
 static bool accepts_item(etx_argument_type type, const etx_ir_arg* arg) {
   switch (type) {
     case ETX_ARGUMENT_TENSOR:
-    case ETX_ARGUMENT_TENSORS:
       return arg->kind == ETX_IR_ARG_VALUE || is_number(arg);
+    case ETX_ARGUMENT_TENSORS:
+      return arg->kind == ETX_IR_ARG_VALUE;
     case ETX_ARGUMENT_OPTIONAL_TENSORS:
       return arg->kind == ETX_IR_ARG_VALUE || arg->kind == ETX_IR_ARG_NONE;
     case ETX_ARGUMENT_SCALAR:

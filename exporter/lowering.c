@@ -24,6 +24,42 @@ const etx_lowering* etx_lowering_find(etx_text aten) {
   return NULL;
 }
 
+// Functions that tell a number from a tensor wherever either may stand.
+static bool takes_numbers(const etx_lowering* row) {
+  static etx_status (*const functions[])(etx_lower*) = {
+      etx_lowering_promoted,
+      etx_lowering_divide,
+      etx_lowering_divide_mode,
+      etx_lowering_floor_divide,
+      etx_lowering_reverse_subtract,
+      etx_lowering_number_kept,
+      etx_lowering_power,
+      etx_lowering_power_of_number,
+      etx_lowering_where,
+      etx_lowering_addcmul,
+      etx_lowering_addcdiv,
+      etx_lowering_lerp,
+      etx_lowering_clamp_tensor};
+  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; ++i) {
+    if (row->function == functions[i]) return true;
+  }
+  return false;
+}
+
+// Readers let a number stand for a tensor, as PyTorch does for operands. All
+// other functions are given a 0-d tensor, since they look at values only.
+static etx_status bind_tensor(etx_lower* lower, const etx_argument* argument,
+                              etx_ir_arg* arg) {
+  if (argument->type != ETX_ARGUMENT_TENSOR || arg->kind == ETX_IR_ARG_NONE ||
+      arg->kind == ETX_IR_ARG_VALUE || takes_numbers(lower->row)) {
+    return ETX_OK;
+  }
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_tensor(lower, arg, &value));
+  *arg = etx_ir_value_arg(value);
+  return ETX_OK;
+}
+
 etx_status etx_lower_bind(etx_lower* lower) {
   const etx_ir_node* const node = lower->node;
   const etx_aten_schema* const schema = etx_aten_schema_find(node->aten);
@@ -44,6 +80,7 @@ etx_status etx_lower_bind(etx_lower* lower) {
     if (argument.type == ETX_ARGUMENT_FLOAT && whole) {
       *arg = etx_ir_double((double)arg->as.integer);
     }
+    ETX_TRY(bind_tensor(lower, &argument, arg));
   }
   lower->arg_count = count;
   return ETX_OK;

@@ -11,23 +11,29 @@
 #include "exporter/nearest_name.h"
 #include "exporter/passes/pass_list.h"
 
+typedef enum fate {
+  FINE,
+  BROKEN,   // its definition could not be lowered, which was reported
+  MISSING,  // a result that its operator is lowered without; no one may read it
+} fate;
+
 typedef struct lowering {
   etx_pass_context* context;
   etx_ir_method* method;
   uint32_t* map;       // what stands for an imported value
-  bool* is_broken;     // its definition could not be lowered
+  uint8_t* fate;       // fate of each imported value
   size_t value_count;  // imported values
 } lowering;
 
-// --- stated types
-// --------------------------------------------------------------
+// ------------------------------------------------ stated types
 
-enum { SAMPLES = 6, MAX_SYMBOLS = 64 };
+enum { SAMPLES = 6 };
 
 // Assignment `sample` of the method's symbols: lowest, highest, then mixed.
 static void assign(const etx_symbols* symbols, size_t sample,
-                   int64_t values[MAX_SYMBOLS]) {
-  for (size_t i = 0; i < symbols->symbol_count && i < MAX_SYMBOLS; ++i) {
+                   int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
+  for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
+       ++i) {
     const int64_t low = symbols->symbols[i].minimum;
     const int64_t high = symbols->symbols[i].maximum;
     const uint64_t span = (uint64_t)(high - low) + 1;
@@ -44,8 +50,8 @@ static bool sizes_differ(const etx_symbols* symbols, etx_dim stated,
                          etx_dim found, int64_t* out_stated,
                          int64_t* out_found) {
   if (etx_symbols_equal(symbols, stated, found)) return false;
-  if (symbols->symbol_count > MAX_SYMBOLS) return false;
-  int64_t values[MAX_SYMBOLS];
+  if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
+  int64_t values[ETX_SYMBOLS_MAX_COUNT];
   for (size_t sample = 0; sample < SAMPLES; ++sample) {
     assign(symbols, sample, values);
     const bool known =
@@ -89,8 +95,7 @@ static bool check_stated(const lowering* self, const etx_ir_place* place,
   return true;
 }
 
-// --- results
-// -------------------------------------------------------------------
+// ------------------------------------------------ results
 
 // Stated sizes are kept where the inferred ones are equal but spelled in
 // another way: all of the method then speaks of the same expressions.
@@ -112,12 +117,12 @@ static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
     const uint32_t output = node->outputs[i];
     if (output == ETX_IR_NONE) continue;
     if (results[i] == ETX_IR_NONE) {
-      self->is_broken[output] = true;
+      self->fate[output] = MISSING;
       continue;
     }
     const etx_shape found = self->method->values[results[i]].shape;
     if (!check_stated(self, &node->place, output, &found)) {
-      self->is_broken[output] = true;
+      self->fate[output] = BROKEN;
       continue;
     }
     const uint32_t result = results[i];
@@ -131,8 +136,7 @@ static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
   }
 }
 
-// --- nodes
-// ---------------------------------------------------------------------
+// ------------------------------------------------ nodes
 
 // Imported values that stand in an argument become what stands for them now.
 // One step is enough: results are made of replaced arguments.
@@ -146,28 +150,41 @@ static void replace_imported(const lowering* self, etx_ir_arg* arg) {
   }
 }
 
-static bool arg_is_broken(const lowering* self, const etx_ir_arg* arg) {
-  if (arg->kind == ETX_IR_ARG_VALUE) {
-    return arg->as.value < self->value_count && self->is_broken[arg->as.value];
+// The worst fate among the values of an argument.
+static fate fate_of_arg(const lowering* self, const etx_ir_arg* arg) {
+  fate worst = FINE;
+  if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value < self->value_count) {
+    return (fate)self->fate[arg->as.value];
   }
-  if (arg->kind != ETX_IR_ARG_LIST) return false;
+  if (arg->kind != ETX_IR_ARG_LIST) return FINE;
   for (size_t i = 0; i < arg->as.list.count; ++i) {
-    if (arg_is_broken(self, &arg->as.list.items[i])) return true;
+    const fate item = fate_of_arg(self, &arg->as.list.items[i]);
+    if (item > worst) worst = item;
   }
-  return false;
+  return worst;
 }
 
-static bool uses_broken(const lowering* self, const etx_ir_node* node) {
+// True if the node cannot be lowered for lack of an operand. Only a missing
+// one is news.
+static bool lacks_operand(const lowering* self, const etx_ir_node* node) {
+  fate worst = FINE;
   for (size_t i = 0; i < node->arg_count; ++i) {
-    if (arg_is_broken(self, &node->args[i])) return true;
+    const fate arg = fate_of_arg(self, &node->args[i]);
+    if (arg > worst) worst = arg;
   }
-  return false;
+  if (worst == MISSING) {
+    etx_problem(self->context->problems, &node->place,
+                "'%t' reads a result that is not computed, such as the indices "
+                "of a pooling",
+                node->aten);
+  }
+  return worst != FINE;
 }
 
 static void mark_broken(lowering* self, const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     if (node->outputs[i] != ETX_IR_NONE) {
-      self->is_broken[node->outputs[i]] = true;
+      self->fate[node->outputs[i]] = BROKEN;
     }
   }
 }
@@ -230,7 +247,7 @@ static etx_status lower_node(lowering* self, etx_ir_node* node) {
     mark_broken(self, node);
     return ETX_OK;
   }
-  if (uses_broken(self, node)) {
+  if (lacks_operand(self, node)) {
     mark_broken(self, node);
     return ETX_OK;
   }
@@ -264,8 +281,7 @@ static etx_status keep_node(lowering* self, etx_ir_node* node) {
   return etx_ir_add_node(self->context->module, self->method, node, &index);
 }
 
-// --- methods
-// -------------------------------------------------------------------
+// ------------------------------------------------ methods
 
 // What a target cannot express at all.
 static void check_target(const lowering* self) {
@@ -287,11 +303,49 @@ static void check_results(const lowering* self) {
   const etx_ir_place nowhere = {.file = self->method->file};
   for (size_t i = 0; i < self->method->output_count; ++i) {
     const etx_ir_output* const output = &self->method->outputs[i];
-    if (!arg_is_broken(self, &output->arg)) continue;
-    if (self->context->problems->count != 0) return;
+    if (fate_of_arg(self, &output->arg) != MISSING) continue;
     etx_problem(self->context->problems, &nowhere,
                 "output '%t' of method '%t' is not computed", output->name,
                 self->method->name);
+  }
+}
+
+// What a mutation replaces: the type of an input or a buffer.
+static etx_shape target_of(const lowering* self,
+                           const etx_ir_mutation* mutation) {
+  const etx_ir_method* const method = self->method;
+  if (mutation->is_input) {
+    const etx_ir_input* const input = &method->inputs[mutation->target];
+    return method->values[input->arg.as.value].shape;
+  }
+  const etx_ir_buffer* const buffer =
+      &self->context->module->buffers[mutation->target];
+  etx_shape shape = {.dtype = buffer->dtype, .rank = buffer->rank};
+  for (size_t i = 0; i < buffer->rank; ++i) shape.dims[i] = buffer->sizes[i];
+  return shape;
+}
+
+// Types of values that a file does not state are known only now.
+static void check_mutations(const lowering* self) {
+  etx_ir_method* const method = self->method;
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    const etx_ir_mutation* const mutation = &method->mutations[i];
+    const bool is_imported = mutation->value < self->value_count;
+    if (is_imported && self->fate[mutation->value] != FINE) continue;
+    const etx_ir_value* const value =
+        &method->values[is_imported ? self->map[mutation->value]
+                                    : mutation->value];
+    const etx_shape target = target_of(self, mutation);
+    bool is_equal =
+        value->shape.dtype == target.dtype && value->shape.rank == target.rank;
+    for (size_t d = 0; is_equal && d < target.rank; ++d) {
+      is_equal = etx_symbols_equal(&method->symbols, value->shape.dims[d],
+                                   target.dims[d]);
+    }
+    if (is_equal) continue;
+    etx_problem(self->context->problems, &mutation->place,
+                "'%t' has another type than what it replaces in method '%t'",
+                method->values[mutation->value].name, method->name);
   }
 }
 
@@ -303,7 +357,7 @@ static etx_status lower_method(etx_pass_context* context,
   lowering self = {context, method, etx_ir_identity_map(pool, method),
                    etx_pool_take(pool, method->value_count),
                    method->value_count};
-  if (self.map == NULL || self.is_broken == NULL) return ETX_OUT_OF_MEMORY;
+  if (self.map == NULL || self.fate == NULL) return ETX_OUT_OF_MEMORY;
   method->nodes = NULL;
   method->node_count = method->node_capacity = 0;
   check_target(&self);
@@ -313,6 +367,7 @@ static etx_status lower_method(etx_pass_context* context,
                                 : keep_node(&self, &nodes[i]));
   }
   check_results(&self);
+  check_mutations(&self);
   if (context->problems->count != problems_before) return ETX_OK;
   // Values made while lowering stand for themselves.
   uint32_t* const map = etx_ir_identity_map(pool, method);

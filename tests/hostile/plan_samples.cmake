@@ -1,11 +1,17 @@
-# Plans small sets for the hostile tests to damage.
+# Plans small sets for the hostile tests to damage, and dumps them as YAML.
 #
-#   cmake -DETX=<etx> -DDATA=<tests/data/pt2> -DOUT=<directory> -P plan_samples.cmake
-file(MAKE_DIRECTORY ${OUT})
+#   cmake -DETX=<etx> -DDATA=<tests/data/pt2> -DOUT=<directory>
+#     -P plan_samples.cmake
+file(MAKE_DIRECTORY ${OUT}/planned ${OUT}/dumped)
 foreach(set tiny kv counter swap weights)
-  execute_process(COMMAND ${ETX} plan ${DATA}/${set} -o ${OUT}/${set}.pte
+  execute_process(COMMAND ${ETX} plan ${DATA}/${set} -o ${OUT}/planned/${set}.pte
     RESULT_VARIABLE code OUTPUT_QUIET)
   if(NOT code EQUAL 0)
     message(FATAL_ERROR "etx plan ${set} ended with ${code}")
+  endif()
+  execute_process(COMMAND ${ETX} dump ${DATA}/${set} -o ${OUT}/dumped/${set}
+    RESULT_VARIABLE code OUTPUT_QUIET)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "etx dump ${set} ended with ${code}")
   endif()
 endforeach()

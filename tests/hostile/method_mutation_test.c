@@ -1,0 +1,381 @@
+// Methods with something wrong in them, through the whole of etx: YAML is
+// changed word by word, read, planned, and what comes out opened and run. A
+// wrong method is refused in words; a program that etx itself wrote must pass
+// its own door; an internal error is a failure of this test.
+//
+//   method_mutation_test [COUNT [SEED]]
+//   method_mutation_test write NUMBER SEED DIRECTORY   one of them, to look at
+
+#define _DEFAULT_SOURCE  // mkdtemp, scandir
+
+#include "tests/format/format_test.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cli/evaluate_node.h"
+#include "exporter/export.h"
+#include "tests/format/sample_program.h"
+#include "tests/hostile/hostile_program.h"
+#include "tests/hostile/hostile_random.h"
+
+enum {
+  MAX_FILES = 64,
+  MAX_SETS = 16,
+  MAX_WORDS = 4096,
+  TEXT_BYTES = 1 << 14,
+  PROGRAM_BYTES = 1 << 20
+};
+
+typedef struct file {
+  char name[256];
+  etx_bytes_mut bytes;
+  bool is_yaml;
+} file;
+
+// The files of one directory.
+typedef struct set {
+  file files[MAX_FILES];
+  size_t count;
+} set;
+
+static size_t mutation_count = 3000;
+static uint64_t seed = 20260822;
+
+static set sets[MAX_SETS];
+static size_t set_count;
+static etx_text words[MAX_WORDS];  // of all files, to be put anywhere
+static size_t word_count;
+static char directory[512];
+
+// A changed size may ask for any memory, and shall be told that there is none.
+// AddressSanitizer needs all addresses and has a limit of its own.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER
+#endif
+
+#ifdef HAS_ADDRESS_SANITIZER
+const char* __asan_default_options(void) {
+  return "allocator_may_return_null=1:max_allocation_size_mb=256";
+}
+static void limit_memory(void) {}
+#else
+static void limit_memory(void) {
+  const struct rlimit limit = {(rlim_t)1 << 30, (rlim_t)1 << 30};
+  assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+#endif
+
+// ---- what is changed ----
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+// The word at or after `start`; size 0 if there is none.
+static etx_text word_from(etx_text text, size_t start) {
+  while (start < text.size && !is_word(text.data[start])) ++start;
+  size_t end = start;
+  while (end < text.size && is_word(text.data[end])) ++end;
+  const etx_text word = {text.data + start, end - start};
+  return word;
+}
+
+static void collect_words(etx_text text) {
+  size_t place = 0;
+  while (word_count < MAX_WORDS) {
+    const etx_text word = word_from(text, place);
+    if (word.size == 0) return;
+    words[word_count++] = word;
+    place = (size_t)(word.data - text.data) + word.size;
+  }
+}
+
+static int is_visible(const struct dirent* entry) {
+  return entry->d_name[0] != '.';
+}
+
+static bool ends_with(const char* name, const char* end) {
+  const size_t size = strlen(name);
+  const size_t end_size = strlen(end);
+  return size > end_size && strcmp(name + size - end_size, end) == 0;
+}
+
+// Keeps the method files of a directory; weights only if they are small.
+static void load_set(const char* path) {
+  struct dirent** entries = NULL;
+  const int count = scandir(path, &entries, is_visible, alphasort);
+  set* s = &sets[set_count];
+  for (int i = 0; i < count; ++i) {
+    char full[768];
+    file* f = &s->files[s->count];
+    const bool is_yaml = ends_with(entries[i]->d_name, ".yaml");
+    snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
+    if ((is_yaml || ends_with(entries[i]->d_name, ".safetensors")) &&
+        s->count < MAX_FILES) {
+      snprintf(f->name, sizeof f->name, "%s", entries[i]->d_name);
+      f->bytes = sample_read_file(full);
+      f->is_yaml = is_yaml;
+      ++s->count;
+      if (is_yaml) {
+        const etx_text text = {(const char*)f->bytes.data, f->bytes.size};
+        collect_words(text);
+      }
+    }
+    free(entries[i]);
+  }
+  free(entries);
+  if (s->count > 0) ++set_count;
+}
+
+static void load_sets(void) {
+  struct dirent** entries = NULL;
+  const char* dumped = ETX_BINARY "/tests/dumped";
+  load_set(ETX_SOURCE "/samples/stateful_model");
+  const int count = scandir(dumped, &entries, is_visible, alphasort);
+  for (int i = 0; i < count; ++i) {
+    char path[768];
+    snprintf(path, sizeof path, "%s/%s", dumped, entries[i]->d_name);
+    if (set_count < MAX_SETS) load_set(path);
+    free(entries[i]);
+  }
+  free(entries);
+}
+
+// Replaces `taken` bytes at `place` of the text by `put`.
+static void splice(char* text, size_t* size, size_t place, size_t taken,
+                   etx_text put) {
+  if (*size - taken + put.size > TEXT_BYTES) return;
+  memmove(text + place + put.size, text + place + taken, *size - place - taken);
+  if (put.size > 0) memcpy(text + place, put.data, put.size);
+  *size = *size - taken + put.size;
+}
+
+static etx_text draw_number(hostile_random* random, char out[24]) {
+  static const int64_t numbers[] = {
+      -1, 0,  1,   2,    3,          4,         5,        7,
+      8,  16, 100, 1000, 2147483647, INT64_MAX, INT64_MIN};
+  (void)etx_format_text(out, 24, "%i",
+                        numbers[hostile_below(random, COUNT(numbers))]);
+  return etx_text_of(out);
+}
+
+static void change_word(char* text, size_t* size, hostile_random* random) {
+  char number[24];
+  const etx_text all = {text, *size};
+  const etx_text old = word_from(all, hostile_below(random, *size));
+  if (old.size == 0) return;
+  const bool is_number = old.data[0] >= '0' && old.data[0] <= '9';
+  const etx_text put = is_number && hostile_chance(random, 70)
+                           ? draw_number(random, number)
+                           : words[hostile_below(random, word_count)];
+  splice(text, size, (size_t)(old.data - text), old.size, put);
+}
+
+// Removes a line, doubles it, or moves it to another place.
+static void change_line(char* text, size_t* size, hostile_random* random) {
+  static char line[TEXT_BYTES];
+  size_t start = hostile_below(random, *size);
+  while (start > 0 && text[start - 1] != '\n') --start;
+  size_t end = start;
+  while (end < *size && text[end] != '\n') ++end;
+  if (end < *size) ++end;
+  const etx_text kept = {line, end - start};
+  memcpy(line, text + start, kept.size);
+  if (hostile_chance(random, 60)) {
+    const etx_text nothing = {NULL, 0};
+    splice(text, size, start, kept.size, nothing);
+    if (*size == 0 || hostile_chance(random, 50)) return;
+  }
+  size_t place = hostile_below(random, *size);
+  while (place > 0 && text[place - 1] != '\n') --place;
+  splice(text, size, place, 0, kept);
+}
+
+static void change(char* text, size_t* size, hostile_random* random) {
+  if (*size == 0) return;
+  if (hostile_chance(random, 70)) {
+    change_word(text, size, random);
+  } else if (hostile_chance(random, 80)) {
+    change_line(text, size, random);
+  } else {
+    text[hostile_below(random, *size)] = (char)hostile_next(random);
+  }
+}
+
+// ---- what is done with it ----
+
+typedef struct tally {
+  size_t read;
+  size_t planned;
+  size_t failures;  // of etx, not of the method
+  hostile_counts programs;
+} tally;
+
+typedef struct memory_file {
+  uint8_t bytes[PROGRAM_BYTES];
+  size_t size;
+} memory_file;
+
+static etx_status append(void* context, etx_bytes bytes) {
+  memory_file* out = context;
+  if (bytes.size > sizeof out->bytes - out->size) return ETX_HOST_FAILED;
+  memcpy(out->bytes + out->size, bytes.data, bytes.size);
+  out->size += bytes.size;
+  return ETX_OK;
+}
+
+// What etx wrote must pass its own door.
+static void check_program(uint64_t number, const memory_file* written,
+                          tally* t) {
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_bytes view = {written->bytes, written->size};
+  const etx_bytes_mut bytes = sample_copy(view);
+  if (etx_pte_open(&pte, sample_view(bytes), NULL, &diag) != ETX_OK ||
+      etx_blob_open(&blob, &pte, &diag) != ETX_OK) {
+    printf("number %" PRIu64 ": the door refuses what etx planned: %s\n",
+           number, diag.text);
+    ++t->failures;
+  }
+  sample_release(bytes);
+  hostile_try(view, &t->programs);
+}
+
+static void check_status(uint64_t number, etx_status status,
+                         const etx_diag* diag, tally* t) {
+  if (status == ETX_INTERNAL || status == ETX_BAD_PLAN ||
+      (status != ETX_OK && diag->text_size == 0)) {
+    printf("number %" PRIu64 ": %s: '%s'\n", number, etx_status_name(status),
+           diag->text);
+    ++t->failures;
+  }
+}
+
+static void plan(uint64_t number, etx_target target, tally* t) {
+  static memory_file written;
+  etx_pool pool;
+  etx_ir_module module;
+  etx_diag diag;
+  etx_pool_init(&pool);
+  etx_ir_module_init(&module, &pool);
+  etx_diag_init(&diag);
+  written.size = 0;
+  etx_status status = etx_export_read(&module, directory, NULL, &diag);
+  check_status(number, status, &diag, t);
+  if (status == ETX_OK) {
+    etx_export_options options;
+    etx_export_report report;
+    const etx_sink sink = {append, &written};
+    memset(&options, 0, sizeof options);
+    options.target = target;
+    options.evaluator = etx_evaluate_node();
+    ++t->read;
+    etx_diag_init(&diag);
+    status = etx_export_plan(&module, &options, &sink, &report, NULL, &diag);
+    check_status(number, status, &diag, t);
+  }
+  etx_pool_close(&pool);
+  if (status != ETX_OK) return;
+  ++t->planned;
+  check_program(number, &written, t);
+}
+
+static void write_file(const char* name, const void* bytes, size_t size) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  FILE* out = fopen(path, "wb");
+  assert_non_null(out);
+  assert_int_equal(fwrite(bytes, 1, size, out), size);
+  assert_int_equal(fclose(out), 0);
+}
+
+static void remove_files(const set* s) {
+  for (size_t i = 0; i < s->count; ++i) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", directory, s->files[i].name);
+    assert_int_equal(unlink(path), 0);
+  }
+}
+
+// Writes the files of one number into the directory.
+static const set* write_changed(hostile_random* random) {
+  static char text[TEXT_BYTES];
+  const set* s = &sets[hostile_below(random, set_count)];
+  const size_t changed = hostile_below(random, s->count);
+  for (size_t i = 0; i < s->count; ++i) {
+    const file* f = &s->files[i];
+    size_t size = f->bytes.size;
+    if (i != changed || !f->is_yaml || size > TEXT_BYTES) {
+      write_file(f->name, f->bytes.data, size);
+      continue;
+    }
+    memcpy(text, f->bytes.data, size);
+    const size_t change_count = 1 + hostile_below(random, 3);
+    for (size_t j = 0; j < change_count; ++j) change(text, &size, random);
+    write_file(f->name, text, size);
+  }
+  return s;
+}
+
+static void mutate(uint64_t number, tally* t) {
+  hostile_random random = hostile_random_of(seed, number);
+  const set* s = write_changed(&random);
+  const bool is_etx = hostile_chance(&random, 50);
+  plan(number, is_etx ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH, t);
+  remove_files(s);
+}
+
+static void changed_methods_are_refused_or_planned_well(void** state) {
+  static tally t;
+  (void)state;
+  limit_memory();
+  load_sets();
+  printf("seed %" PRIu64 ", %zu sets, %zu words\n", seed, set_count,
+         word_count);
+  snprintf(directory, sizeof directory, "%s/tests/changed-XXXXXX", ETX_BINARY);
+  assert_non_null(mkdtemp(directory));
+  for (size_t i = 0; i < mutation_count; ++i) mutate(i, &t);
+  assert_int_equal(rmdir(directory), 0);
+  printf("%zu changed, %zu read, %zu planned\n", mutation_count, t.read,
+         t.planned);
+  hostile_print("programs", &t.programs);
+  assert_int_equal(t.failures, 0);
+  if (mutation_count >= 1000) {
+    assert_true(t.read > mutation_count / 20);
+    assert_true(t.planned > mutation_count / 50);
+  }
+  for (size_t i = 0; i < set_count; ++i) {
+    for (size_t j = 0; j < sets[i].count; ++j) {
+      sample_release(sets[i].files[j].bytes);
+    }
+  }
+}
+
+int main(int count, char** arguments) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(changed_methods_are_refused_or_planned_well),
+  };
+  if (count == 5 && strcmp(arguments[1], "write") == 0) {
+    hostile_random random = hostile_random_of(strtoull(arguments[3], NULL, 10),
+                                              strtoull(arguments[2], NULL, 10));
+    snprintf(directory, sizeof directory, "%s", arguments[4]);
+    load_sets();
+    (void)write_changed(&random);
+    return 0;
+  }
+  if (count > 1) mutation_count = (size_t)strtoull(arguments[1], NULL, 10);
+  if (count > 2) seed = strtoull(arguments[2], NULL, 10);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

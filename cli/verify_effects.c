@@ -95,6 +95,7 @@ static bool looks_at_sizes(etx_op_id id) {
     case ETX_OP_sym_size_int:
     case ETX_OP_sym_numel:
     case ETX_OP_et_view_default:
+    case ETX_OP_part_view_default:
     case ETX_OP_full_like_out:
     case ETX_OP_fill_scalar_out:
     case ETX_OP_fill_tensor_out:
@@ -209,8 +210,8 @@ static void read_rebinding(const etx_verify_step* step,
                            etx_verify_effects* effects) {
   const int32_t* const arguments = step->instruction.arguments;
   const size_t count = step->instruction.argument_count;
-  if (step->op->id == ETX_OP_et_view_default) {
-    effects->rebound = (uint32_t)arguments[2];
+  if (etx_op_makes_view(step->op)) {
+    effects->rebound = (uint32_t)arguments[count - 1];
     effects->rebound_from = (uint32_t)arguments[0];
     effects->write_count = 0;
   } else if (step->op->result == ETX_RESULT_SELF &&

@@ -47,6 +47,20 @@ static etx_status mark(rebinding* r, etx_verify_effects* effects) {
   return ETX_OK;
 }
 
+// True if this number may change: an input, or what some instruction writes.
+static bool is_computed(const rebinding* r, uint32_t value) {
+  for (size_t i = 0; i < etx_pte_input_count(&r->m->plan); ++i) {
+    if ((uint32_t)etx_pte_input_at(&r->m->plan, i) == value) return true;
+  }
+  for (size_t s = 0; s < r->m->step_count; ++s) {
+    const etx_verify_step* const step = &r->m->steps[s];
+    if (step->op == NULL || step->op->result != ETX_RESULT_SCALAR) continue;
+    const size_t last = step->instruction.argument_count - 1;
+    if ((uint32_t)step->instruction.arguments[last] == value) return true;
+  }
+  return false;
+}
+
 static etx_status add_place(rebinding* r, uint32_t value,
                             etx_verify_range place) {
   header_list* const list = &r->headers[r->lists[value] - 1];
@@ -69,8 +83,30 @@ static etx_status add_place(rebinding* r, uint32_t value,
   return ETX_OK;
 }
 
+// What a view of a part takes of a place: as many bytes as it has at its
+// bounds, from its start on. A start that is computed may be anywhere.
+static etx_verify_range part_of(const rebinding* r, size_t step, uint32_t to,
+                                etx_verify_range place) {
+  const etx_verify_step* const s = &r->m->steps[step];
+  if (s->op == NULL || s->op->id != ETX_OP_part_view_default) return place;
+  const uint32_t start = (uint32_t)s->instruction.arguments[1];
+  const etx_pte_value number = etx_pte_value_at(&r->m->plan, start);
+  if (number.kind != ETX_PTE_INT || is_computed(r, start)) return place;
+  const etx_pte_tensor tensor = etx_pte_value_at(&r->m->plan, to).as.tensor;
+  const uint64_t element = etx_dtype_bytes(tensor.dtype);
+  const uint64_t bytes = etx_pte_tensor_bytes(&tensor);
+  const uint64_t elements = (place.end - place.start) / element;
+  if (number.as.integer < 0 || (uint64_t)number.as.integer > elements) {
+    return place;
+  }
+  place.start += (uint64_t)number.as.integer * element;
+  if (bytes < place.end - place.start) place.end = place.start + bytes;
+  return place;
+}
+
 // `to` may now lie wherever `from` may.
-static etx_status hand_on(rebinding* r, uint32_t to, uint32_t from) {
+static etx_status hand_on(rebinding* r, size_t step, uint32_t to,
+                          uint32_t from) {
   etx_verify_value* const target = &r->m->values[to];
   const etx_verify_value* const source = &r->m->values[from];
   const bool is_constant =
@@ -80,11 +116,12 @@ static etx_status hand_on(rebinding* r, uint32_t to, uint32_t from) {
     r->changed = true;
   }
   if (r->lists[from] == 0) {
-    return is_constant ? ETX_OK : add_place(r, to, source->range);
+    return is_constant ? ETX_OK
+                       : add_place(r, to, part_of(r, step, to, source->range));
   }
   const header_list* const list = &r->headers[r->lists[from] - 1];
   for (uint32_t i = 0; i < list->count; ++i) {
-    ETX_TRY(add_place(r, to, list->places[i]));
+    ETX_TRY(add_place(r, to, part_of(r, step, to, list->places[i])));
   }
   return ETX_OK;
 }
@@ -118,7 +155,7 @@ static etx_status close_over(rebinding* r, etx_verify_effects* effects) {
     for (size_t s = 0; s < r->m->step_count; ++s) {
       ETX_TRY(etx_verify_effects_of(r->m, s, effects));
       if (effects->rebound == ETX_VERIFY_NONE) continue;
-      ETX_TRY(hand_on(r, effects->rebound, effects->rebound_from));
+      ETX_TRY(hand_on(r, s, effects->rebound, effects->rebound_from));
     }
   }
   return ETX_OK;

@@ -63,7 +63,7 @@ static bool has_kernel(const etx_program* program,
   const etx_op* op = etx_op_find(name->name, name->overload);
   if (op == NULL) return false;
   // Views are the runtime's own work.
-  if (op->id == ETX_OP_et_view_default) return true;
+  if (etx_op_makes_view(op)) return true;
   return etx_kernel_find(program->kernels, op->id) != NULL;
 }
 

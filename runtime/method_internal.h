@@ -61,7 +61,7 @@ typedef struct etx_method_tensor {
 typedef enum etx_record_kind {
   ETX_RECORD_KERNEL,
   ETX_RECORD_SCALAR,  // writes a number; reads sizes and numbers only
-  ETX_RECORD_VIEW,    // et_view
+  ETX_RECORD_VIEW,    // another header: etx_op_makes_view
   ETX_RECORD_MOVE,
   ETX_RECORD_JUMP,
   ETX_RECORD_FREE,

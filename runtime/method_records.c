@@ -139,9 +139,9 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->kernel = etx_kernel_find(method->program->kernels, op->id);
   record->call.op = op;
   const bool is_scalar_result = op->result == ETX_RESULT_SCALAR;
-  record->kind = op->id == ETX_OP_et_view_default ? ETX_RECORD_VIEW
-                 : is_scalar_result               ? ETX_RECORD_SCALAR
-                                                  : ETX_RECORD_KERNEL;
+  record->kind = etx_op_makes_view(op) ? ETX_RECORD_VIEW
+                 : is_scalar_result    ? ETX_RECORD_SCALAR
+                                       : ETX_RECORD_KERNEL;
   ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
   const etx_value** arguments = pieces->pointers;
   pieces->pointers += from->argument_count;

@@ -190,9 +190,9 @@ static etx_status resize_output(void* context, const etx_value* output,
 }
 
 static void use_memory_of(const etx_method* method, etx_method_tensor* target,
-                          const etx_method_tensor* source) {
+                          const etx_method_tensor* source, size_t offset) {
   target->root = source->root;
-  target->root_offset = source->root_offset;
+  target->root_offset = source->root_offset + offset;
   point(method, target);
 }
 
@@ -210,7 +210,7 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
   etx_shape shape = {from->dtype, from->rank, {0}};
   for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
   ETX_TRY(resize(method, target, &shape, diag));
-  use_memory_of(method, target, source);
+  use_memory_of(method, target, source, 0);
   return ETX_OK;
 }
 
@@ -331,7 +331,16 @@ static etx_status keep_shape(void* context, const etx_value* output,
   return ETX_OK;
 }
 
-// Another header over the same elements.
+// Bytes from the start of self at which a view begins. The shape rule has seen
+// that it lies within.
+static size_t start_of_view(const etx_method_record* record) {
+  const etx_call* call = &record->call;
+  if (call->op->id != ETX_OP_part_view_default) return 0;
+  const etx_tensor* self = &call->arguments[0]->as.tensor;
+  return (size_t)call->arguments[1]->as.integer * etx_dtype_bytes(self->dtype);
+}
+
+// Another header over the same elements, or a part of them.
 static etx_status shape_view(etx_method* method, etx_method_record* record) {
   const etx_value* self = record->call.arguments[0];
   etx_method_tensor* target = &method->tensors[method->tensor_of[record->slot]];
@@ -342,15 +351,17 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   ETX_TRY(etx_call_size_outputs(&record->call, record->written, keep_shape,
                                 &shape));
   ETX_TRY(resize(method, target, &shape, method->kernel_diag));
+  const bool is_part = record->call.op->id == ETX_OP_part_view_default;
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
-      etx_method_tensor_bytes(target) != etx_method_tensor_bytes(source)) {
+      (!is_part &&
+       etx_method_tensor_bytes(target) != etx_method_tensor_bytes(source))) {
     return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
                          "a view of %z bytes over %z bytes of another type or "
                          "number",
                          etx_method_tensor_bytes(target),
                          etx_method_tensor_bytes(source));
   }
-  use_memory_of(method, target, source);
+  use_memory_of(method, target, source, start_of_view(record));
   fix(method, target->value);
   return ETX_OK;
 }

@@ -17,7 +17,7 @@ static const etx_op* op_of(const etx_pte_plan* plan,
   const etx_pte_operator name =
       etx_pte_operator_at(plan, (size_t)instruction->index);
   const etx_op* op = etx_op_find(name.name, name.overload);
-  if (op == NULL || op->id == ETX_OP_et_view_default) return NULL;
+  if (op == NULL || etx_op_makes_view(op)) return NULL;
   return etx_arguments_check(plan, instruction, op, NULL) == ETX_OK ? op : NULL;
 }
 
@@ -107,8 +107,9 @@ static uint32_t rebound_by(const etx_pte_plan* plan,
     return ETX_NO_INDEX;
   }
   const size_t last = instruction->argument_count - 1;
-  const bool is_view = op->id == ETX_OP_et_view_default;
-  if (!is_view && op->result != ETX_RESULT_SELF) return ETX_NO_INDEX;
+  if (!etx_op_makes_view(op) && op->result != ETX_RESULT_SELF) {
+    return ETX_NO_INDEX;
+  }
   if (instruction->arguments[last] == instruction->arguments[0]) {
     return ETX_NO_INDEX;
   }

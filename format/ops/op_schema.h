@@ -116,6 +116,13 @@ const etx_op* etx_op_at(etx_op_id id);
 // "out") and ("aten::add.out", "") are the same. NULL if there is none.
 const etx_op* etx_op_find(etx_text name, etx_text overload);
 
+// True if the operator makes its last argument another header over the bytes
+// of its first: nothing is computed or copied.
+static inline bool etx_op_makes_view(const etx_op* op) {
+  return op->id == ETX_OP_et_view_default ||
+         op->id == ETX_OP_part_view_default;
+}
+
 // Arguments of a row, outputs included, the return slot not.
 size_t etx_op_argument_count(const etx_op* op);
 

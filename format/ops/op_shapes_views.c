@@ -47,6 +47,34 @@ etx_status etx_shape_view(etx_shape_call* call) {
   return put(call, &out);
 }
 
+// (self, start, size): a part of self's elements.
+etx_status etx_shape_part_view(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  etx_shape out = {.dtype = self.dtype};
+  const etx_dim start = call->integer(call->context, 1, 0);
+  const size_t rank = call->list_count(call->context, 2);
+  for (size_t i = 0; i < rank; ++i) {
+    const etx_dim size = call->integer(call->context, 2, i);
+    if (etx_shape_is_number(call, size) && size < 0) {
+      return etx_shape_refuse(call, "size %i is not possible in a view", size);
+    }
+    ETX_TRY(etx_shape_insert(call, &out, i, size));
+  }
+  etx_dim numel, end;
+  ETX_TRY(etx_shape_numel(call, &self, &numel));
+  ETX_TRY(etx_shape_numel(call, &out, &end));
+  ETX_TRY(etx_dim_add(call, end, start, &end));
+  const bool is_known = etx_shape_is_number(call, start) &&
+                        etx_shape_is_number(call, end) &&
+                        etx_shape_is_number(call, numel);
+  if (is_known && (start < 0 || end > numel)) {
+    return etx_shape_refuse(call, "elements %i to %i are not among %i", start,
+                            end, numel);
+  }
+  return put(call, &out);
+}
+
 etx_status etx_shape_permute(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));

@@ -1,5 +1,5 @@
-// The two prim operators on tensors: a view at run time, and a row written
-// into a growing tensor.
+// Operators on headers: views at run time; and a row written into a growing
+// tensor.
 
 #include <string.h>
 
@@ -17,6 +17,24 @@ etx_status etx_kernel_et_view_default_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_contiguous(call, 2));
   call->run = run_et_view;
+  return ETX_OK;
+}
+
+// (self, start, size, out): the same from element `start` on.
+static etx_status run_part_view(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  uint8_t* const data = self->data;
+  const size_t start = (size_t)etx_call_integer(call, 1);
+  etx_call_out(call, 3)->as.tensor.data =
+      data == NULL ? NULL : data + start * etx_dtype_bytes(self->dtype);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_part_view_default_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 3));
+  call->run = run_part_view;
   return ETX_OK;
 }
 

@@ -95,6 +95,31 @@ static void a_view_keeps_the_elements(void** unused) {
   assert_refused("not possible in a view");
 }
 
+static void a_part_lies_among_the_elements(void** unused) {
+  (void)unused;
+  asker_begin(&a, "etx::part_view.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_integer(&a, 6);
+  asker_integers(&a, DIMS(3, 6));
+  assert_int_equal(asker_infer(&a), ETX_OK);
+  assert_true(asker_gave(&a, 0, F32, DIMS(3, 6)));
+  asker_begin(&a, "etx::part_view.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_integer(&a, 7);
+  asker_integers(&a, DIMS(3, 6));
+  assert_refused("elements 7 to 25 are not among 24");
+  asker_begin(&a, "etx::part_view.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_integer(&a, -1);
+  asker_integers(&a, DIMS(2));
+  assert_refused("elements -1 to 1 are not among 24");
+  asker_begin(&a, "etx::part_view.default");
+  asker_tensor(&a, F32, DIMS(4, 6));
+  asker_integer(&a, 0);
+  asker_integers(&a, DIMS(-1, 6));
+  assert_refused("not possible in a view");
+}
+
 static void slices_clamp_and_count_from_the_end(void** unused) {
   (void)unused;
   static const struct {
@@ -338,6 +363,7 @@ int main(void) {
       cmocka_unit_test(inner_sizes_of_a_product_must_agree),
       cmocka_unit_test(a_view_infers_one_size),
       cmocka_unit_test(a_view_keeps_the_elements),
+      cmocka_unit_test(a_part_lies_among_the_elements),
       cmocka_unit_test(slices_clamp_and_count_from_the_end),
       cmocka_unit_test(an_index_stands_where_its_dimension_was),
       cmocka_unit_test(indices_apart_stand_in_front),

@@ -253,8 +253,22 @@ static void a_view_shares_its_data(void** unused) {
   test_call_end(&c);
 }
 
+static void a_view_of_a_part_starts_within(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "etx::part_view.default");
+  const etx_tensor* self = counted(&c, 2, (int32_t[]){2, 3});
+  test_call_integer(&c, 3);
+  test_call_integers(&c, 2, (int64_t[]){1, 2});
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  assert_ptr_equal(test_call_result(&c, 0)->data, (float*)self->data + 3);
+  assert_int_equal(test_call_result(&c, 0)->sizes[1], 2);
+  test_call_end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_view_of_a_part_starts_within),
       cmocka_unit_test(permute_moves_every_dimension),
       cmocka_unit_test(slices_take_every_step),
       cmocka_unit_test(expand_repeats_sizes_of_one),

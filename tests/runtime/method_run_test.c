@@ -169,6 +169,47 @@ static void a_view_of_an_input_follows_its_memory(void** state) {
   end(&f);
 }
 
+// y = x[1:] + x[1:]: a header whose start is fixed and whose size is not.
+static void a_part_of_an_input_is_a_header(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_blob(p);
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4))), "x");
+  const int part =
+      test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)));
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 0));
+  const int zero = test_int(p, 0);
+  const int one = test_int(p, 1);
+  const int less = test_int(p, -1);
+  const int size = test_int(p, 4);
+  const int length = test_int(p, 3);
+  const int sizes = test_ints(p, ARGS(length));
+  test_call(p, "aten::sym_size", "int", ARGS(x, zero, size));
+  test_call(p, "executorch_prim::add", "Scalar", ARGS(size, less, length));
+  test_call(p, "etx::part_view", "default", ARGS(x, one, sizes, part));
+  test_call(p, "aten::add", "out", ARGS(part, part, one, y, y));
+  test_output(p, y, "y");
+  const uint32_t s = test_symbol(p, "s", 2, 4);
+  test_dim(p, 0, 0, s, 1, 0);
+  load(&f, "forward");
+  float data[4] = {1, 2, 3, 4};
+  for (int32_t count = 4; count > 1; --count) {
+    set_floats(&f, 0, data, count);
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_tensor* shown = test_output_tensor(&f.loaded.method, 0);
+    const float wanted[3] = {4, 6, 8};
+    assert_int_equal(shown->sizes[0], count - 1);
+    assert_memory_equal(shown->data, wanted,
+                        (size_t)(count - 1) * sizeof *wanted);
+  }
+  end(&f);
+}
+
 // A view of fixed size over an input that is too short for it.
 static void a_view_past_the_end_of_its_input_is_refused(void** state) {
   (void)state;
@@ -399,6 +440,7 @@ int main(void) {
       cmocka_unit_test(kernels_are_prepared_only_when_their_sizes_change),
       cmocka_unit_test(preparing_may_be_done_ahead_of_the_run),
       cmocka_unit_test(a_view_of_an_input_follows_its_memory),
+      cmocka_unit_test(a_part_of_an_input_is_a_header),
       cmocka_unit_test(a_view_past_the_end_of_its_input_is_refused),
       cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),

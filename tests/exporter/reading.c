@@ -193,6 +193,31 @@ void scratch_archive_bytes(const scratch_directory* directory, const char* name,
   zip_discard(source);
 }
 
+void scratch_archive_repacked(const scratch_directory* directory,
+                              const char* name, const char* from,
+                              repacking how) {
+  char path[512];
+  path_in(directory, name, path);
+  zip_t* const source = zip_open(from, ZIP_RDONLY, NULL);
+  zip_t* const target = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
+  assert_non_null(source);
+  assert_non_null(target);
+  for (zip_int64_t i = 0; i < zip_get_num_entries(source, 0); ++i) {
+    char renamed[512];
+    const char* const own = zip_get_name(source, i, 0);
+    size_t size = 0;
+    uint8_t* const bytes = read_member(source, i, &size);
+    snprintf(renamed, sizeof renamed, "%s%s", how.root, strchr(own, '/') + 1);
+    add_member(target, how.is_mixed && i == 0 ? own : renamed, bytes, size);
+    if (how.is_compressed) {
+      assert_int_equal(zip_set_file_compression(target, i, ZIP_CM_DEFLATE, 0),
+                       0);
+    }
+  }
+  assert_int_equal(zip_close(target), 0);
+  zip_discard(source);
+}
+
 void scratch_archive(const scratch_directory* directory, const char* name,
                      const char* from, const char* member, const char* old,
                      const char* fresh) {

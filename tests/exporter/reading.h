@@ -60,6 +60,18 @@ void scratch_archive_bytes(const scratch_directory* directory, const char* name,
                            const char* from, const char* member,
                            const void* data, size_t size);
 
+// Packs the members anew under names of `root` instead of the root folder (""
+// for none), compressed or not. The first member alone keeps its root if
+// `mixed`.
+typedef struct repacking {
+  const char* root;
+  bool is_compressed;
+  bool is_mixed;
+} repacking;
+void scratch_archive_repacked(const scratch_directory* directory,
+                              const char* name, const char* from,
+                              repacking how);
+
 // The content of the member that ends with `member`; to be freed.
 uint8_t* archive_member(const char* from, const char* member, size_t* out_size);
 

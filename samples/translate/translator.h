@@ -1,11 +1,8 @@
 // One sentence in, one sentence out: tokens, `encode` once, `decode` for every
 // token of the answer, always taking the likeliest.
 //
-//   encode(ids) --writes--> cross-attention cache --read by--> decode(token,
-//   pos)
-//                                                              reads and
-//                                                              appends its own
-//                                                              cache
+//   encode(ids) --writes--> cross-attention cache <--reads-- decode(token, pos)
+//                                    own cache <--reads, appends--'
 //
 // Both methods come from one program file and meet in its state.
 //

@@ -20,6 +20,9 @@
 #include "cli/verify_internal.h"
 #include "format/pte/reserved_names.h"
 
+// Concatenations within concatenations.
+enum { MAX_NESTING = 64 };
+
 // States of all blocks together may take this much memory.
 static const uint64_t max_state_bytes = UINT64_C(1) << 31;
 
@@ -41,10 +44,6 @@ typedef struct flow {
 
 // ---- what holds ----
 
-static uint32_t top_of(const flow* f, uint32_t value) {
-  return f->m->values[value].top;
-}
-
 // In a stock file a value without a writer shows the bytes of some other one
 // that holds and has all of them; the file does not say whose. The content of
 // a state is only ever changed through a value that is changed in place.
@@ -58,35 +57,66 @@ static bool is_inside_another(const flow* f, uint32_t value) {
   if (v->home != ETX_VERIFY_PLANNED || v->is_rebound || v->is_written) {
     return false;
   }
-  size_t entry = etx_verify_intact_next(&f->intact, v->range, 0);
-  while (entry != SIZE_MAX) {
-    if (etx_verify_contains(f->intact.ranges[entry], v->range) &&
-        may_show(f, value, f->intact.owners[entry])) {
+  size_t piece = etx_verify_intact_next(&f->intact, v->range, 0);
+  while (piece != SIZE_MAX) {
+    const etx_verify_piece* const other = &f->intact.pieces[piece];
+    if (etx_verify_contains(other->range, v->range) &&
+        may_show(f, value, other->owner)) {
       return true;
     }
-    entry = etx_verify_intact_next(&f->intact, v->range, entry + 1);
+    piece = etx_verify_intact_next(&f->intact, v->range, piece + 1);
   }
   return false;
 }
 
-static bool has_bytes(const etx_verify_value* value) {
-  return value->is_rebound || (value->home != ETX_VERIFY_CONSTANT &&
-                               value->range.start < value->range.end);
+// What is still to be looked at of a value that is made of parts, which may
+// be made of parts. Depth and budget end circles and rows that are told again
+// and again.
+typedef struct search {
+  etx_verify_range range;
+  size_t depth;
+  size_t budget;
+} search;
+
+static bool holds_within(const flow* f, uint32_t value, search* s);
+
+static bool parts_hold(const flow* f, const etx_verify_value* whole,
+                       search* s) {
+  for (uint32_t i = 0; i < whole->part_count; ++i) {
+    const uint32_t part = f->m->parts[whole->first_part + i];
+    if (!etx_verify_overlap(f->m->values[part].range, s->range)) continue;
+    if (s->budget == 0) return false;
+    --s->budget;
+    if (!holds_within(f, part, s)) return false;
+  }
+  return whole->part_count > 0;
+}
+
+// True if the bytes of `value` within the searched range hold it.
+static bool holds_within(const flow* f, uint32_t value, search* s) {
+  const uint32_t top = f->m->values[value].top;
+  const etx_verify_value* const v = &f->m->values[top];
+  const etx_verify_range all = s->range;
+  const etx_verify_range own = f->m->values[value].range;
+  if (v->home == ETX_VERIFY_CONSTANT && !v->is_rebound) return true;
+  if (own.start > s->range.start) s->range.start = own.start;
+  if (own.end < s->range.end) s->range.end = own.end;
+  bool is_held = etx_verify_intact_has(&f->intact, top, s->range);
+  if (!is_held && f->m->blob == NULL) is_held = is_inside_another(f, top);
+  if (!is_held && s->depth > 0) {
+    --s->depth;
+    is_held = parts_hold(f, v, s);
+    ++s->depth;
+  }
+  s->range = all;
+  return is_held;
 }
 
 static bool holds(const flow* f, uint32_t value) {
-  const uint32_t top = top_of(f, value);
-  const etx_verify_value* const v = &f->m->values[top];
-  if (!has_bytes(v) || etx_verify_intact_has(&f->intact, top)) return true;
-  if (f->m->blob == NULL) return is_inside_another(f, top);
-  for (uint32_t i = 0; i < v->part_count; ++i) {
-    const uint32_t part = top_of(f, f->m->parts[v->first_part + i]);
-    if (has_bytes(&f->m->values[part]) &&
-        !etx_verify_intact_has(&f->intact, part)) {
-      return false;
-    }
-  }
-  return v->part_count > 0;
+  const etx_verify_value* const v = &f->m->values[value];
+  search s = {v->range, MAX_NESTING, f->m->value_count};
+  if (!v->is_rebound && v->range.start == v->range.end) return true;
+  return holds_within(f, value, &s);
 }
 
 // True if `value` is a view of `other`, directly or not: by the blob or by a
@@ -109,7 +139,7 @@ static bool is_view_of(const flow* f, uint32_t value, uint32_t other) {
 // ---- reads ----
 
 static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
-  const uint32_t top = top_of(f, value);
+  const uint32_t top = f->m->values[value].top;
   if (f->killers[top] == 0 && f->block_count > 1) {
     return etx_verify_refuse(f->m,
                              "%s value '%u', which not every path wrote or "
@@ -139,7 +169,7 @@ static etx_status check_read(flow* f, uint32_t value, const char* who) {
   const etx_verify_value* const v = &f->m->values[value];
   if (f->discovers && v->home == ETX_VERIFY_PLANNED && !f->was_written[value]) {
     f->m->values[value].is_state = true;
-    etx_verify_intact_add(&f->intact, value);
+    etx_verify_intact_add(&f->intact, value, v->range);
     return ETX_OK;
   }
   return f->discovers ? ETX_OK : refuse_read(f, value, who);
@@ -169,8 +199,7 @@ static etx_status check_call(flow* f, const etx_op* op) {
 
 // ---- writes ----
 
-static void take_down(flow* f, uint32_t value, uint32_t killer, size_t step) {
-  etx_verify_intact_remove(&f->intact, value);
+static void note_killer(flow* f, uint32_t value, uint32_t killer, size_t step) {
   f->killers[value] = killer + 1;
   f->killed_at[value] =
       step == f->m->step_count ? ETX_VERIFY_NONE : (uint32_t)step;
@@ -187,37 +216,48 @@ static bool is_changed_through(const flow* f, uint32_t value, uint32_t other,
                              etx_verify_place(f->m, value, 0));
 }
 
-// Takes down what lies where `value` is written. Values that the same step
-// writes go down together, since nobody knows which is written last. False if
-// the value itself does not hold either.
-static bool overwrite(flow* f, uint32_t value, size_t step) {
-  const bool was_intact = etx_verify_intact_has(&f->intact, value);
-  bool is_alone = true;
+// Nobody knows which of two outputs of a step is written last, so neither
+// holds where both lie.
+static void lose_both(flow* f, uint32_t value, size_t piece, size_t step) {
+  const uint32_t top = f->m->values[value].top;
+  const size_t count = etx_verify_piece_count(&f->intact, top);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t own = etx_verify_piece_at(&f->intact, top, i);
+    if (!etx_verify_overlap(f->intact.pieces[own].range,
+                            f->intact.pieces[piece].range)) {
+      continue;
+    }
+    etx_verify_intact_remove_piece(&f->intact, own);
+    note_killer(f, top, f->intact.pieces[piece].owner, step);
+  }
+}
+
+// Takes down whatever else has a byte in one of the places of `value`.
+static void take_down(flow* f, uint32_t value, bool was_intact, size_t step) {
   for (uint32_t i = 0; i < f->m->values[value].place_count; ++i) {
     const etx_verify_range range = etx_verify_place(f->m, value, i);
-    size_t entry = etx_verify_intact_next(&f->intact, range, 0);
-    for (; entry != SIZE_MAX;
-         entry = etx_verify_intact_next(&f->intact, range, entry + 1)) {
-      const uint32_t other = f->intact.owners[entry];
+    size_t piece = etx_verify_intact_next(&f->intact, range, 0);
+    for (; piece != SIZE_MAX;
+         piece = etx_verify_intact_next(&f->intact, range, piece + 1)) {
+      const uint32_t other = f->intact.pieces[piece].owner;
       if (other == value || is_view_of(f, value, other) ||
           is_changed_through(f, value, other, was_intact)) {
         continue;
       }
-      if (f->written_at[other] == step + 1) is_alone = false;
-      take_down(f, other, value, step);
+      if (f->written_at[other] == step + 1) lose_both(f, value, piece, step);
+      etx_verify_intact_remove_piece(&f->intact, piece);
+      note_killer(f, other, value, step);
     }
   }
-  return is_alone;
 }
 
 static void write_value(flow* f, uint32_t value, size_t step) {
-  const bool is_view = f->m->values[value].parent != ETX_VERIFY_NONE;
-  const bool is_alone = overwrite(f, value, step);
-  f->written_at[value] = (uint32_t)step + 1;
+  const etx_verify_value* const v = &f->m->values[value];
+  const bool was_intact = etx_verify_intact_has(&f->intact, v->top, v->range);
+  etx_verify_intact_add(&f->intact, v->top, v->range);
+  take_down(f, value, was_intact, step);
+  f->written_at[v->top] = (uint32_t)step + 1;
   if (f->was_written != NULL) f->was_written[value] = true;
-  if (is_view) return;
-  etx_verify_intact_add(&f->intact, value);
-  if (!is_alone) take_down(f, value, value, step);
 }
 
 static etx_status run_step(flow* f, size_t step) {
@@ -231,10 +271,14 @@ static etx_status run_step(flow* f, size_t step) {
   if (e->rebound != ETX_VERIFY_NONE) {
     const bool is_good = holds(f, e->rebound_from);
     etx_verify_intact_remove(&f->intact, e->rebound);
-    if (is_good) etx_verify_intact_add(&f->intact, e->rebound);
+    if (is_good) {
+      const etx_verify_range anywhere = {0, 0};
+      etx_verify_intact_add(&f->intact, e->rebound, anywhere);
+    }
   }
   if (e->released != ETX_VERIFY_NONE) {
-    take_down(f, e->released, e->released, step);
+    etx_verify_intact_remove(&f->intact, f->m->values[e->released].top);
+    note_killer(f, f->m->values[e->released].top, e->released, step);
   }
   return ETX_OK;
 }
@@ -256,7 +300,10 @@ static void find_states(flow* f) {
 static void enter(flow* f) {
   const size_t inputs = etx_pte_input_count(&f->m->plan);
   for (uint32_t v = 0; v < f->m->value_count; ++v) {
-    if (f->m->values[v].is_state) etx_verify_intact_add(&f->intact, v);
+    const etx_verify_value* const value = &f->m->values[v];
+    if (value->is_state) {
+      etx_verify_intact_add(&f->intact, value->top, value->range);
+    }
   }
   f->effects.updates = false;
   for (size_t i = 0; i < inputs; ++i) {

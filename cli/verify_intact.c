@@ -1,156 +1,116 @@
 #include "cli/verify_intact.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORD_BITS = 64 };
 
-typedef struct place {
-  etx_verify_range range;
-  uint32_t owner;
-  uint32_t ordinal;  // among the owner's places
-} place;
-
-// A total order, so that every C library sorts alike.
-static int compare_places(const void* left, const void* right) {
-  const place* const a = left;
-  const place* const b = right;
-  if (a->range.start != b->range.start) {
-    return a->range.start < b->range.start ? -1 : 1;
-  }
-  if (a->owner != b->owner) return a->owner < b->owner ? -1 : 1;
-  return a->ordinal < b->ordinal ? -1 : a->ordinal > b->ordinal;
+static bool holds(const etx_verify_intact* intact, size_t piece) {
+  return (intact->bits[piece / WORD_BITS] >> (piece % WORD_BITS) & 1) != 0;
 }
 
-// A view is as intact as its parent, so it needs no entry.
-static bool has_entries(const etx_verify_value* value) {
-  return value->home != ETX_VERIFY_NO_TENSOR &&
-         (value->home != ETX_VERIFY_CONSTANT || value->is_rebound) &&
-         value->parent == ETX_VERIFY_NONE;
-}
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static size_t collect(const etx_verify_method* m, place* places) {
-  size_t count = 0;
-  for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (!has_entries(&m->values[v])) continue;
-    for (uint32_t i = 0; i < m->values[v].place_count; ++i) {
-      if (places != NULL) {
-        places[count] = (place){etx_verify_place(m, v, i), v, i};
-      }
-      ++count;
-    }
-  }
-  return count;
-}
-
-static void fill(etx_verify_intact* intact, const place* places) {
-  uint32_t next = 0;
-  for (uint32_t v = 0; v < intact->m->value_count; ++v) {
-    intact->first_entry[v] = next;
-    if (has_entries(&intact->m->values[v])) {
-      next += intact->m->values[v].place_count;
-    }
-  }
-  for (size_t i = 0; i < intact->count; ++i) {
-    intact->owners[i] = places[i].owner;
-    intact->ranges[i] = places[i].range;
-    intact->entries[intact->first_entry[places[i].owner] + places[i].ordinal] =
-        (uint32_t)i;
-  }
-}
-
-etx_status etx_verify_intact_init(etx_verify_intact* intact,
-                                  const etx_verify_method* m) {
-  memset(intact, 0, sizeof *intact);
-  intact->m = m;
-  intact->count = collect(m, NULL);
-  intact->leaves = 1;
-  while (intact->leaves < intact->count) intact->leaves *= 2;
-  intact->word_count = m->value_count / WORD_BITS + 1;
-  place* const places =
-      etx_verify_take(m->memory, intact->count, sizeof *places);
-  intact->owners =
-      etx_verify_take(m->memory, intact->count, sizeof *intact->owners);
-  intact->ranges =
-      etx_verify_take(m->memory, intact->count, sizeof *intact->ranges);
-  intact->entries =
-      etx_verify_take(m->memory, intact->count, sizeof *intact->entries);
-  intact->first_entry =
-      etx_verify_take(m->memory, m->value_count, sizeof *intact->first_entry);
-  intact->reach =
-      etx_verify_take(m->memory, 2 * intact->leaves, sizeof *intact->reach);
-  intact->bits =
-      etx_verify_take(m->memory, intact->word_count, sizeof *intact->bits);
-  if (places == NULL || intact->owners == NULL || intact->ranges == NULL ||
-      intact->entries == NULL || intact->first_entry == NULL ||
-      intact->reach == NULL || intact->bits == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  (void)collect(m, places);
-  qsort(places, intact->count, sizeof *places, compare_places);
-  fill(intact, places);
-  return ETX_OK;
-}
-
-bool etx_verify_intact_has(const etx_verify_intact* intact, uint32_t value) {
-  return (intact->bits[value / WORD_BITS] >> (value % WORD_BITS) & 1) != 0;
-}
-
-static void set_reach(etx_verify_intact* intact, uint32_t entry,
-                      uint64_t reach) {
-  size_t node = intact->leaves + entry;
+static void set_reach(etx_verify_intact* intact, size_t piece, uint64_t reach) {
+  size_t node = intact->leaves + piece;
   intact->reach[node] = reach;
   for (node /= 2; node > 0; node /= 2) {
-    const uint64_t left = intact->reach[2 * node];
-    const uint64_t right = intact->reach[2 * node + 1];
-    intact->reach[node] = left > right ? left : right;
+    intact->reach[node] =
+        larger(intact->reach[2 * node], intact->reach[2 * node + 1]);
   }
 }
 
-static void set_entries(etx_verify_intact* intact, uint32_t value,
-                        bool is_intact) {
-  const etx_verify_value* const v = &intact->m->values[value];
-  if (!has_entries(v)) return;
-  for (uint32_t i = 0; i < v->place_count; ++i) {
-    const uint32_t entry = intact->entries[intact->first_entry[value] + i];
-    set_reach(intact, entry, is_intact ? intact->ranges[entry].end : 0);
+static void add_piece(etx_verify_intact* intact, size_t piece) {
+  if (holds(intact, piece)) return;
+  intact->bits[piece / WORD_BITS] |= UINT64_C(1) << (piece % WORD_BITS);
+  set_reach(intact, piece, intact->pieces[piece].range.end);
+}
+
+void etx_verify_intact_remove_piece(etx_verify_intact* intact, size_t piece) {
+  if (!holds(intact, piece)) return;
+  intact->bits[piece / WORD_BITS] &= ~(UINT64_C(1) << (piece % WORD_BITS));
+  set_reach(intact, piece, 0);
+}
+
+void etx_verify_intact_remove(etx_verify_intact* intact, uint32_t owner) {
+  const size_t count = etx_verify_piece_count(intact, owner);
+  for (size_t i = 0; i < count; ++i) {
+    etx_verify_intact_remove_piece(intact,
+                                   etx_verify_piece_at(intact, owner, i));
   }
 }
 
-void etx_verify_intact_add(etx_verify_intact* intact, uint32_t value) {
-  if (etx_verify_intact_has(intact, value)) return;
-  intact->bits[value / WORD_BITS] |= UINT64_C(1) << (value % WORD_BITS);
-  set_entries(intact, value, true);
+// The pieces of an owner that a range overlaps are [*out_low, *out_high); all
+// of them if it takes over headers.
+static void find_pieces(const etx_verify_intact* intact, uint32_t owner,
+                        etx_verify_range range, size_t* out_low,
+                        size_t* out_high) {
+  const size_t count = etx_verify_piece_count(intact, owner);
+  size_t low = 0;
+  size_t high = count;
+  *out_low = 0;
+  *out_high = count;
+  if (intact->m->values[owner].is_rebound) return;
+  // Pieces of one value follow each other: the first that ends behind the
+  // start of the range, and from there those that start before its end.
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const size_t piece = etx_verify_piece_at(intact, owner, middle);
+    if (intact->pieces[piece].range.end <= range.start) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  *out_low = low;
+  while (low < count &&
+         intact->pieces[etx_verify_piece_at(intact, owner, low)].range.start <
+             range.end) {
+    ++low;
+  }
+  *out_high = low;
 }
 
-void etx_verify_intact_remove(etx_verify_intact* intact, uint32_t value) {
-  if (!etx_verify_intact_has(intact, value)) return;
-  intact->bits[value / WORD_BITS] &= ~(UINT64_C(1) << (value % WORD_BITS));
-  set_entries(intact, value, false);
+bool etx_verify_intact_has(const etx_verify_intact* intact, uint32_t owner,
+                           etx_verify_range range) {
+  size_t low = 0;
+  size_t high = 0;
+  find_pieces(intact, owner, range, &low, &high);
+  for (size_t i = low; i < high; ++i) {
+    if (!holds(intact, etx_verify_piece_at(intact, owner, i))) return false;
+  }
+  return low < high;
+}
+
+void etx_verify_intact_add(etx_verify_intact* intact, uint32_t owner,
+                           etx_verify_range range) {
+  size_t low = 0;
+  size_t high = 0;
+  find_pieces(intact, owner, range, &low, &high);
+  for (size_t i = low; i < high; ++i) {
+    add_piece(intact, etx_verify_piece_at(intact, owner, i));
+  }
 }
 
 void etx_verify_intact_load(etx_verify_intact* intact, const uint64_t* bits) {
-  memcpy(intact->bits, bits, intact->word_count * sizeof *bits);
+  memmove(intact->bits, bits, intact->word_count * sizeof *bits);
   for (size_t i = 0; i < intact->count; ++i) {
     intact->reach[intact->leaves + i] =
-        etx_verify_intact_has(intact, intact->owners[i]) ? intact->ranges[i].end
-                                                         : 0;
+        holds(intact, i) ? intact->pieces[i].range.end : 0;
   }
   for (size_t node = intact->leaves - 1; node > 0; --node) {
-    const uint64_t left = intact->reach[2 * node];
-    const uint64_t right = intact->reach[2 * node + 1];
-    intact->reach[node] = left > right ? left : right;
+    intact->reach[node] =
+        larger(intact->reach[2 * node], intact->reach[2 * node + 1]);
   }
 }
 
-// Entries that start before `position`.
+// Pieces that start before `position`.
 static size_t starts_before(const etx_verify_intact* intact,
                             uint64_t position) {
   size_t low = 0;
   size_t high = intact->count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    if (intact->ranges[middle].start < position) {
+    if (intact->pieces[middle].range.start < position) {
       low = middle + 1;
     } else {
       high = middle;
@@ -174,6 +134,6 @@ size_t etx_verify_intact_next(const etx_verify_intact* intact,
     node *= 2;
     if (intact->reach[node] <= range.start) node += 1;
   }
-  const size_t entry = node - intact->leaves;
-  return entry < limit ? entry : SIZE_MAX;
+  const size_t piece = node - intact->leaves;
+  return piece < limit ? piece : SIZE_MAX;
 }

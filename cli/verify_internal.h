@@ -4,7 +4,7 @@
 //   verify_effects   what an instruction reads and writes
 //   verify_rebinding which other tensor a slot may come to name
 //   verify_sharing   outputs that lie on arguments
-//   verify_intact    the values whose bytes still hold them
+//   verify_intact    bytes that still hold their value; cut in verify_pieces
 //   verify_flow      the proof: forward over all paths
 //   verify_sizes     sizes against the operators' rules
 //   verify_state     what all methods must agree about (verify_state.h)

@@ -20,15 +20,6 @@ static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   return etx_dtype_bytes(a->dtype) == etx_dtype_bytes(b->dtype);
 }
 
-static bool same_place(const etx_verify_method* m, uint32_t a, uint32_t b) {
-  if (m->values[a].place_count != 1 || m->values[b].place_count != 1) {
-    return false;
-  }
-  const etx_verify_range x = etx_verify_place(m, a, 0);
-  const etx_verify_range y = etx_verify_place(m, b, 0);
-  return x.start == y.start && x.end == y.end;
-}
-
 static bool overlaps(const etx_verify_method* m, uint32_t a, uint32_t b) {
   for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
     for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
@@ -39,6 +30,20 @@ static bool overlaps(const etx_verify_method* m, uint32_t a, uint32_t b) {
     }
   }
   return false;
+}
+
+// Wherever the two may lie, they have all bytes in common or none.
+static bool same_place(const etx_verify_method* m, uint32_t a, uint32_t b) {
+  for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
+    for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
+      const etx_verify_range x = etx_verify_place(m, a, i);
+      const etx_verify_range y = etx_verify_place(m, b, k);
+      if (etx_verify_overlap(x, y) && (x.start != y.start || x.end != y.end)) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 static bool is_copy(etx_op_id id) {

@@ -153,7 +153,7 @@ static etx_status check_input_dim(checker* c, const etx_blob_input_dim* dim,
                     etx_add_i64(most, dim->offset, &most) && most <= bound &&
                     (least >= 0 || dim->dim == -1);
   if (fits) return ETX_OK;
-  return etx_diag_fail(c->diag, ETX_BAD_FILE,
+  return etx_diag_fail(c->diag, c->pte->plan_fault,
                        "size '%z' of method '%t' leaves the bounds of "
                        "dimension %i of input %u, 0 to %i",
                        index, c->method, (int64_t)dim->dim,

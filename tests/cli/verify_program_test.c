@@ -282,13 +282,13 @@ static void a_view_is_read_through_its_base(void** state) {
   accept(s.p);
 }
 
-static void a_view_of_an_overwritten_base_is_refused(void** state) {
-  (void)state;
+// The view has the upper half of its base.
+static test_program* half_overwritten(uint64_t offset) {
   const small s = start(64);
   const int x = test_input(s.p, test_borrowed(s.p, F32, SIZES(8)), "x");
   const int a = test_scratch(s.p, F32, SIZES(8), 0);
   const int v = test_scratch(s.p, F32, SIZES(4), 16);
-  const int b = four_at(s.p, 32), c = four_at(s.p, 0);
+  const int b = four_at(s.p, 32), c = four_at(s.p, offset);
   const int d = four_at(s.p, 48);
   relu(s.p, x, a);
   relu(s.p, v, b);
@@ -296,7 +296,13 @@ static void a_view_of_an_overwritten_base_is_refused(void** state) {
   add(s.p, v, c, d);
   test_output(s.p, d, "y");
   test_view(s.p, v, a, 16);
-  refuse(s.p, "reads value '2', which value '4' overwrote");
+  return s.p;
+}
+
+static void a_view_needs_its_own_bytes_of_the_base(void** state) {
+  (void)state;
+  refuse(half_overwritten(16), "reads value '2', which value '4' overwrote");
+  accept(half_overwritten(0));
 }
 
 static void a_view_elsewhere_is_refused(void** state) {
@@ -804,7 +810,7 @@ int main(void) {
       cmocka_unit_test(a_broadcast_argument_is_not_taken_over),
       cmocka_unit_test(a_copy_onto_itself_is_refused),
       cmocka_unit_test(a_view_is_read_through_its_base),
-      cmocka_unit_test(a_view_of_an_overwritten_base_is_refused),
+      cmocka_unit_test(a_view_needs_its_own_bytes_of_the_base),
       cmocka_unit_test(a_view_elsewhere_is_refused),
       cmocka_unit_test(a_value_made_of_parts_needs_all_of_them),
       cmocka_unit_test(a_header_taken_over_leads_to_the_same_bytes),

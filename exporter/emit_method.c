@@ -146,12 +146,12 @@ static etx_status emit_copy(etx_emit_method* m, const etx_ir_node* node,
   return etx_emit_call(m, etx_op_at(ETX_OP_copy_in_place), arguments, 4);
 }
 
-// Sizes of a view: one that varies may be -1, which needs no instruction,
-// unless another one can be 0.
+// Sizes of a view. One that varies may be -1 where all elements are kept,
+// which needs no instruction, unless another one can be 0.
 static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
-                                  uint32_t* out_index) {
+                                  bool all_elements, uint32_t* out_index) {
   size_t open = shape->rank;
-  bool can_be_empty = false;
+  bool can_be_empty = !all_elements;
   for (size_t i = 0; i < shape->rank; ++i) {
     int64_t low = 0;
     int64_t high = 0;
@@ -172,16 +172,31 @@ static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
   return etx_emit_argument(m, &argument, &list, out_index);
 }
 
-static etx_status emit_resize(etx_emit_method* m, uint32_t value) {
-  uint32_t arguments[3];
-  const uint32_t base = m->placement->places[value].base;
-  ETX_TRY(etx_emit_tensor(m, base, &arguments[0]));
-  ETX_TRY(etx_emit_tensor(m, value, &arguments[2]));
+static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
+                              size_t output) {
+  const uint32_t value = node->outputs[output];
+  const etx_place* const place = &m->placement->places[value];
+  const etx_shape* const shape = &m->method->values[value].shape;
+  uint32_t base = 0;
+  uint32_t out = 0;
+  uint32_t start = 0;
+  uint32_t sizes = 0;
+  ETX_TRY(etx_emit_tensor(m, place->base, &base));
+  ETX_TRY(etx_emit_tensor(m, value, &out));
   // Back at the sizes of a tensor that is there already.
-  if (arguments[0] == arguments[2]) return ETX_OK;
-  if (m->placement->places[value].way != ETX_WAY_RESIZED) return ETX_OK;
-  ETX_TRY(emit_view_sizes(m, &m->method->values[value].shape, &arguments[1]));
-  return etx_emit_call(m, etx_op_at(ETX_OP_et_view_default), arguments, 3);
+  if (base == out) return ETX_OK;
+  etx_view view = {0};
+  const bool all_elements =
+      etx_view_find(m->method, node, output, &view) && view.all_elements;
+  ETX_TRY(emit_view_sizes(m, shape, all_elements, &sizes));
+  if (all_elements) {
+    const uint32_t arguments[3] = {base, sizes, out};
+    return etx_emit_call(m, etx_op_at(ETX_OP_et_view_default), arguments, 3);
+  }
+  ETX_TRY(etx_emit_int(
+      m, (int64_t)(place->delta / etx_dtype_bytes(shape->dtype)), &start));
+  const uint32_t arguments[4] = {base, start, sizes, out};
+  return etx_emit_call(m, etx_op_at(ETX_OP_part_view_default), arguments, 4);
 }
 
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
@@ -192,7 +207,7 @@ static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
           m->placement->places[value].way != ETX_WAY_RESIZED) {
         continue;
       }
-      ETX_TRY(emit_resize(m, value));
+      ETX_TRY(emit_resize(m, node, i));
     }
     return ETX_OK;
   }

@@ -106,11 +106,16 @@ static etx_status set_memory(etx_emit_method* m, uint32_t value,
       }
       break;
     case ETX_STORAGE_CONSTANT:
+      // A header that is set at run time starts at the constant itself.
+      if (m->placement->places[value].way == ETX_WAY_RESIZED) {
+        return etx_emit_constant(m->emit, storage->index, 0, storage->bytes,
+                                 &tensor->data_buffer_index);
+      }
       return etx_emit_constant(m->emit, storage->index, range.start,
                                range.end - range.start,
                                &tensor->data_buffer_index);
     case ETX_STORAGE_INPUT:
-      break;  // the caller's pointer, or et_view's
+      break;  // the caller's address, or a view's of it
   }
   return ETX_OK;
 }

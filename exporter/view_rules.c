@@ -233,7 +233,6 @@ bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
   out_view->delta = 0;
   out_view->all_elements = has_all_elements(method, kind, node, from, to);
   if (out_view->all_elements) return true;
-  if (!etx_ir_is_static(to)) return false;
   switch (kind) {
     case SELECT:
       return find_part(node, from, 1, &out_view->delta);

@@ -16,7 +16,7 @@ typedef struct etx_view {
 
 // Output `output` of a lowered node as a view. False if it is none: the
 // operator computes, the bytes are not contiguous in the base, or where they
-// lie depends on a size that is not known yet.
+// start depends on a size that is not known yet. How many there are may.
 bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
                    size_t output, etx_view* out_view);
 

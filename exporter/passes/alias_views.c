@@ -1,32 +1,34 @@
 // Results that are bytes of an argument become views of it.
 //
 // With sizes known now, a view is a second tensor over the same bytes and
-// costs nothing. Where only sizes change at run time, or the bytes are the
-// caller's, et_view sets the header. What is neither stays a copy. Whether the
-// base's bytes are still there when a view is read is settled by the passes
-// that overwrite something (place_updates, write_back).
+// costs nothing. Where sizes vary, or the bytes are the caller's, an
+// instruction sets the header: et_view if all elements are kept, part_view,
+// which only etx's runtime has, if some are. What is neither stays a copy.
+// Whether the base's bytes are still there when a view is read is settled by
+// the passes that overwrite something (place_updates, write_back).
 
 #include "exporter/passes/pass_list.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 
-static bool way_of_view(const etx_ir_method* method,
+static bool way_of_view(const etx_pass_context* context,
+                        const etx_ir_method* method,
                         const etx_placement* placement, uint32_t value,
                         const etx_view* view, etx_way* out_way) {
   const etx_storage* const storage =
       &placement->storages[etx_place_range(placement, view->base).storage];
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
-                         etx_ir_is_static(&method->values[view->base].shape);
+                         (!view->all_elements ||
+                          etx_ir_is_static(&method->values[view->base].shape));
   *out_way = ETX_WAY_ALIAS;
   if (etx_view_same_shape(method, value, view->base)) return true;
-  if (storage->kind == ETX_STORAGE_INPUT || (view->all_elements && !is_static)) {
-    *out_way = ETX_WAY_RESIZED;
-    return view->all_elements;
-  }
-  return true;
+  if (storage->kind != ETX_STORAGE_INPUT && is_static) return true;
+  *out_way = ETX_WAY_RESIZED;
+  return view->all_elements || context->options->target == ETX_TARGET_ETX;
 }
 
-static void alias_node(const etx_ir_method* method, etx_placement* placement,
+static void alias_node(const etx_pass_context* context,
+                       const etx_ir_method* method, etx_placement* placement,
                        const etx_ir_node* node) {
   etx_place aliases[ETX_MAX_ARGUMENTS];
   if (node->output_count > ETX_MAX_ARGUMENTS) return;
@@ -37,7 +39,7 @@ static void alias_node(const etx_ir_method* method, etx_placement* placement,
     if (!etx_view_find(method, node, i, &view)) return;
     const etx_place* const place = &placement->places[value];
     if (place->way != ETX_WAY_WRITTEN || place->bytes == 0 ||
-        !way_of_view(method, placement, value, &view, &way)) {
+        !way_of_view(context, method, placement, value, &view, &way)) {
       return;
     }
     aliases[i] = (etx_place){way, view.base, view.delta, 0, 0, place->bytes};
@@ -54,7 +56,8 @@ etx_status etx_pass_alias_views(etx_pass_context* context) {
     // Initial values are meant to be copied.
     if (method->is_synthetic) continue;
     for (size_t n = 0; n < method->node_count; ++n) {
-      alias_node(method, &context->placements[m], &method->nodes[n]);
+      alias_node(context, method, &context->placements[m],
+                 &method->nodes[n]);
     }
   }
   return ETX_OK;

@@ -45,22 +45,18 @@ static bool is_movable(const updating* u, uint32_t root) {
 }
 
 // The caller's memory has no address yet: only the input's own tensor can name
-// it, and headers that et_view derives.
+// it, and headers that instructions derive from it.
 static bool suits_unplanned(updating* u, uint32_t root) {
   if (u->placement->storages[u->target].kind != ETX_STORAGE_INPUT) return true;
   if (!etx_view_same_shape(u->method, root, u->given)) return false;
   for (uint32_t v = 0; v < u->placement->place_count; ++v) {
     etx_place* const place = &u->placement->places[v];
     uint64_t delta = 0;
-    if (etx_way_is_root(place->way) || place->way == ETX_WAY_RESIZED ||
-        etx_place_root(u->placement, v, &delta) != root ||
-        etx_view_same_shape(u->method, v, root)) {
-      continue;
+    if (place->way == ETX_WAY_ALIAS &&
+        etx_place_root(u->placement, v, &delta) == root &&
+        !etx_view_same_shape(u->method, v, root)) {
+      place->way = ETX_WAY_RESIZED;
     }
-    if (delta != 0 || place->bytes != u->placement->places[root].bytes) {
-      return false;
-    }
-    place->way = ETX_WAY_RESIZED;
   }
   return true;
 }

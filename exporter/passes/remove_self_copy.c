@@ -18,6 +18,12 @@ static void remove_from_node(const etx_ir_method* method,
       !etx_view_find(method, node, 0, &view)) {
     return;
   }
+  // How much of its base another view has may vary, and is then not known to
+  // be the same bytes.
+  if (!view.all_elements &&
+      !etx_ir_is_static(&method->values[value].shape)) {
+    return;
+  }
   etx_range source = etx_place_range(placement, view.base);
   source.start += view.delta;
   source.end = source.start + place->bytes;

@@ -239,6 +239,7 @@ static void sizes_are_upper_bounds_and_the_blob_has_the_symbols(void** state) {
 
 static void integers_are_computed_once_from_input_sizes(void** state) {
   (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;  // where slices are instructions
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
   etx_symbols* const symbols = &graph_current(&g)->symbols;
@@ -297,6 +298,30 @@ static void a_view_leaves_one_size_open(void** state) {
   assert_int_equal(
       etx_pte_value_at(&plan, (size_t)sizes.as.integers.items[0]).as.integer,
       -1);
+}
+
+static void a_slice_of_a_constant_is_a_header_over_it(void** state) {
+  (void)state;
+  const float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 3);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 2));
+  const uint32_t c = graph_constant(&g, 2, SIZES(4, 2), table);
+  etx_dim end = 0;
+  assert_int_equal(etx_symbols_apply(&graph_current(&g)->symbols,
+                                     ETX_SYMBOL_ADD, s, 1, &end),
+                   ETX_OK);
+  const uint32_t rows =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(c), INT(0), INT(1), INT(end), INT(1)));
+  graph_output(&g, "y", graph_add(&g, x, rows));
+  graph_plan(&g);
+  etx_pte pte;
+  const etx_pte_plan plan = graph_read_plan(&g, "m", &pte);
+  assert_int_equal(graph_count_calls(&plan, "etx::part_view.default"), 1);
+  assert_int_equal(graph_count_calls(&plan, "aten::slice_copy.Tensor_out"), 0);
+  assert_int_equal(g.report.constant_count, 1);
+  assert_int_equal(argument(&plan, 1, 1).as.integer, 2);  // elements in front
 }
 
 // ---- constants, views, determinism ----
@@ -386,6 +411,7 @@ int main(void) {
       TEST(integers_are_computed_once_from_input_sizes),
       TEST(a_size_that_no_input_tells_is_refused),
       TEST(a_view_leaves_one_size_open),
+      TEST(a_slice_of_a_constant_is_a_header_over_it),
       TEST(equal_bytes_are_stored_once_in_the_file),
       TEST(a_constant_without_elements_has_a_place_to_point_at),
       TEST(the_blob_names_the_base_of_every_view),

@@ -339,7 +339,34 @@ static void views_of_the_callers_memory_are_headers(void** state) {
   graph_place(&g, AS_WRITTEN);
 
   assert_int_equal(way_of(flat), ETX_WAY_RESIZED);
+  assert_int_equal(way_of(row), ETX_WAY_RESIZED);
+}
+
+static void the_stock_runtime_has_no_header_of_a_part(void** state) {
+  (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
+  const uint32_t row = graph_select(&g, x, 0, 1);
+  graph_output(&g, "z", graph_add(&g, row, row));
+  graph_place(&g, AS_WRITTEN);
   assert_int_equal(way_of(row), ETX_WAY_WRITTEN);
+}
+
+static void slices_whose_length_varies_are_headers(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t rows =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(graph_buffer(&g, cache)), INT(0), INT(0), INT(s),
+                      INT(1)));
+  graph_output(&g, "y", graph_add(&g, rows, x));
+  graph_place(&g, AS_WRITTEN);
+  assert_int_equal(way_of(rows), ETX_WAY_RESIZED);
+  assert_int_equal(graph_count_running(&g, 0), 1);
 }
 
 static void views_whose_sizes_vary_are_headers(void** state) {
@@ -581,6 +608,8 @@ int main(void) {
       TEST(with_place_updates_off_everything_is_copied_back),
       TEST(views_of_known_sizes_have_no_instruction),
       TEST(views_of_the_callers_memory_are_headers),
+      TEST(the_stock_runtime_has_no_header_of_a_part),
+      TEST(slices_whose_length_varies_are_headers),
       TEST(views_whose_sizes_vary_are_headers),
       TEST(a_result_takes_over_an_argument_that_dies),
       TEST(not_one_that_the_caller_still_sees),

@@ -108,7 +108,13 @@ static void sizes_that_vary_allow_only_what_is_known(void** state) {
   const uint32_t part = graph_node(&g, ETX_OP_slice_copy_tensor_out,
                                    ARGS(VALUE(graph_input(&g, "y", 1, SIZES(8))),
                                         INT(0), INT(0), INT(s), INT(1)));
-  assert_int_equal(delta_of(part), UINT64_MAX);
+  assert_int_equal(delta_of(part), 0);
+  assert_false(keeps_all(part));
+  const uint32_t later =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(graph_input(&g, "z", 1, SIZES(16))), INT(0), INT(s),
+                      INT(16), INT(1)));
+  assert_int_equal(delta_of(later), UINT64_MAX);
 }
 
 static void pieces_lie_one_behind_the_other(void** state) {

@@ -231,8 +231,8 @@ int etx_cmd_plan(int argc, char** argv) {
   const etx_positional positionals[] = {
       {"DIR", "directory of methods, or one file", &in.input, true}};
   const etx_option options[] = {
-      {ETX_OPTION_TEXT, "output", 'o', "FILE", "the program to write, .pte",
-       &in.output},
+      {ETX_OPTION_TEXT, "output", 'o', "FILE",
+       "the program to write, .pte; must be given", &in.output},
       {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
        "for which runtime (default: etx)", &in.target},
       {ETX_OPTION_TEXT, "state-layout", 0, "keep:FILE",

@@ -50,12 +50,25 @@ static void count_plan(const etx_pte_plan* plan, etx_operator_uses* uses) {
   uses->delegate_count += etx_pte_delegate_count(plan);
 }
 
+// A view without a place in an arena is known to readers of the blob alone.
+static bool has_unplanned_view(const etx_pte_plan* plan, const etx_blob* blob,
+                               size_t method) {
+  for (size_t i = 0; i < etx_blob_view_count(blob, method); ++i) {
+    const etx_blob_view view = etx_blob_view_at(blob, method, i);
+    const etx_pte_value value = etx_pte_value_at(plan, view.value);
+    if (value.kind == ETX_PTE_TENSOR && !value.as.tensor.has_allocation) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static bool has_views(const etx_pte* pte, const etx_blob* blob) {
   for (size_t i = 0; i < etx_pte_plan_count(pte); ++i) {
     const etx_pte_plan plan = etx_pte_plan_at(pte, i);
     size_t method = 0;
     if (etx_blob_method_find(blob, etx_pte_plan_name(&plan), &method) &&
-        etx_blob_view_count(blob, method) != 0) {
+        has_unplanned_view(&plan, blob, method)) {
       return true;
     }
   }

@@ -76,6 +76,21 @@ static size_t count_instructions(const etx_pte_plan* plan) {
   return count;
 }
 
+// Whether the file itself holds what the method answers; states do not count.
+static bool answers_constants(const etx_pte_plan* plan) {
+  for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(plan, (size_t)etx_pte_output_at(plan, i));
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    const etx_pte_tensor* const tensor = &value.as.tensor;
+    if (tensor->has_allocation) return false;
+    if (tensor->data_buffer_index == 0 && etx_pte_tensor_numel(tensor) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 etx_status etx_program_method_at(const etx_program* program, size_t index,
                                  etx_method_info* out_info) {
   if (index >= etx_pte_plan_count(&program->pte)) return ETX_OUT_OF_RANGE;
@@ -88,9 +103,9 @@ etx_status etx_program_method_at(const etx_program* program, size_t index,
       etx_pte_buffer_size_count(&plan) > ETX_MEMORY_SCRATCH
           ? (uint64_t)etx_pte_buffer_size_at(&plan, ETX_MEMORY_SCRATCH)
           : 0;
-  out_info->is_constant = out_info->instruction_count == 0 &&
-                          out_info->input_count == 0 &&
-                          out_info->output_count > 0;
+  out_info->is_constant =
+      out_info->instruction_count == 0 && out_info->input_count == 0 &&
+      out_info->output_count > 0 && answers_constants(&plan);
   return ETX_OK;
 }
 

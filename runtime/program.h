@@ -49,7 +49,7 @@ typedef struct etx_method_info {
   size_t output_count;
   size_t instruction_count;  // of all chains
   uint64_t scratch_bytes;  // arena 1
-  bool is_constant;        // no instructions, no inputs: see below
+  bool is_constant;        // no instructions, no inputs, no state: see below
 } etx_method_info;
 
 size_t etx_program_method_count(const etx_program* program);

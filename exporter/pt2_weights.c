@@ -145,7 +145,7 @@ static etx_status read_storage(etx_pt2_graph* graph, etx_text folder,
 // An expanded view is larger than what it shows. A model may do that, but not
 // to any extent: a few bytes must not ask for all memory of the machine.
 static bool is_reasonable(const view* v, uint64_t count, uint64_t storage) {
-  const uint64_t largest = UINT64_C(1) << 30;
+  const uint64_t largest = UINT64_C(256) << 20;
   uint64_t bytes = 0;
   return etx_multiply_u64(count, etx_dtype_bytes(v->type.dtype), &bytes) &&
          bytes <= SIZE_MAX && (bytes <= largest || bytes / 4 <= storage);

@@ -31,7 +31,7 @@ static etx_status place_tensor(etx_pt2_graph* graph, etx_text name,
   if (graph->states[*out_position] != ETX_PT2_UNDEFINED) {
     return etx_pt2_refuse(graph, "input '%t' is defined twice", name);
   }
-  graph->states[*out_position] = ETX_PT2_PLACEHOLDER;
+  graph->states[*out_position] = ETX_PT2_DECLARED;
   return ETX_OK;
 }
 

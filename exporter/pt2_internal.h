@@ -24,7 +24,7 @@ enum { ETX_PT2_PLACE_BYTES = 200 };
 // What a graph name stands for so far.
 typedef enum etx_pt2_name_state {
   ETX_PT2_UNDEFINED,
-  ETX_PT2_PLACEHOLDER,  // an input of the graph that has no value yet
+  ETX_PT2_DECLARED,  // an input of the graph that has no value yet
   ETX_PT2_DEFINED,
 } etx_pt2_name_state;
 

@@ -3,6 +3,10 @@
 // for a root, a cut of its base's list for an alias, and the base's list with
 // the patch's laid over it for a patched value. A read is right when the two
 // lists agree over the value's bytes.
+//
+// A value of varying size counts with its largest. What it writes is then a
+// version that means "these bytes, and behind them what lay there before", so
+// a patch of varying size is right only if that was the base.
 
 #include "exporter/place_check.h"
 
@@ -27,6 +31,7 @@ typedef struct trace {
   uint32_t storage;
   segments actual;     // what lies in the storage now
   segments* expected;  // by value; count 0: not of this storage
+  segments* under;     // by value of varying size: what lay there before
   size_t node;         // present position
   etx_place_conflicts* conflicts;
 } trace;
@@ -251,13 +256,28 @@ static etx_status write_root(trace* t, uint32_t value) {
   ETX_TRY(new_segments(t, 1, &own));
   own.items[0] = (segment){range.start, range.end, value};
   t->expected[value] = own;
+  if (!etx_ir_is_static(&t->method->values[value].shape)) {
+    ETX_TRY(cut(t, t->actual, range.start, range.end, &t->under[value]));
+  }
   return lay_over(t, t->actual, own, &t->actual);
+}
+
+// A patch of varying size may leave bytes at its end as they were. True if
+// those are the base's, whatever the size.
+static bool leaves_the_base(const trace* t, uint32_t source,
+                            const segments* base) {
+  if (etx_ir_is_static(&t->method->values[source].shape)) return true;
+  uint64_t delta = 0;
+  const uint32_t root = etx_place_root(t->placement, source, &delta);
+  const segments before = t->under[root].count != 0 ? t->under[root]
+                                                    : t->expected[source];
+  return agrees(*base, before);
 }
 
 // What a patched value expects where its operator puts the source: the
 // source's bytes if they lie there, else something that nobody ever writes.
 static etx_status expect_patch(trace* t, const etx_ir_node* node,
-                               uint32_t value, segments* out) {
+                               uint32_t value, segments base, segments* out) {
   const uint32_t source = node->args[1].as.value;
   const etx_range found = etx_place_range(t->placement, source);
   etx_range wanted = etx_place_range(t->placement, value);
@@ -266,8 +286,12 @@ static etx_status expect_patch(trace* t, const etx_ir_node* node,
   wanted.start += view.delta;
   wanted.end = wanted.start + (found.end - found.start);
   if (is_patch && etx_range_equal(found, wanted) && is_here(t, source)) {
-    *out = t->expected[source];
-    return ETX_OK;
+    segments covered = {NULL, 0};
+    ETX_TRY(cut(t, base, wanted.start, wanted.end, &covered));
+    if (leaves_the_base(t, source, &covered)) {
+      *out = t->expected[source];
+      return ETX_OK;
+    }
   }
   ETX_TRY(new_segments(t, 1, out));
   out->items[0] = (segment){wanted.start, wanted.end, value};
@@ -283,7 +307,7 @@ static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
   if (place->way != ETX_WAY_PATCHED) return ETX_OK;
   const segments base = *own;
   segments patch = {NULL, 0};
-  ETX_TRY(expect_patch(t, node, value, &patch));
+  ETX_TRY(expect_patch(t, node, value, base, &patch));
   return lay_over(t, base, patch, own);
 }
 
@@ -325,7 +349,8 @@ static etx_status follow(trace* t, etx_place_end end) {
   const etx_ir_method* const method = t->method;
   t->expected =
       etx_pool_take(&t->pool, method->value_count * sizeof *t->expected);
-  if (t->expected == NULL) return ETX_OUT_OF_MEMORY;
+  t->under = etx_pool_take(&t->pool, method->value_count * sizeof *t->under);
+  if (t->expected == NULL || t->under == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(new_segments(t, 1, &t->actual));
   t->actual.items[0] = (segment){
       0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};

@@ -251,7 +251,7 @@ bool etx_view_find_patch(const etx_ir_method* method, const etx_ir_node* node,
   if (!slices && node->op->id != ETX_OP_select_scatter_out) return false;
   const etx_shape* const self = shape_of(method, node->args[0].as.value);
   const etx_shape* const source = shape_of(method, node->args[1].as.value);
-  if (self->dtype != source->dtype || !etx_ir_is_static(source)) return false;
+  if (self->dtype != source->dtype) return false;
   if (slices && !steps_by_one(node, 5)) return false;
   out_view->base = node->args[0].as.value;
   out_view->all_elements = false;

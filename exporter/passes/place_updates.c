@@ -7,7 +7,7 @@
 // nothing left to do. place_check says whether somebody would miss the old
 // content. If so, in this order:
 //
-//   the value alone, without what could follow;
+//   the value with less of what could follow, or alone;
 //   the node that computes it moved to the end, if only the end reads it;
 //   the old content that is missed saved in a copy, if that is no more than
 //   the copy at the end would be.
@@ -22,6 +22,13 @@
 
 enum { MAX_NESTING = ETX_MAX_RANK };
 
+// What moves with a value that is computed in its target.
+typedef enum following {
+  NOTHING,  // it stands alone
+  PATCHES,  // sources of scatters, where the scatter puts them
+  ALL,      // and what an operator changes in place
+} following;
+
 typedef struct updating {
   etx_pass_context* context;
   etx_ir_module* module;
@@ -30,7 +37,7 @@ typedef struct updating {
   uint32_t method_index;
   uint32_t target;      // storage
   uint32_t given;       // value that holds the target's old content
-  bool follows;         // arguments may follow their result
+  following follows;    // what moves with the value
   etx_place* saved;     // places before the present attempt
   size_t saved_count, saved_capacity;
 } updating;
@@ -99,13 +106,13 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
   }
   const etx_ir_node* const node =
       &u->method->nodes[u->method->values[root].index];
-  if (u->follows && nesting < MAX_NESTING &&
+  if (u->follows != NOTHING && nesting < MAX_NESTING &&
       settle_patch(u, node, root, offset, nesting)) {
     return true;
   }
   place->storage = u->target;
   place->offset = offset;
-  if (u->follows && nesting < MAX_NESTING &&
+  if (u->follows == ALL && nesting < MAX_NESTING &&
       node->op->in_place == ETX_IN_PLACE_SELF &&
       node->args[0].kind == ETX_IR_ARG_VALUE) {
     (void)settle(u, node->args[0].as.value, offset, nesting + 1);
@@ -222,7 +229,7 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
   return ETX_OK;
 }
 
-static etx_status try_in_place(updating* u, uint32_t value, bool follows,
+static etx_status try_in_place(updating* u, uint32_t value, following follows,
                                bool* out_placed,
                                etx_place_conflicts* conflicts) {
   ETX_TRY(remember(u));
@@ -266,7 +273,7 @@ static etx_status save(updating* u, const etx_place_conflict* conflict) {
 static etx_status try_saving(updating* u, uint32_t value, bool* out_placed,
                              etx_place_conflicts* conflicts) {
   ETX_TRY(remember(u));
-  u->follows = true;
+  u->follows = ALL;
   if (!settle(u, value, 0, 0)) {
     restore(u);
     return ETX_OK;
@@ -301,10 +308,12 @@ static etx_status place_update(updating* u, const etx_ir_mutation* mutation) {
   bool placed = false;
   u->target = etx_place_target(u->placement, mutation);
   u->given = find_given(u->placement, u->target);
-  ETX_TRY(try_in_place(u, mutation->value, true, &placed, &conflicts));
-  if (placed) return ETX_OK;
-  ETX_TRY(try_in_place(u, mutation->value, false, &placed, &conflicts));
-  if (placed) return ETX_OK;
+  static const following attempts[] = {ALL, PATCHES, NOTHING};
+  for (size_t i = 0; i < sizeof attempts / sizeof *attempts; ++i) {
+    ETX_TRY(
+        try_in_place(u, mutation->value, attempts[i], &placed, &conflicts));
+    if (placed) return ETX_OK;
+  }
   ETX_TRY(try_at_end(u, mutation->value, &placed, &conflicts));
   if (placed) return ETX_OK;
   return try_saving(u, mutation->value, &placed, &conflicts);

@@ -142,6 +142,32 @@ static void a_patched_value_expects_its_patch(void** state) {
   graph_close(&f.g);
 }
 
+// Two updates of the state: rows 0 to s, and row 3. What is under the rows
+// when they are written decides what the rows behind them are.
+static void a_patch_of_varying_size_needs_its_base_under_it(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const etx_dim s = graph_symbol(&f.g, "s", 1, 4);
+  const uint32_t x = graph_input(&f.g, "x", 2, SIZES(s, 3));
+  const uint32_t row = graph_input(&f.g, "row", 1, SIZES(3));
+  const uint32_t new_row = graph_add(&f.g, row, row);
+  const uint32_t rows = graph_add(&f.g, x, x);
+  const uint32_t next = graph_slice_scatter(&f.g, f.old, rows, 0, 0, s);
+  const uint32_t read = graph_clone(&f.g, next);
+  graph_output(&f.g, "y", read);
+  place(&f);
+  etx_place* const patched = &f.g.context.placements[0].places[next];
+  patched->way = ETX_WAY_PATCHED;
+  patched->base = f.old;
+  put_into_state(&f, rows, 0);
+  assert_int_equal(check(&f, ETX_PLACE_ALL).count, 0);
+
+  put_into_state(&f, new_row, 36);
+  assert_int_not_equal(check(&f, ETX_PLACE_ALL).count, 0);
+  graph_close(&f.g);
+}
+
 static void operators_are_held_to_what_their_rows_allow(void** state) {
   (void)state;
   fixture f;
@@ -188,6 +214,7 @@ int main(void) {
           a_read_after_the_write_is_one_and_can_be_saved_before_it),
       cmocka_unit_test(a_write_beside_the_bytes_that_are_read_is_no_conflict),
       cmocka_unit_test(a_patched_value_expects_its_patch),
+      cmocka_unit_test(a_patch_of_varying_size_needs_its_base_under_it),
       cmocka_unit_test(operators_are_held_to_what_their_rows_allow),
       cmocka_unit_test(outputs_are_read_at_the_end),
   };

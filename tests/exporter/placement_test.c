@@ -177,6 +177,50 @@ static void only_the_part_that_is_missed_is_saved(void** state) {
   assert_sound();
 }
 
+// cache[:s] = x, written into the first rows of the state.
+static void a_patch_of_varying_size_is_computed_in_place(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "set");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t rows = graph_slice(&g, old, 0, 0, s);
+  const uint32_t sum = graph_add(&g, rows, x);
+  const uint32_t next = graph_slice_scatter(&g, old, sum, 0, 0, s);
+  graph_mutate(&g, cache, next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(way_of(next), ETX_WAY_PATCHED);
+  assert_int_equal(kind_of(sum), ETX_STORAGE_STATE);
+  assert_int_equal(graph_count_running(&g, 0), 1);
+  assert_sound();
+}
+
+// The rows behind the patch are those of another update, not of the old state.
+static void but_not_over_bytes_that_are_not_its_base(void** state) {
+  (void)state;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(8, 4), 0);
+  graph_method(&g, "set");
+  const etx_dim s = graph_symbol(&g, "s", 1, 8);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
+  const uint32_t row = graph_input(&g, "row", 1, SIZES(4));
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t one = graph_select_scatter(
+      &g, old, graph_add(&g, row, row), 0, 5);
+  const uint32_t sum = graph_add(&g, x, x);
+  const uint32_t next = graph_slice_scatter(&g, one, sum, 0, 0, s);
+  const uint32_t other = graph_slice_scatter(&g, old, sum, 0, 0, s);
+  graph_mutate(&g, cache, other);
+  graph_output(&g, "y", next);
+
+  graph_place(&g, AS_WRITTEN);
+
+  assert_int_equal(kind_of(next), ETX_STORAGE_SCRATCH);
+  assert_sound();
+}
+
 // ---- copies at the end ----
 
 static void an_exchange_takes_three_copies(void** state) {
@@ -598,6 +642,8 @@ int main(void) {
       TEST(an_update_only_the_end_reads_moves_behind_readers),
       TEST(old_content_that_is_needed_later_costs_one_copy),
       TEST(only_the_part_that_is_missed_is_saved),
+      TEST(a_patch_of_varying_size_is_computed_in_place),
+      TEST(but_not_over_bytes_that_are_not_its_base),
       TEST(an_exchange_takes_three_copies),
       TEST(a_chain_of_moves_needs_an_order_only),
       TEST(the_old_content_as_output_is_saved_first),

@@ -31,8 +31,9 @@ enum {
   CALLS = 6,
 };
 
-// What a value is: the whole, a row, or the whole lying flat.
-typedef enum type { WHOLE, ROW, FLAT, TYPE_COUNT } type;
+// What a value is: the whole, a row, or the whole lying flat; and an input of
+// some rows of a whole.
+typedef enum type { WHOLE, ROW, FLAT, TYPE_COUNT, SOME = TYPE_COUNT } type;
 
 static size_t elements_of(type t) { return t == ROW ? COLUMNS : MATRIX; }
 
@@ -51,6 +52,11 @@ typedef enum action {
   TAKE_ROWS,  // slice of the first two rows, put back over zeros
   INDEX_PUT,
   JOIN_ROWS,  // a, b and a + b one below the other
+  // With the input whose number of rows varies:
+  PUT_SOME,     // its rows replace the first ones of a
+  ADD_SOME,     // the first rows of b plus its rows do
+  MOVE_SOME,    // as many first rows of b do
+  PUT_COLUMNS,  // its first column does, in as many rows of a
   ACTION_COUNT,
 } action;
 
@@ -77,6 +83,9 @@ typedef struct method {
   type inputs[MAX_PORTS];
   bool is_mutable[MAX_PORTS];
   size_t input_count;
+  bool has_some;  // the last input has a number of rows that varies
+  size_t some;    // its step
+  etx_dim rows;   // that number
   size_t outputs[MAX_PORTS];
   size_t output_count;
   mutation mutations[MAX_STATES + MAX_PORTS];
@@ -115,7 +124,7 @@ static const int64_t* sizes_of(type t) {
   return t == WHOLE ? whole : t == ROW ? row : flat;
 }
 
-static uint8_t rank_of(type t) { return t == WHOLE ? 2 : 1; }
+static uint8_t rank_of(type t) { return t == WHOLE || t == SOME ? 2 : 1; }
 
 // A random earlier step of that type; false if there is none.
 static bool find_step(const method* m, type t, size_t* out_step) {
@@ -144,6 +153,25 @@ static uint32_t index_of_row(graph* g, size_t row) {
   return value;
 }
 
+static uint32_t first_rows(graph* g, const method* m, uint32_t a) {
+  return graph_slice(g, a, 0, 0, m->rows);
+}
+
+// The actions on some rows.
+static void emit_some(graph* g, const method* m, step* s) {
+  const uint32_t a = m->steps[s->a].value;
+  const uint32_t b = m->steps[s->b].value;
+  const uint32_t some = m->steps[m->some].value;
+  uint32_t rows = some;
+  if (s->action == ADD_SOME) rows = graph_add(g, first_rows(g, m, b), some);
+  if (s->action == MOVE_SOME) rows = first_rows(g, m, b);
+  if (s->action == PUT_COLUMNS) {
+    rows = graph_slice_scatter(g, first_rows(g, m, a),
+                               graph_slice(g, some, 1, 0, 1), 1, 0, 1);
+  }
+  s->value = graph_slice_scatter(g, a, rows, 0, 0, m->rows);
+}
+
 static void emit_step(graph* g, const program* p, method* m, step* s) {
   const uint32_t a = m->steps[s->a].value;
   const uint32_t b = m->steps[s->b].value;
@@ -155,7 +183,9 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       break;
     case GET_INPUT:
       snprintf(name, sizeof name, "x%zu", s->index);
-      s->value = graph_input(g, name, rank_of(s->type), sizes_of(s->type));
+      s->value = graph_input(g, name, rank_of(s->type),
+                             s->type == SOME ? SIZES(m->rows, COLUMNS)
+                                             : sizes_of(s->type));
       break;
     case GET_CONSTANT:
       for (size_t i = 0; i < MATRIX; ++i) elements[i] = s->constant + (float)i;
@@ -203,6 +233,12 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       s->value = graph_cat(g, rows, ROWS, 0);
       break;
     }
+    case PUT_SOME:
+    case ADD_SOME:
+    case MOVE_SOME:
+    case PUT_COLUMNS:
+      emit_some(g, m, s);
+      break;
     case ACTION_COUNT:
       break;
   }
@@ -239,6 +275,7 @@ static void add_random_step(graph* g, const program* p, method* m) {
     case COPY:
       s.a = pick(m->step_count);
       s.type = m->steps[s.a].type;
+      good = s.type != SOME;
       break;
     case PUT_ROWS:
       s.row = pick(2);
@@ -249,6 +286,13 @@ static void add_random_step(graph* g, const program* p, method* m) {
       break;
     case JOIN_ROWS:
       good = find_step(m, ROW, &s.a) && find_step(m, ROW, &s.b);
+      break;
+    case PUT_SOME:
+    case ADD_SOME:
+    case MOVE_SOME:
+    case PUT_COLUMNS:
+      good = m->has_some && find_step(m, WHOLE, &s.a) &&
+             find_step(m, WHOLE, &s.b);
       break;
     default:
       good = find_step(m, WHOLE, &s.a) && find_step(m, ROW, &s.b);
@@ -276,7 +320,7 @@ static void add_mutations(graph* g, const program* p, method* m) {
   }
   for (size_t i = 0; i < m->input_count; ++i) {
     mutation change = {true, i, 0};
-    if (!one_in(3) || !find_result(m, m->inputs[i], &change.step)) continue;
+    if (m->inputs[i] == SOME || !one_in(3) || !find_result(m, m->inputs[i], &change.step)) continue;
     m->is_mutable[i] = true;
     graph_mutate_input(g, graph_current(g)->inputs[i].arg.as.value,
                        m->steps[change.step].value);
@@ -299,6 +343,15 @@ static void build_method(graph* g, const program* p, method* m, size_t index) {
              (step){.action = GET_INPUT, .type = m->inputs[i], .index = i});
     ++m->input_count;
   }
+  m->has_some = one_in(2);
+  if (m->has_some) {
+    m->rows = graph_symbol(g, "rows", 1, ROWS);
+    m->inputs[m->input_count] = SOME;
+    m->some = m->step_count;
+    add_step(g, p, m,
+             (step){.action = GET_INPUT, .type = SOME,
+                    .index = m->input_count++});
+  }
   add_step(g, p, m,
            (step){.action = GET_CONSTANT,
                   .type = (type)pick(TYPE_COUNT),
@@ -309,6 +362,7 @@ static void build_method(graph* g, const program* p, method* m, size_t index) {
   m->output_count = pick(MAX_PORTS);
   for (size_t i = 0; i < m->output_count; ++i) {
     m->outputs[i] = pick(m->step_count);
+    if (m->steps[m->outputs[i]].type == SOME) m->outputs[i] = m->step_count - 1;
     graph_output(g, "y", m->steps[m->outputs[i]].value);
   }
 }
@@ -386,11 +440,28 @@ static void interpret_step(const step* s, content* values, content* states,
   }
 }
 
+static void interpret_some(const method* m, const step* s, content* values,
+                           size_t rows, float* out) {
+  const float* const some = values[m->some];
+  const float* const b = values[s->b];
+  memcpy(out, values[s->a], sizeof(content));
+  for (size_t i = 0; i < rows * COLUMNS; ++i) {
+    if (s->action == PUT_SOME) out[i] = some[i];
+    if (s->action == ADD_SOME) out[i] = b[i] + some[i];
+    if (s->action == MOVE_SOME) out[i] = b[i];
+    if (s->action == PUT_COLUMNS && i % COLUMNS == 0) out[i] = some[i];
+  }
+}
+
 static void interpret(const method* m, content* states, content* inputs,
-                      content* outputs) {
+                      size_t rows, content* outputs) {
   static content values[MAX_VALUES];
   for (size_t i = 0; i < m->step_count; ++i) {
     const step* const s = &m->steps[i];
+    if (s->action >= PUT_SOME) {
+      interpret_some(m, s, values, rows, values[i]);
+      continue;
+    }
     if (s->action != ADD && s->action != SUBTRACT) {
       interpret_step(s, values, states, inputs, values[i]);
       continue;
@@ -456,6 +527,7 @@ static void call_method(running* r, const program* p, const method* m,
   static const int32_t whole[2] = {ROWS, COLUMNS};
   static const int32_t row[1] = {COLUMNS};
   static const int32_t flat[1] = {MATRIX};
+  const int32_t some[2] = {(int32_t)(1 + pick(ROWS)), COLUMNS};
   etx_value values[MAX_PORTS];
   for (size_t i = 0; i < m->input_count; ++i) {
     for (size_t k = 0; k < MATRIX; ++k) inputs[i][k] = (float)pick(30);
@@ -463,7 +535,10 @@ static void call_method(running* r, const program* p, const method* m,
     const type t = m->inputs[i];
     values[i] =
         etx_module_tensor(given[i], ETX_DTYPE_FLOAT32,
-                          t == WHOLE ? whole : t == ROW ? row : flat,
+                          t == SOME    ? some
+                          : t == WHOLE ? whole
+                          : t == ROW   ? row
+                                       : flat,
                           rank_of(t));
   }
   if (r->module.scratch_size != 0) {
@@ -471,7 +546,7 @@ static void call_method(running* r, const program* p, const method* m,
   }
   RUN_OK(r, etx_module_execute(&r->module, m->name, values, m->input_count,
                                &r->diag));
-  interpret(m, states, inputs, outputs);
+  interpret(m, states, inputs, (size_t)some[0], outputs);
   size_t leading = 0;
   for (size_t i = 0; i < m->input_count; ++i) {
     compare(r, "input", i, given[i], inputs[i], m->inputs[i]);

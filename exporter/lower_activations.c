@@ -115,16 +115,17 @@ etx_status etx_lowering_mish(etx_lower* lower) {
 }
 
 // scale * (x > 0 ? x : alpha * (exp(x * input_scale) - 1))
-etx_status etx_lowering_elu(etx_lower* lower) {
-  const double alpha = number_of(&lower->args[1]);
-  const double scale = number_of(&lower->args[2]);
-  const double input_scale = number_of(&lower->args[3]);
+static etx_status elu(etx_lower* lower, double alpha, double scale,
+                      double input_scale) {
   uint32_t self = 0;
   uint32_t low = 0;
   uint32_t positive = 0;
   ETX_TRY(floating_self(lower, &self));
-  ETX_TRY(
-      etx_lower_with_constant(lower, ETX_OP_mul_out, self, input_scale, &low));
+  low = self;
+  if (input_scale != 1.0) {
+    ETX_TRY(
+        etx_lower_with_constant(lower, ETX_OP_mul_out, low, input_scale, &low));
+  }
   ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, low, &low));
   ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, low, 1.0, &low));
   ETX_TRY(
@@ -135,6 +136,20 @@ etx_status etx_lowering_elu(etx_lower* lower) {
     ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, scale, &self));
   }
   return etx_lower_where(lower, positive, self, low, &lower->results[0]);
+}
+
+etx_status etx_lowering_elu(etx_lower* lower) {
+  return elu(lower, number_of(&lower->args[1]), number_of(&lower->args[2]),
+             number_of(&lower->args[3]));
+}
+
+etx_status etx_lowering_celu(etx_lower* lower) {
+  const double alpha = number_of(&lower->args[1]);
+  return elu(lower, alpha, 1.0, 1.0 / alpha);
+}
+
+etx_status etx_lowering_selu(etx_lower* lower) {
+  return elu(lower, 1.6732632423543772, 1.0507009873554805, 1.0);
 }
 
 // First half times the sigmoid of the second half.

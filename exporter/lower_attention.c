@@ -65,6 +65,12 @@ static etx_status read_operands(etx_lower* lower, attention* out) {
   uint32_t operands[3];
   for (size_t i = 0; i < 3; ++i) {
     operands[i] = lower->args[i].as.value;
+    if (etx_lower_shape(lower, operands[i])->rank < 2) {
+      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                           "'%t' wants rank 2 or more, found %u",
+                           lower->node->aten,
+                           (uint64_t)etx_lower_shape(lower, operands[i])->rank);
+    }
     ETX_TRY(with_heads(lower, &operands[i]));
   }
   const etx_shape query = *etx_lower_shape(lower, operands[0]);

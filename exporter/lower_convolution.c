@@ -43,15 +43,19 @@ static etx_status emit_convolution(etx_lower* lower, const convolution* c,
   return etx_lower_emit(lower, ETX_OP_convolution_out, args, 9, out_value);
 }
 
+static etx_status want_spatial(etx_lower* lower, uint32_t weight) {
+  const size_t rank = etx_lower_shape(lower, weight)->rank;
+  if (rank >= 3) return ETX_OK;
+  return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                       "'%t' wants a weight of rank 3 or more, found %z",
+                       lower->node->aten, rank);
+}
+
 // Runs a convolution, giving an input without batch one of size 1.
 static etx_status convolve(etx_lower* lower, convolution* c) {
   const size_t rank = etx_lower_shape(lower, c->weight.as.value)->rank;
   const bool batched = etx_lower_shape(lower, c->input)->rank == rank;
-  if (rank < 3) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' wants a weight of rank 3 or more, found %z",
-                         lower->node->aten, rank);
-  }
+  ETX_TRY(want_spatial(lower, c->weight.as.value));
   if (!batched) ETX_TRY(etx_lower_unsqueeze(lower, c->input, 0, &c->input));
   uint32_t value = 0;
   ETX_TRY(emit_convolution(lower, c, rank - 2, &value));
@@ -101,13 +105,20 @@ etx_status etx_lowering_core_convolution(etx_lower* lower) {
 // Padding that keeps sizes, larger at the end where it is odd.
 static etx_status same_padding(etx_lower* lower, convolution* c) {
   const etx_shape weight = *etx_lower_shape(lower, c->weight.as.value);
+  ETX_TRY(want_spatial(lower, c->weight.as.value));
   const size_t spatial = weight.rank - 2u;
   etx_dim pads[2 * ETX_MAX_RANK];
   etx_ir_arg dilation;
   ETX_TRY(spread(lower, &c->dilation, spatial, &dilation));
   for (size_t i = 0; i < spatial; ++i) {
-    const etx_dim total =
-        dilation.as.list.items[i].as.integer * (weight.dims[2 + i] - 1);
+    const etx_dim spread_by = dilation.as.list.items[i].as.integer;
+    const etx_dim kernel = weight.dims[2 + i];
+    if (!etx_dim_is_number(kernel) || spread_by < 1 || spread_by > INT16_MAX ||
+        kernel < 1 || kernel > INT32_MAX) {
+      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                           "'%t' with such a window", lower->node->aten);
+    }
+    const etx_dim total = spread_by * (kernel - 1);
     const size_t at = 2 * (spatial - 1 - i);  // innermost dimension first
     pads[at] = total / 2;
     pads[at + 1] = total - total / 2;
@@ -134,7 +145,12 @@ etx_status etx_lowering_global_mean(etx_lower* lower) {
   const etx_ir_arg* const sizes = &lower->args[1];
   const size_t count = sizes->as.list.count;
   etx_dim dims[ETX_MAX_RANK];
-  for (size_t i = 0; i < count && i < ETX_MAX_RANK; ++i) {
+  if (count > etx_lower_shape(lower, lower->args[0].as.value)->rank) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' over %z dimensions, which the tensor lacks",
+                         lower->node->aten, count);
+  }
+  for (size_t i = 0; i < count; ++i) {
     if (sizes->as.list.items[i].as.integer != 1) {
       return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                            "'%t' to a size other than 1", lower->node->aten);

@@ -7,8 +7,7 @@ static etx_dtype number_dtype(const etx_ir_arg* number) {
   return number->kind == ETX_IR_ARG_INT ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
 }
 
-// --- arange
-// --------------------------------------------------------------------
+// ------------------------------------------------ arange
 
 static etx_status emit_arange(etx_lower* lower, const etx_ir_arg* start,
                               const etx_ir_arg* end, const etx_ir_arg* step,
@@ -53,8 +52,7 @@ etx_status etx_lowering_arange_step(etx_lower* lower) {
                      &lower->args[3], &lower->results[0]);
 }
 
-// --- one value everywhere
-// ------------------------------------------------------
+// ------------------------------------------------ one value everywhere
 
 // Sizes are stated, not taken from a tensor, so that no tensor is kept alive
 // for its sizes alone.
@@ -163,8 +161,7 @@ etx_status etx_lowering_scalar_tensor(etx_lower* lower) {
                           &lower->results[0]);
 }
 
-// --- triangles
-// -----------------------------------------------------------------
+// ------------------------------------------------ triangles
 
 // The element at row r and column c stays where c - r <= diagonal (tril) or
 // >= diagonal (triu); the rest is 0.
@@ -192,4 +189,86 @@ etx_status etx_lowering_triangle(etx_lower* lower) {
   const etx_ir_arg number = etx_ir_int(0);
   ETX_TRY(etx_lower_number(lower, &number, shape.dtype, &zero));
   return etx_lower_where(lower, mask, self, zero, &lower->results[0]);
+}
+
+// ------------------------------------------------ patterns
+
+// eye(n, dtype, ..) and eye.m(n, m, dtype, ..): where row and column are equal.
+static etx_status identity(etx_lower* lower, etx_dim row_count,
+                           etx_dim column_count, const etx_ir_arg* dtype) {
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t equal = 0;
+  ETX_TRY(etx_lower_arange(lower, row_count, &rows));
+  ETX_TRY(etx_lower_arange(lower, column_count, &columns));
+  ETX_TRY(etx_lower_unsqueeze(lower, rows, 1, &rows));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_eq_tensor_out, columns, rows, &equal));
+  return etx_lower_cast(lower, equal, stated_or(dtype, ETX_DTYPE_FLOAT32),
+                        &lower->results[0]);
+}
+
+etx_status etx_lowering_eye(etx_lower* lower) {
+  const etx_dim size = lower->args[0].as.integer;
+  return identity(lower, size, size, &lower->args[1]);
+}
+
+// one_hot(self, num_classes): equal to 0, 1, .. along a new last dimension.
+etx_status etx_lowering_one_hot(etx_lower* lower) {
+  const etx_dim classes = lower->args[1].as.integer;
+  uint32_t self = lower->args[0].as.value;
+  uint32_t numbers = 0;
+  if (etx_dim_is_number(classes) && classes < 1) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' without a count of classes", lower->node->aten);
+  }
+  ETX_TRY(etx_lower_unsqueeze(lower, self, etx_lower_shape(lower, self)->rank,
+                              &self));
+  ETX_TRY(etx_lower_arange(lower, classes, &numbers));
+  ETX_TRY(
+      etx_lower_binary(lower, ETX_OP_eq_tensor_out, self, numbers, &numbers));
+  return etx_lower_cast(lower, numbers, ETX_DTYPE_INT64, &lower->results[0]);
+}
+
+static double number_of(const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_INT ? (double)arg->as.integer : arg->as.real;
+}
+
+// The steps are stored in the file.
+enum { MAX_LINSPACE = 1 << 20 };
+
+// linspace(start, end, steps, dtype, ..). Steps are computed here, from both
+// ends toward the middle as PyTorch does.
+etx_status etx_lowering_linspace(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  const etx_dtype dtype = stated_or(&args[3], ETX_DTYPE_FLOAT32);
+  const etx_dim steps = args[2].as.integer;
+  if (dtype != ETX_DTYPE_FLOAT32 || steps < 0 || steps > MAX_LINSPACE) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of another type than float32 or of more than %i "
+                         "steps",
+                         lower->node->aten, (int64_t)MAX_LINSPACE);
+  }
+  const float start = (float)number_of(&args[0]);
+  const float end = (float)number_of(&args[1]);
+  const float step = steps > 1 ? (end - start) / (float)(steps - 1) : 0.0f;
+  const size_t bytes = (size_t)steps * sizeof(float);
+  float* const data = etx_pool_take(lower->module->pool, bytes);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  for (etx_dim i = 0; i < steps; ++i) {
+    data[i] = i < steps / 2 ? start + step * (float)i
+                            : end - step * (float)(steps - 1 - i);
+  }
+  if (steps == 1) data[0] = start;
+  const etx_ir_constant constant = {
+      dtype, 1, {steps}, {(const uint8_t*)data, bytes}};
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(lower->module, &constant, &index));
+  return etx_ir_constant_value(lower->module, lower->method, index,
+                               &lower->results[0]);
+}
+
+// empty_permuted(size, physical_layout, dtype, ..): any content will do.
+etx_status etx_lowering_empty_permuted(etx_lower* lower) {
+  lower->args[1] = lower->args[2];
+  return etx_lowering_zeros(lower);
 }

@@ -148,12 +148,13 @@ static bool read_term(etx_text text, size_t* at, labelled* out) {
 
 // Every letter of what is still to come is needed later, as those of the
 // result are.
-static void add_labels(labelled* needed, const labelled* t) {
-  for (size_t i = 0; i < t->rank && needed->rank < ETX_MAX_RANK; ++i) {
-    if (!has(needed, t->labels[i], NULL)) {
-      needed->labels[needed->rank++] = t->labels[i];
-    }
+static bool add_labels(labelled* needed, const labelled* t) {
+  for (size_t i = 0; i < t->rank; ++i) {
+    if (has(needed, t->labels[i], NULL)) continue;
+    if (needed->rank == ETX_MAX_RANK) return false;
+    needed->labels[needed->rank++] = t->labels[i];
   }
+  return true;
 }
 
 enum { MAX_OPERANDS = 8 };
@@ -189,7 +190,9 @@ etx_status etx_lowering_einsum(etx_lower* lower) {
   for (size_t i = 1; i < count; ++i) {
     labelled needed = result;
     labelled product;
-    for (size_t j = i + 1; j < count; ++j) add_labels(&needed, &operands[j]);
+    for (size_t j = i + 1; j < count; ++j) {
+      if (!add_labels(&needed, &operands[j])) return refuse(lower);
+    }
     ETX_TRY(multiply(lower, &so_far, &operands[i], &needed, &product));
     so_far = product;
   }

@@ -3,7 +3,7 @@
 
 #include "exporter/lower_internal.h"
 
-// --- one tensor ------------------------------------------------------------
+// ------------------------------------------------ one tensor
 
 // Arguments as they are, to an operator that takes the same ones.
 etx_status etx_lowering_direct(etx_lower* lower) {
@@ -57,7 +57,7 @@ etx_status etx_lowering_dropout(etx_lower* lower) {
   return etx_lowering_identity(lower);
 }
 
-// --- two operands ----------------------------------------------------------
+// ------------------------------------------------ two operands
 
 // Brings args[0] and args[1] to `dtype`.
 static etx_status cast_operands(etx_lower* lower, etx_dtype dtype) {
@@ -213,7 +213,7 @@ etx_status etx_lowering_clamp_tensor(etx_lower* lower) {
   return ETX_OK;
 }
 
-// --- three operands ---------------------------------------------------------
+// ------------------------------------------------ three operands
 
 etx_status etx_lower_where(etx_lower* lower, uint32_t condition, uint32_t self,
                            uint32_t other, uint32_t* out_value) {
@@ -286,7 +286,7 @@ etx_status etx_lowering_lerp(etx_lower* lower) {
                           &lower->results[0]);
 }
 
-// --- casts -------------------------------------------------------------------
+// ------------------------------------------------ casts
 
 // _to_copy and to: `dtype` is argument 1, the rest says where and how.
 etx_status etx_lowering_cast(etx_lower* lower) {

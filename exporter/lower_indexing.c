@@ -84,6 +84,12 @@ static etx_status put_masked(etx_lower* lower, uint32_t mask) {
   const uint32_t self = lower->args[0].as.value;
   etx_shape wide = *etx_lower_shape(lower, mask);
   const etx_shape shape = *etx_lower_shape(lower, self);
+  if (wide.rank > shape.rank ||
+      !etx_lower_same_dims(lower, wide.dims, shape.dims, wide.rank)) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "the mask of '%t' has other sizes than what it masks",
+                         lower->node->aten);
+  }
   while (wide.rank < shape.rank) wide.dims[wide.rank++] = 1;
   uint32_t value = 0;
   ETX_TRY(etx_lower_cast(lower, mask, ETX_DTYPE_BOOL, &mask));
@@ -134,4 +140,30 @@ etx_status etx_lowering_scatter(etx_lower* lower) {
   lower->args[3] = etx_ir_value_arg(source);
   return etx_lower_emit(lower, lower->row->op, lower->args, 4,
                         &lower->results[0]);
+}
+
+// take_along_dim(self, indices, dim): a gather whose other dimensions
+// broadcast.
+etx_status etx_lowering_take_along_dim(etx_lower* lower) {
+  uint32_t self = lower->args[0].as.value;
+  uint32_t index = lower->args[1].as.value;
+  etx_shape from = *etx_lower_shape(lower, self);
+  etx_shape to = *etx_lower_shape(lower, index);
+  size_t axis = 0;
+  if (lower->args[2].kind != ETX_IR_ARG_INT || from.rank != to.rank) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' without a dim or of unequal ranks",
+                         lower->node->aten);
+  }
+  ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, from.rank, &axis));
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i == axis) continue;
+    if (from.dims[i] == 1) from.dims[i] = to.dims[i];
+    if (to.dims[i] == 1) to.dims[i] = from.dims[i];
+  }
+  ETX_TRY(etx_lower_expand(lower, self, from.dims, from.rank, &self));
+  ETX_TRY(etx_lower_expand(lower, index, to.dims, to.rank, &index));
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int((etx_dim)axis),
+                             etx_ir_value_arg(index)};
+  return etx_lower_emit(lower, ETX_OP_gather_out, args, 3, &lower->results[0]);
 }

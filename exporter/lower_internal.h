@@ -54,7 +54,7 @@ const etx_lowering* etx_lowering_at(size_t index);
 // become doubles where the schema says float.
 ETX_MUST_USE etx_status etx_lower_bind(etx_lower* lower);
 
-// --- appending nodes -------------------------------------------------------
+// ------------------------------------------------ appending nodes
 
 // Appends a node of `op`. Arguments left out at the end take their defaults.
 // `dtype` is the type of the first output where the operator leaves it to its
@@ -83,7 +83,7 @@ ETX_MUST_USE etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
                                                 uint32_t self, double number,
                                                 uint32_t* out_value);
 
-// --- numbers and types -----------------------------------------------------
+// ------------------------------------------------ numbers and types
 
 // A number (INT, DOUBLE or BOOL) as a 0-d tensor of `dtype`: a constant, or
 // computed where it is symbolic.
@@ -131,7 +131,7 @@ static inline etx_ir_arg etx_ir_list(etx_ir_arg* items, size_t count) {
 ETX_MUST_USE etx_status etx_lower_ints(etx_lower* lower, const etx_dim* dims,
                                        size_t count, etx_ir_arg* out);
 
-// --- shapes ----------------------------------------------------------------
+// ------------------------------------------------ shapes
 
 // Type of a value. The pointer is good until the next node is appended.
 const etx_shape* etx_lower_shape(const etx_lower* lower, uint32_t value);
@@ -149,7 +149,7 @@ ETX_MUST_USE etx_status etx_lower_broadcast(etx_lower* lower,
                                             const etx_shape* a,
                                             const etx_shape* b, etx_shape* out);
 
-// --- views -----------------------------------------------------------------
+// ------------------------------------------------ views
 
 ETX_MUST_USE etx_status etx_lower_view(etx_lower* lower, uint32_t self,
                                        const etx_dim* dims, size_t rank,
@@ -177,7 +177,7 @@ ETX_MUST_USE etx_status etx_lower_slice_range(etx_lower* lower, etx_dim size,
                                               etx_dim* out_start,
                                               etx_dim* out_end);
 
-// --- what families offer each other ------------------------------------------
+// ------------------------------------------------ what families offer each other
 
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
 ETX_MUST_USE etx_status etx_lower_matmul(etx_lower* lower, uint32_t self,

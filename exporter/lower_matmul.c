@@ -13,8 +13,7 @@ static etx_status cast_to_common(etx_lower* lower, const etx_ir_arg* a,
   return etx_lower_operand(lower, b, dtype, &out[1]);
 }
 
-// --- linear
-// --------------------------------------------------------------------
+// ------------------------------------------------ linear
 
 // x [M, K] @ weight [N, K]^T + bias
 static etx_status stock_linear(etx_lower* lower, uint32_t x, uint32_t weight,
@@ -70,8 +69,7 @@ etx_status etx_lowering_linear(etx_lower* lower) {
                           lower->args[1].as.value, bias, &lower->results[0]);
 }
 
-// --- matmul
-// --------------------------------------------------------------------
+// ------------------------------------------------ matmul
 
 // The batch dimensions (all but the last two) of both sides, broadcast.
 static etx_status batch_dims(etx_lower* lower, const etx_shape* a,

@@ -92,6 +92,37 @@ etx_status etx_lowering_group_norm(etx_lower* lower) {
                          channel, shape.rank - 1u, &lower->results[0]);
 }
 
+// Each channel of each example by itself: group norm with one channel a group.
+// (input, weight, bias, running_mean, running_var, use_input_stats, momentum,
+// eps, ..)
+etx_status etx_lowering_instance_norm(etx_lower* lower) {
+  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
+  if (!lower->args[5].as.boolean || shape.rank < 3) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' with running statistics", lower->node->aten);
+  }
+  const etx_ir_arg args[] = {lower->args[0], etx_ir_int(shape.dims[1]),
+                             lower->args[1], lower->args[2], lower->args[7]};
+  memcpy(lower->args, args, sizeof args);
+  return etx_lowering_group_norm(lower);
+}
+
+// Batch norm by the input's own statistics, which for one example is what
+// instance norm decomposes to: (input, weight, bias, training, momentum, eps)
+etx_status etx_lowering_batch_norm_no_stats(etx_lower* lower) {
+  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
+  if (shape.rank < 3 || shape.dims[0] != 1) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' over several examples: export the model in eval "
+                         "mode",
+                         lower->node->aten);
+  }
+  const etx_ir_arg args[] = {lower->args[0], etx_ir_int(shape.dims[1]),
+                             lower->args[1], lower->args[2], lower->args[5]};
+  memcpy(lower->args, args, sizeof args);
+  return etx_lowering_group_norm(lower);
+}
+
 // native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 etx_status etx_lowering_native_group_norm(etx_lower* lower) {
   const etx_ir_arg args[] = {lower->args[0], lower->args[6], lower->args[1],

@@ -11,7 +11,7 @@ static etx_status add(etx_lower* lower, etx_dim a, etx_dim b, etx_dim* out) {
   return etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_ADD, a, b, out);
 }
 
-// --- slices ------------------------------------------------------------------
+// ------------------------------------------------ slices
 
 etx_status etx_lowering_slice(etx_lower* lower) {
   const etx_shape shape = *etx_lower_shape(lower, self_of(lower));
@@ -110,8 +110,12 @@ static etx_status split_by(etx_lower* lower, size_t axis, int64_t size) {
   if (sizes == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) sizes[i] = etx_ir_int(size);
   if (count != 0) {
+    etx_symbols* const symbols = &lower->method->symbols;
     etx_dim rest = 0;
-    ETX_TRY(add(lower, whole, -size * (int64_t)(count - 1), &rest));
+    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size,
+                              (etx_dim)count - 1, &rest));
+    ETX_TRY(
+        etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, whole, rest, &rest));
     int64_t low = 0;
     int64_t high = 0;
     etx_symbols_bounds(&lower->method->symbols, rest, &low, &high);
@@ -148,7 +152,7 @@ etx_status etx_lowering_chunk(etx_lower* lower) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' of a dimension that varies", lower->node->aten);
   }
-  return split_by(lower, axis, (whole + chunks - 1) / chunks);
+  return split_by(lower, axis, whole / chunks + (whole % chunks != 0));
 }
 
 etx_status etx_lowering_unbind(etx_lower* lower) {
@@ -171,7 +175,7 @@ etx_status etx_lowering_unbind(etx_lower* lower) {
   return ETX_OK;
 }
 
-// --- joins -------------------------------------------------------------------
+// ------------------------------------------------ joins
 
 // Casts the tensors of a list to their common type.
 static etx_status cast_items(etx_lower* lower, etx_ir_arg* list) {
@@ -240,12 +244,17 @@ etx_status etx_lowering_stack(etx_lower* lower) {
   return emit_cat(lower, &list, axis);
 }
 
-// --- putting parts back ------------------------------------------------------
+// ------------------------------------------------ putting parts back
 
 static etx_status emit_slice_scatter(etx_lower* lower, uint32_t self,
                                      uint32_t src, size_t axis, etx_dim start,
                                      etx_dim end, int64_t step) {
   const etx_shape shape = *etx_lower_shape(lower, self);
+  if (axis >= shape.rank) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants a tensor with dimensions",
+                         lower->node->aten);
+  }
   ETX_TRY(etx_lower_cast(lower, src, shape.dtype, &src));
   if (start == 0 && step == 1 &&
       etx_symbols_equal(&lower->method->symbols, end, shape.dims[axis])) {
@@ -287,8 +296,7 @@ etx_status etx_lowering_select_scatter(etx_lower* lower) {
   return emit_slice_scatter(lower, self_of(lower), src, axis, index, end, 1);
 }
 
-// --- padding
-// -------------------------------------------------------------------
+// ------------------------------------------------ padding
 
 static etx_status emit_pad(etx_lower* lower, const etx_ir_arg* value) {
   const etx_ir_arg zero = etx_ir_double(0.0);
@@ -302,15 +310,8 @@ etx_status etx_lowering_constant_pad(etx_lower* lower) {
   return emit_pad(lower, &lower->args[2]);
 }
 
-// pad(self, pad, mode, value): only the constant mode.
-etx_status etx_lowering_pad(etx_lower* lower) {
-  if (!etx_text_is(lower->args[2].as.string, "constant")) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "padding mode '%t' is not supported, only 'constant'",
-                         lower->args[2].as.string);
-  }
-  return emit_pad(lower, &lower->args[3]);
-}
+// Differences of differences are unrolled.
+enum { MAX_ROUNDS = 16 };
 
 // diff(self, n, dim, prepend, append): differences of neighbours, n times.
 etx_status etx_lowering_diff(etx_lower* lower) {
@@ -323,7 +324,14 @@ etx_status etx_lowering_diff(etx_lower* lower) {
   const etx_shape shape = *etx_lower_shape(lower, value);
   size_t axis = 0;
   ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
-  for (etx_dim round = 0; round < lower->args[1].as.integer; ++round) {
+  const etx_dim rounds = lower->args[1].as.integer;
+  if (shape.rank == 0 || rounds < 0 || rounds > MAX_ROUNDS) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of a tensor without dimensions or more than %i "
+                         "times",
+                         lower->node->aten, (int64_t)MAX_ROUNDS);
+  }
+  for (etx_dim round = 0; round < rounds; ++round) {
     const etx_dim size = etx_lower_shape(lower, value)->dims[axis];
     etx_dim last = 0;
     uint32_t low = 0;

@@ -8,6 +8,10 @@
 
 #include "exporter/lower_internal.h"
 
+// A step is some ten to twenty nodes; longer sequences belong in a loop over
+// calls.
+enum { MAX_STEPS = 1024 };
+
 typedef enum cell_kind { CELL_LSTM, CELL_GRU, CELL_RNN } cell_kind;
 
 // Weights of one direction of one layer.
@@ -106,8 +110,13 @@ static etx_status gru_step(etx_lower* lower, uint32_t from_input,
 static etx_status step(etx_lower* lower, const layer* l, const weights* w,
                        uint32_t from_input, cell_state* state) {
   uint32_t from_hidden = 0;
-  const etx_dim size = etx_lower_shape(lower, w->hidden)->dims[1];
-  if (!etx_dim_is_number(size)) return ETX_UNSUPPORTED;
+  const etx_shape* const shape = etx_lower_shape(lower, w->hidden);
+  const etx_dim size = shape->dims[1];
+  if (shape->rank != 2 || size < 0 || size > INT32_MAX) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants hidden weights of rank 2 and a fixed size",
+                         lower->node->aten);
+  }
   ETX_TRY(etx_lower_linear(lower, state->hidden, w->hidden, w->hidden_bias,
                            &from_hidden));
   if (l->kind == CELL_LSTM) {
@@ -122,7 +131,7 @@ static etx_status step(etx_lower* lower, const layer* l, const weights* w,
   return etx_lower_unary(lower, l->activation, gates, &state->hidden);
 }
 
-// --- cells -----------------------------------------------------------------
+// ------------------------------------------------ cells
 
 static uint32_t optional_value(const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_VALUE ? arg->as.value : ETX_IR_NONE;
@@ -169,7 +178,7 @@ etx_status etx_lowering_rnn_cell(etx_lower* lower) {
   return lower_cell(lower, &l, state);
 }
 
-// --- layers ------------------------------------------------------------------
+// ------------------------------------------------ layers
 
 static weights weights_at(const layer* l, size_t index) {
   const size_t each = l->has_biases ? 4 : 2;
@@ -270,17 +279,19 @@ static etx_status check_layers(etx_lower* lower, const layer* l, uint32_t input,
                          "'%t' in training: export the model in eval mode",
                          lower->node->aten);
   }
-  if (l->param_count != l->layers * l->directions * each) {
+  if (l->layers == 0 || l->layers > l->param_count ||
+      l->param_count != l->layers * l->directions * each) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' with projections or other weights than %z a "
                          "layer",
                          lower->node->aten, each);
   }
   if (shape->rank != 3 || !etx_dim_is_number(shape->dims[0]) ||
-      shape->dims[0] == 0) {
+      shape->dims[0] < 1 || shape->dims[0] > MAX_STEPS) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' wants [time, batch, features] with a fixed time",
-                         lower->node->aten);
+                         "'%t' wants [time, batch, features] with a fixed time "
+                         "of 1 to %i",
+                         lower->node->aten, (int64_t)MAX_STEPS);
   }
   return ETX_OK;
 }

@@ -62,7 +62,7 @@ etx_status etx_lowering_cumsum(etx_lower* lower) {
                         &lower->results[0]);
 }
 
-// --- variance --------------------------------------------------------------
+// ------------------------------------------------ variance
 
 // Elements under one result.
 static etx_status reduced_count(etx_lower* lower, const etx_shape* shape,
@@ -209,4 +209,51 @@ etx_status etx_lowering_logsumexp(etx_lower* lower) {
   }
   lower->results[0] = value;
   return ETX_OK;
+}
+
+// var.default, std.default: (self, unbiased) over everything.
+etx_status etx_lowering_variance_all(etx_lower* lower) {
+  lower->args[2] = lower->args[1];
+  lower->args[1] = etx_ir_none();
+  lower->args[3] = etx_ir_bool(false);
+  return etx_lowering_variance(lower);
+}
+
+// norm.ScalarOpt_dim(self, p, dim, keepdim); p None is 2.
+etx_status etx_lowering_norm(etx_lower* lower) {
+  if (lower->args[1].kind == ETX_IR_ARG_NONE) {
+    lower->args[1] = etx_ir_double(2.0);
+  }
+  lower->args[4] = etx_ir_none();
+  return etx_lowering_vector_norm(lower);
+}
+
+// norm.Scalar(self, p)
+etx_status etx_lowering_norm_all(etx_lower* lower) {
+  lower->args[2] = etx_ir_none();
+  lower->args[3] = etx_ir_bool(false);
+  return etx_lowering_norm(lower);
+}
+
+// _weight_norm(v, g, dim): v * (g / norm of v over all other dimensions).
+etx_status etx_lowering_weight_norm(etx_lower* lower) {
+  const uint32_t v = lower->args[0].as.value;
+  const size_t rank = etx_lower_shape(lower, v)->rank;
+  size_t axis = 0;
+  etx_dim dims[ETX_MAX_RANK];
+  size_t count = 0;
+  ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, rank, &axis));
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != axis) dims[count++] = (etx_dim)i;
+  }
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, v, v, &value));
+  if (count != 0) {
+    ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
+                             true, &value));
+  }
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_sqrt_out, value, &value));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_div_out, lower->args[1].as.value,
+                           value, &value));
+  return etx_lower_binary(lower, ETX_OP_mul_out, v, value, &lower->results[0]);
 }

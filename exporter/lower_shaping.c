@@ -116,6 +116,11 @@ etx_status etx_lowering_flatten(etx_lower* lower) {
   ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, from.rank, &end));
   for (size_t i = 0; i < start; ++i) dims[rank++] = from.dims[i];
   const size_t last = from.rank == 0 ? 0 : end + 1;
+  if (start > end) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' from dimension %z to %z", lower->node->aten,
+                         start, end);
+  }
   ETX_TRY(etx_lower_product(lower, from.dims, start, last, &dims[rank++]));
   for (size_t i = last; i < from.rank; ++i) dims[rank++] = from.dims[i];
   return etx_lower_view(lower, self_of(lower), dims, rank, &lower->results[0]);
@@ -226,6 +231,44 @@ etx_status etx_lowering_t(etx_lower* lower) {
   }
   lower->results[0] = self_of(lower);
   return ETX_OK;
+}
+
+// numpy_T: all dimensions in reverse.
+etx_status etx_lowering_reverse_dims(etx_lower* lower) {
+  const size_t rank = etx_lower_shape(lower, self_of(lower))->rank;
+  size_t order[ETX_MAX_RANK];
+  for (size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
+  return etx_lower_permute(lower, self_of(lower), order, &lower->results[0]);
+}
+
+// as_strided(self, size, stride, storage_offset): only where the strides are
+// those of a dense tensor with as many elements, so that it is a view.
+etx_status etx_lowering_as_strided(etx_lower* lower) {
+  const etx_shape from = *etx_lower_shape(lower, self_of(lower));
+  etx_dim dims[ETX_MAX_RANK];
+  etx_dim strides[ETX_MAX_RANK];
+  size_t rank = 0;
+  size_t count = 0;
+  ETX_TRY(read_dims(lower, &lower->args[1], dims, &rank));
+  ETX_TRY(read_dims(lower, &lower->args[2], strides, &count));
+  bool dense = rank == count && (lower->args[3].kind == ETX_IR_ARG_NONE ||
+                                 lower->args[3].as.integer == 0);
+  const etx_symbols* const symbols = &lower->method->symbols;
+  etx_dim stride = 1;
+  for (size_t i = rank; dense && i-- > 0;) {
+    dense = dims[i] == 1 || etx_symbols_equal(symbols, strides[i], stride);
+    ETX_TRY(
+        etx_lower_product(lower, (etx_dim[]){stride, dims[i]}, 0, 2, &stride));
+  }
+  etx_dim elements = 0;
+  ETX_TRY(etx_lower_product(lower, from.dims, 0, from.rank, &elements));
+  if (!dense || !etx_symbols_equal(symbols, stride, elements)) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' with strides that are not those of a dense "
+                         "tensor",
+                         lower->node->aten);
+  }
+  return etx_lower_view(lower, self_of(lower), dims, rank, &lower->results[0]);
 }
 
 // movedim.int(self, source, destination)

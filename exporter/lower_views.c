@@ -93,6 +93,10 @@ etx_status etx_lower_unsqueeze(etx_lower* lower, uint32_t self, size_t axis,
 etx_status etx_lower_slice(etx_lower* lower, uint32_t self, size_t axis,
                            etx_dim start, etx_dim end, int64_t step,
                            uint32_t* out_value) {
+  if (axis >= etx_lower_shape(lower, self)->rank) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "a slice of a tensor without dimensions");
+  }
   const etx_dim size = etx_lower_shape(lower, self)->dims[axis];
   if (start == 0 && step == 1 &&
       etx_symbols_equal(&lower->method->symbols, end, size)) {

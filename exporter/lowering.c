@@ -46,17 +46,46 @@ static bool takes_numbers(const etx_lowering* row) {
   return false;
 }
 
-// Readers let a number stand for a tensor, as PyTorch does for operands. All
-// other functions are given a 0-d tensor, since they look at values only.
-static etx_status bind_tensor(etx_lower* lower, const etx_argument* argument,
-                              etx_ir_arg* arg) {
-  if (argument->type != ETX_ARGUMENT_TENSOR || arg->kind == ETX_IR_ARG_NONE ||
-      arg->kind == ETX_IR_ARG_VALUE || takes_numbers(lower->row)) {
+static etx_status bind_item(etx_lower* lower, etx_ir_arg* arg) {
+  if (arg->kind == ETX_IR_ARG_NONE || arg->kind == ETX_IR_ARG_VALUE) {
     return ETX_OK;
   }
   uint32_t value = 0;
   ETX_TRY(etx_lower_tensor(lower, arg, &value));
   *arg = etx_ir_value_arg(value);
+  return ETX_OK;
+}
+
+// A list of tensors of the function's own, which it may change.
+static etx_status bind_items(etx_lower* lower, etx_ir_arg* arg) {
+  const size_t count = arg->as.list.count;
+  etx_ir_arg* const items =
+      etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
+  if (items == NULL) return ETX_OUT_OF_MEMORY;
+  if (count != 0) memcpy(items, arg->as.list.items, count * sizeof *items);
+  arg->as.list.items = items;
+  for (size_t i = 0; i < count; ++i) ETX_TRY(bind_item(lower, &items[i]));
+  return ETX_OK;
+}
+
+// Readers let a number stand for a tensor, as PyTorch does for operands, and a
+// tensor for a number. Functions that do not tell them apart are given 0-d
+// tensors for numbers; a tensor they are not given.
+static etx_status bind_one(etx_lower* lower, const etx_argument* argument,
+                           etx_ir_arg* arg) {
+  const bool any = takes_numbers(lower->row);
+  if (argument->type == ETX_ARGUMENT_TENSOR && !any) {
+    return bind_item(lower, arg);
+  }
+  if (arg->kind == ETX_IR_ARG_LIST && argument->type == ETX_ARGUMENT_TENSORS) {
+    return bind_items(lower, arg);
+  }
+  if (argument->type == ETX_ARGUMENT_SCALAR && arg->kind == ETX_IR_ARG_VALUE &&
+      !any) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "argument '%t' of '%t' is a tensor, expected a number",
+                         argument->name, lower->node->aten);
+  }
   return ETX_OK;
 }
 
@@ -80,7 +109,7 @@ etx_status etx_lower_bind(etx_lower* lower) {
     if (argument.type == ETX_ARGUMENT_FLOAT && whole) {
       *arg = etx_ir_double((double)arg->as.integer);
     }
-    ETX_TRY(bind_tensor(lower, &argument, arg));
+    ETX_TRY(bind_one(lower, &argument, arg));
   }
   lower->arg_count = count;
   return ETX_OK;

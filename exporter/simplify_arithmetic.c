@@ -5,7 +5,7 @@
 
 #include "exporter/simplify_internal.h"
 
-// --- neutral elements ------------------------------------------------------
+// ------------------------------------------------ neutral elements
 
 // The number in operand `position` if it is a uniform constant.
 static bool constant_number(const etx_rewrite* rewrite, size_t position,
@@ -78,8 +78,7 @@ etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
-// --- choices
-// -------------------------------------------------------------------
+// ------------------------------------------------ choices
 
 etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
@@ -95,8 +94,7 @@ etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {
   return etx_lower_expand(lower, chosen, to.dims, to.rank, &lower->results[0]);
 }
 
-// --- operands that are spread out
-// ----------------------------------------------
+// ------------------------------------------------ operands that are spread out
 
 // Operators that broadcast their operands themselves.
 static bool broadcasts(const etx_op* op) {

@@ -71,8 +71,7 @@ static bool can_fold(const folding* self, const etx_ir_node* node) {
   return out <= SMALL_BYTES || out <= in;
 }
 
-// --- one node for the evaluator
-// ------------------------------------------------
+// ------------------------------------------------ one node for the evaluator
 
 static bool to_tensor(etx_pool* pool, const etx_ir_constant* constant,
                       etx_eval_tensor* out) {
@@ -237,8 +236,7 @@ static etx_status fold_view(const folding* self, const etx_ir_node* node,
   return ETX_OK;
 }
 
-// --- methods
-// -------------------------------------------------------------------
+// ------------------------------------------------ methods
 
 static bool only_repeats(const etx_ir_node* node) {
   const etx_op_id id = node->op->id;

@@ -29,8 +29,7 @@ static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
              : NULL;
 }
 
-// --- linear
-// --------------------------------------------------------------------
+// ------------------------------------------------ linear
 
 static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
@@ -96,8 +95,7 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
                         &rewrite->lower.results[0]);
 }
 
-// --- bmm_nt
-// --------------------------------------------------------------------
+// ------------------------------------------------ bmm_nt
 
 // What the right operand of a bmm is made of, from the operand inward.
 typedef struct chain {

@@ -10,8 +10,7 @@
 // themselves; the limit is for a rule that is written wrongly.
 enum { MAX_ROUNDS = 50 };
 
-// --- equal nodes
-// ---------------------------------------------------------------
+// ------------------------------------------------ equal nodes
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
@@ -151,8 +150,7 @@ static etx_status join_equal_nodes(etx_ir_module* module, etx_ir_method* method,
   return etx_ir_drop_dead_nodes(module, method);
 }
 
-// --- rounds
-// --------------------------------------------------------------------
+// ------------------------------------------------ rounds
 
 static etx_status simplify_method(etx_pass_context* context,
                                   etx_ir_method* method) {

@@ -18,10 +18,17 @@ static etx_status overflow(const etx_shape_call* call) {
   return etx_shape_refuse_as(call, ETX_OUT_OF_RANGE, "a size overflows");
 }
 
+// A result so far below zero that it would be taken for a handle has
+// overflowed too.
+static etx_status computed(const etx_shape_call* call, bool fits, etx_dim out) {
+  return fits && etx_shape_is_number(call, out) ? ETX_OK : overflow(call);
+}
+
 etx_status etx_dim_add(const etx_shape_call* call, etx_dim a, etx_dim b,
                        etx_dim* out) {
   if (both_numbers(call, a, b)) {
-    return etx_add_i64(a, b, out) ? ETX_OK : overflow(call);
+    const bool fits = etx_add_i64(a, b, out);
+    return computed(call, fits, *out);
   }
   return call->math->add(call->math->context, a, b, out);
 }
@@ -29,7 +36,8 @@ etx_status etx_dim_add(const etx_shape_call* call, etx_dim a, etx_dim b,
 etx_status etx_dim_subtract(const etx_shape_call* call, etx_dim a, etx_dim b,
                             etx_dim* out) {
   if (both_numbers(call, a, b)) {
-    return etx_subtract_i64(a, b, out) ? ETX_OK : overflow(call);
+    const bool fits = etx_subtract_i64(a, b, out);
+    return computed(call, fits, *out);
   }
   etx_dim negative;
   ETX_TRY(etx_dim_multiply(call, b, -1, &negative));
@@ -39,7 +47,8 @@ etx_status etx_dim_subtract(const etx_shape_call* call, etx_dim a, etx_dim b,
 etx_status etx_dim_multiply(const etx_shape_call* call, etx_dim a, etx_dim b,
                             etx_dim* out) {
   if (both_numbers(call, a, b)) {
-    return etx_multiply_i64(a, b, out) ? ETX_OK : overflow(call);
+    const bool fits = etx_multiply_i64(a, b, out);
+    return computed(call, fits, *out);
   }
   return call->math->multiply(call->math->context, a, b, out);
 }

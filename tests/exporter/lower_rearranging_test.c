@@ -1,0 +1,86 @@
+// Rearrangements after lowering.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+static lowered l;
+
+// Lowers `yaml`, runs `passes` and compares the lines.
+static void expect(etx_target target, const char* passes, const char* yaml,
+                   const char* wanted) {
+  lowered_open(&l, target, yaml);
+  lowered_run(&l, passes);
+  assert_lines(&l, wanted);
+  lowered_close(&l);
+}
+
+static void a_roll_is_two_slices(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower simplify",
+         "inputs: [{name: x, type: 'float32[2, 5]'}]\n"
+         "nodes:\n"
+         "  - {out: y, op: aten.roll.default, args: [x, [2], [1]]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[2, 2] = aten::slice_copy.Tensor_out(x, 1, 3, 5, 1)\n"
+         "y.2: float32[2, 3] = aten::slice_copy.Tensor_out(x, 1, 0, 3, 1)\n"
+         "y: float32[2, 5] = aten::cat.out([y.1, y.2], 1)\n"
+         "return y\n");
+}
+
+static void a_diagonal_is_a_strided_slice(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower simplify",
+         "inputs: [{name: x, type: 'float32[3, 4]'}]\n"
+         "nodes:\n"
+         "  - {out: y, op: aten.diagonal.default, args: [x, 1]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[12] = aten::view_copy.out(x, [12])\n"
+         "y: float32[3] = aten::slice_copy.Tensor_out(y.1, 0, 1, 12, 5)\n"
+         "return y\n");
+}
+
+static void reflected_edges_are_read_by_an_index(void** state) {
+  (void)state;
+  expect(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.pad.default, args: [x, [2, 1], {str: reflect}]}\n"
+      "outputs: [y]\n",
+      "y: float32[2, 8] = aten::index_select.out(x, 1, const int64[8])\n"
+      "return y\n");
+}
+
+static void windows_are_stacked_slices(void** state) {
+  (void)state;
+  expect(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s + 3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.unfold.default, args: [x, 0, 3, 1]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[s + 1] = aten::slice_copy.Tensor_out(x, 0, 0, s + 1, 1)\n"
+      "y.2: float32[s + 1, 1] = aten::view_copy.out(y.1, [s + 1, 1])\n"
+      "y.3: float32[s + 1] = aten::slice_copy.Tensor_out(x, 0, 1, s + 2, 1)\n"
+      "y.4: float32[s + 1, 1] = aten::view_copy.out(y.3, [s + 1, 1])\n"
+      "y.5: float32[s + 1] = aten::slice_copy.Tensor_out(x, 0, 2, s + 3, 1)\n"
+      "y.6: float32[s + 1, 1] = aten::view_copy.out(y.5, [s + 1, 1])\n"
+      "y: float32[s + 1, 3] = aten::cat.out([y.2, y.4, y.6], 1)\n"
+      "return y\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_roll_is_two_slices),
+      cmocka_unit_test(a_diagonal_is_a_strided_slice),
+      cmocka_unit_test(reflected_edges_are_read_by_an_index),
+      cmocka_unit_test(windows_are_stacked_slices),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,7 +2,7 @@
 // careless reader would follow into trouble. Each differs from the runnable
 // sample, or from the one of every kind, in the one way that its name says.
 //
-//   corpus_tool DIRECTORY
+//   corpus_tool PROGRAMS SNAPSHOTS   two directories
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "format/flatbuffers/fb_builder.h"
 #include "format/pte/pte_schema_internal.h"
+#include "shared_memory/shared_memory.h"
 #include "tests/format/sample_program.h"
 
 // The runnable sample with parts that can be changed.
@@ -265,9 +266,45 @@ static int write_shared_tables(const char* directory) {
                     sample_view(file));
 }
 
+static int write_bytes(const char* directory, const char* name,
+                       const void* data, size_t size) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s.bin", directory, name);
+  FILE* file = fopen(path, "wb");
+  const bool good =
+      file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0;
+  if (!good) perror(path);
+  return good ? 0 : 1;
+}
+
+// A good snapshot of the runnable sample, and what is wrong in obvious ways.
+static int write_snapshots(const char* directory) {
+  static _Alignas(ETX_SHARED_MEMORY_ALIGNMENT) uint8_t block[1024];
+  static uint8_t snapshot[1024];
+  const etx_bytes_mut file = sample_write(sample_runnable_content());
+  const etx_bytes_mut out = {snapshot, sizeof snapshot};
+  etx_bytes_mut memory = {block, 0};
+  etx_program program;
+  etx_shared_memory shared;
+  size_t size = 0;
+  const bool good =
+      etx_program_open(&program, sample_view(file), &etx_all_kernels, NULL,
+                       NULL) == ETX_OK &&
+      etx_shared_memory_needed(&program, &memory.size) == ETX_OK &&
+      memory.size <= sizeof block &&
+      etx_shared_memory_init(&shared, &program, memory, NULL) == ETX_OK &&
+      etx_shared_memory_save(&shared, out, &size, NULL) == ETX_OK;
+  sample_release(file);
+  if (!good) return 1;
+  return write_bytes(directory, "good_snapshot", snapshot, size) |
+         write_bytes(directory, "cut_by_one", snapshot, size - 1) |
+         write_bytes(directory, "head_only", snapshot, 16) |
+         write_bytes(directory, "empty", snapshot, 0);
+}
+
 int main(int count, char** arguments) {
-  if (count != 2) {
-    fprintf(stderr, "usage: corpus_tool DIRECTORY\n");
+  if (count != 3) {
+    fprintf(stderr, "usage: corpus_tool PROGRAMS SNAPSHOTS\n");
     return 2;
   }
   const char* directory = arguments[1];
@@ -281,5 +318,5 @@ int main(int count, char** arguments) {
     entries[i].change(&v);
     failed |= write_content(directory, entries[i].name, &v.content);
   }
-  return failed;
+  return failed | write_snapshots(arguments[2]);
 }

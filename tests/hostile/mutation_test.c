@@ -1,5 +1,4 @@
-// Random damage: a few changes at random places, of kinds that files of this
-// format are sensitive to. The seed is printed and can be given, so that a
+// Random damage to programs. The seed is printed and can be given, so that a
 // failure can be repeated.
 //
 //   mutation_test [COUNT [SEED]]
@@ -10,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/hostile/hostile_mutation.h"
 #include "tests/hostile/hostile_program.h"
-#include "tests/hostile/hostile_random.h"
 #include "tests/hostile/hostile_samples.h"
 
 enum { MOST_BYTES = 1 << 14 };  // of a sample
@@ -21,76 +20,14 @@ static uint64_t seed = 20260822;
 
 static hostile_samples samples;
 
-static const uint32_t numbers[] = {
-    0,     1,     2,          3,          4,          5,         7,   8,
-    16,    17,    64,         127,        128,        255,       256, 1000,
-    65535, 65536, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
-
-typedef enum change_kind {
-  FLIP,    // one bit
-  BYTE,    // any byte
-  NUMBER,  // an interesting number at an aligned place
-  NUDGE,   // a small step up or down at an aligned place
-  LONG,    // eight bytes of a number
-  MOVE,    // some bytes, copied from elsewhere
-  ZERO,    // a stretch of zeros
-  CHANGE_COUNT
-} change_kind;
-
-static void change(uint8_t* bytes, size_t size, hostile_random* random) {
-  const size_t word = hostile_below(random, size / 4) * 4;
-  const size_t place = hostile_below(random, size);
-  uint32_t number = numbers[hostile_below(random, COUNT(numbers))];
-  switch ((change_kind)hostile_below(random, CHANGE_COUNT)) {
-    case FLIP:
-      bytes[place] ^= (uint8_t)(1u << hostile_below(random, 8));
-      break;
-    case BYTE:
-      bytes[place] = (uint8_t)hostile_next(random);
-      break;
-    case NUMBER:
-      memcpy(bytes + word, &number, sizeof number);
-      break;
-    case NUDGE:
-      memcpy(&number, bytes + word, sizeof number);
-      number += (uint32_t)hostile_below(random, 9) - 4;
-      memcpy(bytes + word, &number, sizeof number);
-      break;
-    case LONG: {
-      const uint64_t wide = (uint64_t)number << hostile_below(random, 33);
-      if (word + 8 <= size) memcpy(bytes + word, &wide, sizeof wide);
-      break;
-    }
-    case MOVE: {
-      const size_t length =
-          1 + hostile_below(random, size - place < 32 ? size - place : 32);
-      memmove(bytes + place, bytes + hostile_below(random, size - length + 1),
-              length);
-      break;
-    }
-    case ZERO: {
-      const size_t left = size - place;
-      memset(bytes + place, 0,
-             1 + hostile_below(random, left < 16 ? left : 16));
-      break;
-    }
-    case CHANGE_COUNT:
-      break;
-  }
-}
-
-// Damages a copy of one sample; most changes hit the part before the data.
 static void mutate(uint64_t number, hostile_counts* counts) {
   static uint8_t copy[MOST_BYTES];
   hostile_random random = hostile_random_of(seed, number);
   const hostile_sample* sample =
       &samples.items[hostile_below(&random, samples.count)];
-  size_t size = sample->bytes.size;
-  memcpy(copy, sample->bytes.data, size);
-  const size_t change_count = 1 + hostile_below(&random, 4);
-  for (size_t i = 0; i < change_count; ++i) change(copy, size, &random);
-  if (hostile_below(&random, 32) == 0) size = hostile_below(&random, size);
-  const etx_bytes bytes = {copy, size};
+  memcpy(copy, sample->bytes.data, sample->bytes.size);
+  const etx_bytes bytes = {copy,
+                           hostile_mutate(copy, sample->bytes.size, &random)};
   hostile_try(bytes, counts);
 }
 

@@ -1,7 +1,7 @@
 // Calls a reader's entry with every file of the directories named, without a
-// fuzzer.
+// fuzzer; then with random changes of each file.
 //
-//   replay_<reader> DIRECTORY...
+//   replay_<reader> [-m MUTATIONS_OF_EACH] DIRECTORY...
 
 #define _DEFAULT_SOURCE  // scandir
 
@@ -11,9 +11,28 @@
 #include <string.h>
 
 #include "tests/hostile/fuzz_target.h"
+#include "tests/hostile/hostile_mutation.h"
+
+static size_t mutation_count;
 
 static int is_visible(const struct dirent* entry) {
   return entry->d_name[0] != '.';
+}
+
+// Exactly as long as the input, so that sanitizers see a read past its end.
+static void try_copy(const uint8_t* bytes, size_t size, uint64_t number) {
+  uint8_t* copy = malloc(size == 0 ? 1 : size);
+  if (copy == NULL) abort();
+  if (size > 0) memcpy(copy, bytes, size);
+  if (number > 0) {
+    hostile_random random = hostile_random_of(size, number);
+    const size_t changed = hostile_mutate(copy, size, &random);
+    copy = realloc(copy, changed == 0 ? 1 : changed);
+    if (copy == NULL) abort();
+    size = changed;
+  }
+  (void)LLVMFuzzerTestOneInput(copy, size);
+  free(copy);
 }
 
 static int replay_file(const char* path) {
@@ -28,14 +47,13 @@ static int replay_file(const char* path) {
     perror(path);
     return 1;
   }
-  // Exactly as long as the file, so that sanitizers see a read past its end.
   uint8_t* bytes = malloc(size == 0 ? 1 : (size_t)size);
   if (bytes == NULL || fread(bytes, 1, (size_t)size, file) != (size_t)size) {
     perror(path);
     return 1;
   }
   fclose(file);
-  (void)LLVMFuzzerTestOneInput(bytes, (size_t)size);
+  for (size_t i = 0; i <= mutation_count; ++i) try_copy(bytes, (size_t)size, i);
   free(bytes);
   return 0;
 }
@@ -57,7 +75,12 @@ static int replay_directory(const char* directory) {
 
 int main(int count, char** arguments) {
   int files = 0;
-  for (int i = 1; i < count; ++i) {
+  int first = 1;
+  if (count > 2 && strcmp(arguments[1], "-m") == 0) {
+    mutation_count = (size_t)strtoull(arguments[2], NULL, 10);
+    first = 3;
+  }
+  for (int i = first; i < count; ++i) {
     const int found = replay_directory(arguments[i]);
     if (found < 0) return 1;
     files += found;

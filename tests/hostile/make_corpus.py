@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Writes the hand-made part of the corpora of texts and archives.
+
+    make_corpus.py DIRECTORY
+
+Each file is small and wrong in the way that its name says; `good_*` are what
+mutations start from.
+"""
+
+import io
+import json
+import pathlib
+import struct
+import sys
+import zipfile
+
+
+def safetensors(header, data=b"", size=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if size is None else size) + text + data
+
+
+def tensor(begin, end, shape=(2,), dtype="F32"):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
+
+
+SAFETENSORS = {
+    "good_two_tensors": safetensors(
+        {"a": tensor(0, 8), "b": tensor(8, 16, (1,), "I64")}, bytes(16)),
+    "header_longer_than_file": safetensors({"a": tensor(0, 8)}, bytes(8), 10**6),
+    "header_length_overflows": safetensors({"a": tensor(0, 8)}, bytes(8), 2**64 - 1),
+    "tensor_past_the_end": safetensors({"a": tensor(0, 80, (20,))}, bytes(8)),
+    "offsets_reversed": safetensors({"a": tensor(8, 0)}, bytes(8)),
+    "offsets_negative": safetensors({"a": tensor(-8, 0)}, bytes(8)),
+    "offset_of_65_bits": safetensors({"a": tensor(0, 2**64)}, bytes(8)),
+    "shape_overflows": safetensors({"a": tensor(0, 8, (2**32, 2**32, 2**32))}, bytes(8)),
+    "shape_negative": safetensors({"a": tensor(0, 8, (-2,))}, bytes(8)),
+    "shape_of_wrong_size": safetensors({"a": tensor(0, 8, (3,))}, bytes(8)),
+    "rank_17": safetensors({"a": tensor(0, 4, (1,) * 17)}, bytes(4)),
+    "unknown_type": safetensors({"a": tensor(0, 8, (2,), "F33")}, bytes(8)),
+    "not_an_object": safetensors([1, 2]),
+    "no_offsets": safetensors({"a": {"dtype": "F32", "shape": [2]}}, bytes(8)),
+    "name_twice": safetensors(
+        b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+        b'"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', bytes(1)),
+    "empty": b"",
+    "seven_bytes": bytes(7),
+}
+
+JSON = {
+    "good_everything": b'{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": {}}}',
+    "nested_10000_deep": b"[" * 10000,
+    "nested_objects_1000_deep": b'{"a":' * 1000 + b"1" + b"}" * 1000,
+    "key_twice": b'{"a": 1, "a": 2}',
+    "integer_of_65_bits": b"[18446744073709551616]",
+    "number_past_double": b"[1e400]",
+    "not_a_number": b"[NaN]",
+    "half_a_surrogate": b'["\\ud800"]',
+    "bad_utf_8": b'["\xff\xfe"]',
+    "zero_in_a_string": b'["a\\u0000b"]',
+    "two_values": b"1 2",
+    "cut_in_a_string": b'{"abc',
+    "only_spaces": b"   \n\n",
+}
+
+GOOD_METHOD = """etx: 1
+method: step
+dims: {b: {min: 1, max: 4}}
+inputs:
+  - {name: x, type: "float32[b, 2]"}
+buffers:
+  - {name: n, type: "int64[]", init: 3}
+  - {name: s, type: "float32[2]", init: 0.5}
+nodes:
+  - {out: y, op: aten.add.Tensor, args: [x, s]}
+  - {out: z, op: aten.mul.Tensor, args: [y, 2.0]}
+  - {out: m, op: aten.add.Tensor, args: [n, 1]}
+  - {out: t, op: aten.select.int, args: [z, 0, 0]}
+outputs:
+  - {name: out, value: z}
+mutates: {n: m, s: t}
+"""
+
+YAML = {
+    "good_method": GOOD_METHOD.encode(),
+    "anchors_that_multiply": b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
+    "nested_1000_deep": b"[" * 1000,
+    "key_twice": b"etx: 1\netx: 1\n",
+    "tab_as_indent": b"etx: 1\n\tmethod: x\n",
+    "bad_utf_8": b"method: \xff\xfe\n",
+    "two_documents": b"etx: 1\n---\netx: 1\n",
+    "tag": b"etx: !!python/object/apply:os.system ['true']\n",
+    "number_for_a_tensor": GOOD_METHOD.replace("[z, 0, 0]", "[4, 0, 0]").encode(),
+    "huge_number_for_a_tensor": GOOD_METHOD.replace(
+        "[z, 0, 0]", "[2147483647, 0, 0]").encode(),
+    "reads_what_is_not_defined": GOOD_METHOD.replace("args: [x, s]", "args: [z, s]").encode(),
+    "defines_twice": GOOD_METHOD.replace("out: z,", "out: y,").encode(),
+    "new_content_of_another_type": GOOD_METHOD.replace("s: t", "s: z").encode(),
+    "bounds_reversed": GOOD_METHOD.replace("min: 1, max: 4", "min: 5, max: 4").encode(),
+    "bounds_of_64_bits": GOOD_METHOD.replace("max: 4", "max: 9223372036854775807").encode(),
+    "size_negative": GOOD_METHOD.replace("float32[2]", "float32[-2]").encode(),
+    "size_overflows": GOOD_METHOD.replace(
+        "float32[b, 2]", "float32[b, 4611686018427387904]").encode(),
+    "index_outside": GOOD_METHOD.replace("[z, 0, 0]", "[z, 0, 9]").encode(),
+    "unknown_operator": GOOD_METHOD.replace("aten.mul.Tensor", "aten.mull.Tensor").encode(),
+    "reserved_name": GOOD_METHOD.replace("method: step", "method: et_module_init").encode(),
+    "empty": b"",
+}
+
+
+def npy(header, data=b"", version=b"\x01\x00", size=None):
+    text = header.encode()
+    return (b"\x93NUMPY" + version
+            + struct.pack("<H", len(text) if size is None else size) + text + data)
+
+
+NPY_HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n"
+NPY = {
+    "good_floats": npy(NPY_HEADER, bytes(24)),
+    "good_number": npy(NPY_HEADER.replace("(2, 3)", "()"), bytes(4)),
+    "data_too_short": npy(NPY_HEADER, bytes(23)),
+    "header_longer_than_file": npy(NPY_HEADER, bytes(24), size=60000),
+    "shape_overflows": npy(NPY_HEADER.replace("(2, 3)", "(4294967296, 4294967296, 2)"), bytes(24)),
+    "shape_negative": npy(NPY_HEADER.replace("(2, 3)", "(-2, 3)"), bytes(24)),
+    "shape_not_closed": npy(NPY_HEADER.replace("(2, 3), }", "(2, 3"), bytes(24)),
+    "rank_33": npy(NPY_HEADER.replace("(2, 3)", "(" + "1," * 33 + ")"), bytes(4)),
+    "fortran_order": npy(NPY_HEADER.replace("False", "True"), bytes(24)),
+    "big_endian": npy(NPY_HEADER.replace("<f4", ">f4"), bytes(24)),
+    "objects": npy(NPY_HEADER.replace("<f4", "|O"), bytes(24)),
+    "version_9": npy(NPY_HEADER, bytes(24), b"\x09\x00"),
+    "magic_only": b"\x93NUMPY",
+}
+
+
+def archive(entries, method=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as file:
+        for name, content in entries:
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = method
+            file.writestr(info, content)
+    return out.getvalue()
+
+
+def without_directory(content):
+    return content[:content.rindex(b"PK\x01\x02")]
+
+
+def pt2():
+    here = pathlib.Path(__file__).resolve().parents[1]
+    good = (here / "data/pt2/counter/reset.pt2").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(good)) as file:
+        entries = [(name, file.read(name)) for name in file.namelist()]
+    model = next(name for name, _ in entries if name.endswith("models/model.json"))
+
+    def changed(old, new):
+        return archive([(name, content.replace(old, new) if name == model else content)
+                        for name, content in entries])
+
+    return {
+        "good_reset": good,
+        "good_stored": archive(entries),
+        "no_entries": archive([]),
+        "no_model": archive([e for e in entries if e[0] != model]),
+        "entry_twice": archive(entries + entries[-1:]),
+        "entry_outside": archive(entries + [("../../outside", b"x")]),
+        "no_directory": without_directory(archive(entries)),
+        "model_is_no_json": archive([(n, b"not json" if n == model else c) for n, c in entries]),
+        "model_is_a_list": archive([(n, b"[]" if n == model else c) for n, c in entries]),
+        "zeros_of_64_mib": archive(entries + [("data/zeros", bytes(1 << 26))],
+                                   zipfile.ZIP_DEFLATED),
+        "unknown_operator": changed(b"torch.ops.aten.", b"torch.ops.nope."),
+        "graph_renamed": changed(b'"graph"', b'"grape"'),
+        "type_unknown": changed(b'"dtype": ', b'"dtype": 9'),
+    }
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    for reader, end, files in (
+            ("safetensors", "safetensors", SAFETENSORS), ("json", "json", JSON),
+            ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2())):
+        folder = root / reader
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / f"{name}.{end}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -187,8 +187,9 @@ static bool is_viewed_by_an_instruction(const method* m, size_t value) {
     const etx_pte_instruction at = etx_pte_instruction_at(&m->plan, 0, i);
     if (at.kind != ETX_PTE_KERNEL_CALL) continue;
     const etx_pte_operator op = etx_pte_operator_at(&m->plan, (size_t)at.index);
-    if (etx_text_is(op.name, "executorch_prim::et_view") &&
-        at.arguments[2] == (int32_t)value) {
+    const etx_op* const row = etx_op_find(op.name, op.overload);
+    if (row != NULL && etx_op_makes_view(row) &&
+        at.arguments[at.argument_count - 1] == (int32_t)value) {
       return true;
     }
   }
@@ -346,8 +347,9 @@ static void touch(touched* t, uint32_t value, bool is_first, bool is_written) {
 // These never look at the bytes of their first tensor.
 static bool ignores_first(const etx_op* op) {
   static const char* const names[] = {
-      "aten::sym_size",  "aten::sym_numel", "executorch_prim::et_view",
-      "aten::full_like", "aten::fill",      "aten::copy"};
+      "aten::sym_size", "aten::sym_numel", "executorch_prim::et_view",
+      "etx::part_view", "aten::full_like", "aten::fill",
+      "aten::copy"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     if (strcmp(op->name, names[i]) == 0) return true;
   }
@@ -423,11 +425,32 @@ static void rename_slot(const method* m, uint32_t to, uint32_t from) {
   target->bytes = bytes;
 }
 
+// Only the bytes from `start` on, as many as the tensor has.
+static void cut_slot(const method* m, uint32_t to, size_t start,
+                     size_t bytes) {
+  slot* const target = &m->slots[to];
+  if (start > target->bytes) start = target->bytes;
+  target->bytes -= start;
+  memmove(target->means, target->means + start,
+          target->bytes * sizeof(stamp));
+  target->at.offset += start;
+  if (bytes < target->bytes) target->bytes = bytes;
+}
+
 // The file puts a planned view where the runtime will put it.
-static void view_slot(simulation* s, const method* m, uint32_t to,
-                      uint32_t from) {
+static void view_slot(simulation* s, const method* m, const etx_op* op,
+                      const etx_pte_instruction* call) {
+  const uint32_t from = (uint32_t)call->arguments[0];
+  const uint32_t to = (uint32_t)call->arguments[call->argument_count - 1];
   const etx_pte_tensor t = etx_pte_value_at(&m->plan, to).as.tensor;
   rename_slot(m, to, from);
+  if (op->id == ETX_OP_part_view_default) {
+    const etx_pte_value start =
+        etx_pte_value_at(&m->plan, (size_t)call->arguments[1]);
+    cut_slot(m, to,
+             (size_t)start.as.integer * etx_dtype_bytes(t.dtype),
+             etx_pte_tensor_bytes(&t));
+  }
   if (t.has_allocation && (m->slots[to].at.memory != s->arenas[t.memory_id] ||
                            m->slots[to].at.offset != t.memory_offset)) {
     wrong(s, m, "is a view of something elsewhere", to);
@@ -471,8 +494,8 @@ static void run_call(simulation* s, method* m,
       etx_pte_operator_at(&m->plan, (size_t)call->index);
   const etx_op* const op = etx_op_find(name.name, name.overload);
   touched t = {0};
-  if (op->id == ETX_OP_et_view_default) {
-    view_slot(s, m, (uint32_t)call->arguments[2], (uint32_t)call->arguments[0]);
+  if (etx_op_makes_view(op)) {
+    view_slot(s, m, op, call);
     return;
   }
   read_arguments(m, op, call, &t);

@@ -82,9 +82,8 @@ static etx_status reach(etx_emit* emit, uint32_t constant) {
   return ETX_OK;
 }
 
-etx_status etx_emit_constant(etx_emit* emit, uint32_t constant,
-                             uint64_t offset, uint64_t size,
-                             uint32_t* out_index) {
+etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
+                             uint64_t size, uint32_t* out_index) {
   ETX_TRY(reach(emit, constant));
   const etx_bytes whole = emit->module->constants[constant].data;
   const bool is_whole = offset == 0;

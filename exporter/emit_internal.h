@@ -48,13 +48,13 @@ typedef struct etx_emit_method {
   uint32_t* given_of_storage;  // by storage: the value given with it
   uint32_t* parts;             // values emitted as parts of kept storages
   size_t part_count, part_capacity;
-  uint32_t* shared;            // scalars and lists that may be used again
+  uint32_t* shared;  // scalars and lists that may be used again
   size_t shared_count, shared_capacity;
-  uint32_t* index_of_symbol;   // by symbol
-  etx_dim* computed;           // expressions emitted so far ...
-  uint32_t* computed_index;    // ... and the value that holds each
+  uint32_t* index_of_symbol;  // by symbol
+  etx_dim* computed;          // expressions emitted so far ...
+  uint32_t* computed_index;   // ... and the value that holds each
   size_t computed_count, computed_capacity, computed_index_capacity;
-  uint32_t* input_index;       // value index of each input
+  uint32_t* input_index;  // value index of each input
 } etx_emit_method;
 
 // emit_constants.c
@@ -88,8 +88,7 @@ ETX_MUST_USE etx_status etx_emit_plain(etx_emit_method* m,
                                        uint32_t* out_index);
 ETX_MUST_USE etx_status etx_emit_tensor_list(etx_emit_method* m,
                                              const uint32_t* indices,
-                                             size_t count,
-                                             uint32_t* out_index);
+                                             size_t count, uint32_t* out_index);
 
 // emit_symbols.c
 

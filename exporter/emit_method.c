@@ -16,10 +16,9 @@ etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
     ETX_TRY(etx_pool_grow(pool, &m->operators, row, &m->operator_capacity,
                           sizeof *m->operators));
     ETX_TRY(etx_pool_grow(pool, &m->operator_rows, row,
-                          &m->operator_row_capacity,
-                          sizeof *m->operator_rows));
-    m->operators[row] = (etx_pte_operator){etx_text_of(op->name),
-                                           etx_text_of(op->overload)};
+                          &m->operator_row_capacity, sizeof *m->operator_rows));
+    m->operators[row] =
+        (etx_pte_operator){etx_text_of(op->name), etx_text_of(op->overload)};
     m->operator_rows[row] = op;
     ++m->operator_count;
   }
@@ -49,8 +48,7 @@ typedef struct calling {
 
 static etx_status emit_output(etx_emit_method* m, const etx_ir_node* node,
                               size_t output, uint32_t* out_index) {
-  if (output >= node->output_count ||
-      node->outputs[output] == ETX_IR_NONE) {
+  if (output >= node->output_count || node->outputs[output] == ETX_IR_NONE) {
     return etx_diag_fail(m->emit->diag, ETX_INTERNAL,
                          "method '%t': output %z of '%t' has no value",
                          m->method->name, output, node->aten);
@@ -69,12 +67,12 @@ static etx_status add_outs(etx_emit_method* m, const etx_ir_node* node,
   }
   if (node->output_count > ETX_MAX_ARGUMENTS) return ETX_OUT_OF_RANGE;
   while (call->out_count < node->output_count) {
-    ETX_TRY(emit_output(m, node, call->out_count,
-                        &call->outs[call->out_count]));
+    ETX_TRY(
+        emit_output(m, node, call->out_count, &call->outs[call->out_count]));
     ++call->out_count;
   }
-  ETX_TRY(etx_emit_tensor_list(m, call->outs, call->out_count,
-                               &call->out_list));
+  ETX_TRY(
+      etx_emit_tensor_list(m, call->outs, call->out_count, &call->out_list));
   call->arguments[call->count++] = call->out_list;
   return ETX_OK;
 }
@@ -120,8 +118,7 @@ static etx_status emit_kernel(etx_emit_method* m, const etx_ir_node* node) {
     const etx_ir_arg* const arg =
         next < node->arg_count ? &node->args[next] : &none;
     ++next;
-    ETX_TRY(etx_emit_argument(m, &argument, arg,
-                              &call.arguments[call.count]));
+    ETX_TRY(etx_emit_argument(m, &argument, arg, &call.arguments[call.count]));
     ++call.count;
   }
   ETX_TRY(add_result(m, node->op, &call));
@@ -166,8 +163,7 @@ static etx_status emit_view_sizes(etx_emit_method* m, const etx_shape* shape,
   for (size_t i = 0; i < shape->rank; ++i) {
     items[i] = etx_ir_int(i == open && !can_be_empty ? -1 : shape->dims[i]);
   }
-  const etx_ir_arg list = {ETX_IR_ARG_LIST,
-                           .as.list = {items, shape->rank}};
+  const etx_ir_arg list = {ETX_IR_ARG_LIST, .as.list = {items, shape->rank}};
   const etx_argument argument = {.type = ETX_ARGUMENT_INTS};
   return etx_emit_argument(m, &argument, &list, out_index);
 }
@@ -371,8 +367,7 @@ static etx_status describe_symbols(etx_emit_method* m, etx_blob_method* blob) {
   if (rows == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) {
     const etx_symbol* const symbol = &m->symbols->symbols[i];
-    rows[i] =
-        (etx_blob_symbol){symbol->name, symbol->minimum, symbol->maximum};
+    rows[i] = (etx_blob_symbol){symbol->name, symbol->minimum, symbol->maximum};
   }
   etx_blob_input_dim* dims = NULL;
   ETX_TRY(etx_emit_input_dims(m, &dims, &blob->input_dim_count));
@@ -393,8 +388,8 @@ static etx_status tree_of(etx_emit* emit, size_t leaf_count, bool is_call,
       ", {\"type\": \"builtins.dict\", \"context\": \"[]\", "
       "\"children_spec\": []}]}]";
 #undef LEAF
-  const size_t room = 2 * sizeof open + leaf_count * (sizeof leaf + 2) +
-                      sizeof keywords + 16;
+  const size_t room =
+      2 * sizeof open + leaf_count * (sizeof leaf + 2) + sizeof keywords + 16;
   char* const text = etx_pool_take(emit->pool, room);
   if (text == NULL) return ETX_OUT_OF_MEMORY;
   size_t size = etx_format_text(text, room, "[1, %s%s", is_call ? open : "",
@@ -421,10 +416,8 @@ static etx_status finish(etx_emit_method* m, const ports* p,
   chain->instruction_count = m->instruction_count;
   sizes[ETX_MEMORY_SCRATCH] = (int64_t)scratch_bytes;
   sizes[ETX_MEMORY_STATE] = (int64_t)layout->bytes;
-  ETX_TRY(
-      tree_of(emit, m->method->input_count, true, &plan->input_tree));
-  ETX_TRY(
-      tree_of(emit, m->method->output_count, false, &plan->output_tree));
+  ETX_TRY(tree_of(emit, m->method->input_count, true, &plan->input_tree));
+  ETX_TRY(tree_of(emit, m->method->output_count, false, &plan->output_tree));
   plan->name = m->method->name;
   plan->values = m->values;
   plan->value_count = m->value_count;

@@ -56,8 +56,7 @@ static void start_of_scalar(const etx_ir_arg* arg, etx_pte_value* value) {
 static etx_status constant_tensor(etx_emit* emit, uint32_t constant,
                                   etx_pte_value* value) {
   const etx_ir_constant* const from = &emit->module->constants[constant];
-  int32_t* const sizes =
-      etx_pool_take(emit->pool, from->rank * sizeof *sizes);
+  int32_t* const sizes = etx_pool_take(emit->pool, from->rank * sizeof *sizes);
   uint8_t* const order = etx_pool_take(emit->pool, from->rank);
   if (sizes == NULL || order == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < from->rank; ++i) {
@@ -150,8 +149,7 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
       .state_count = count,
       .state_bytes = program->layout->bytes,
   };
-  memcpy(content.fingerprint, program->fingerprint,
-         sizeof content.fingerprint);
+  memcpy(content.fingerprint, program->fingerprint, sizeof content.fingerprint);
   size_t bytes = 0;
   ETX_TRY(etx_blob_write_needed(&content, &bytes));
   const etx_bytes_mut work = {etx_pool_take(emit->pool, bytes), bytes};
@@ -201,8 +199,7 @@ static etx_status emit_plans(etx_emit* emit, etx_pte_plan_content* plans,
   for (size_t i = 0; i < module->method_count; ++i) {
     ETX_TRY(etx_emit_plan(emit, order[i], &plans[i], &blobs[blob_count],
                           &result->peak_instructions[order[i]]));
-    result->instruction_counts[order[i]] =
-        plans[i].chains[0].instruction_count;
+    result->instruction_counts[order[i]] = plans[i].chains[0].instruction_count;
     if (!module->methods[order[i]].is_synthetic) ++blob_count;
   }
   for (size_t i = 0; i < module->constant_method_count; ++i) {
@@ -224,10 +221,8 @@ static void count_constants(const etx_emit* emit, etx_emit_result* result) {
 etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
                           etx_emit_result* out_result, etx_diag* diag) {
   etx_ir_module* const module = program->module;
-  etx_emit emit = {.program = program,
-                   .module = module,
-                   .pool = module->pool,
-                   .diag = diag};
+  etx_emit emit = {
+      .program = program, .module = module, .pool = module->pool, .diag = diag};
   const size_t plan_count =
       module->method_count + module->constant_method_count;
   etx_pte_plan_content* const plans =

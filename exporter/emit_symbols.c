@@ -70,8 +70,8 @@ static etx_status choose(void* context, uint32_t symbol, const source* found) {
 // The value of `dim` at the upper bounds of all symbols.
 static etx_status upper_value(etx_emit_method* m, etx_dim dim,
                               int64_t* out_value) {
-  int64_t* const highest = etx_pool_take(
-      m->emit->pool, m->symbols->symbol_count * sizeof *highest);
+  int64_t* const highest =
+      etx_pool_take(m->emit->pool, m->symbols->symbol_count * sizeof *highest);
   if (highest == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < m->symbols->symbol_count; ++i) {
     highest[i] = m->symbols->symbols[i].maximum;
@@ -123,8 +123,8 @@ static etx_status emit_symbol(etx_emit_method* m, uint32_t symbol,
   }
   if (c.best.factor != 1) {
     ETX_TRY(etx_emit_int(m, c.best.factor, &number));
-    ETX_TRY(compute(m, ETX_OP_prim_floordiv_scalar, slot, number, maximum,
-                    &slot));
+    ETX_TRY(
+        compute(m, ETX_OP_prim_floordiv_scalar, slot, number, maximum, &slot));
   }
   m->index_of_symbol[symbol] = slot;
   *out_index = slot;
@@ -158,8 +158,8 @@ static etx_status emit_modulo(etx_emit_method* m, etx_dim a, etx_dim b,
   etx_dim quotient = 0;
   etx_dim product = 0;
   etx_dim remainder = 0;
-  ETX_TRY(etx_symbols_apply(m->symbols, ETX_SYMBOL_FLOOR_DIVIDE, a, b,
-                            &quotient));
+  ETX_TRY(
+      etx_symbols_apply(m->symbols, ETX_SYMBOL_FLOOR_DIVIDE, a, b, &quotient));
   ETX_TRY(etx_symbols_apply(m->symbols, ETX_SYMBOL_MULTIPLY, quotient, b,
                             &product));
   ETX_TRY(etx_symbols_apply(m->symbols, ETX_SYMBOL_SUBTRACT, a, product,
@@ -217,14 +217,12 @@ typedef struct dims {
   size_t count, capacity;
 } dims;
 
-static etx_status add_dim(void* context, uint32_t symbol,
-                          const source* found) {
+static etx_status add_dim(void* context, uint32_t symbol, const source* found) {
   dims* const all = context;
   ETX_TRY(etx_pool_grow(all->pool, &all->items, all->count, &all->capacity,
                         sizeof *all->items));
   all->items[all->count++] = (etx_blob_input_dim){
-      (uint32_t)found->input, found->dim, symbol, found->factor,
-      found->offset};
+      (uint32_t)found->input, found->dim, symbol, found->factor, found->offset};
   return ETX_OK;
 }
 

@@ -32,8 +32,7 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
     return true;
   }
   if (!etx_way_is_root(place->way) && place->way != ETX_WAY_RESIZED &&
-      place->delta == 0 &&
-      etx_view_same_shape(m->method, value, place->base)) {
+      place->delta == 0 && etx_view_same_shape(m->method, value, place->base)) {
     *out_equal = place->base;
     return true;
   }

@@ -81,11 +81,10 @@ static etx_status lay_out_state(exporting* e) {
 // The options that can change the bytes, always in one order.
 static etx_text describe_options(const exporting* e) {
   const etx_export_options* const o = e->options;
-  return etx_pool_format(
-      e->module->pool, "passes=%s;algorithm=%s;keep=%s",
-      o->passes == NULL ? "" : o->passes,
-      o->algorithm == NULL ? "" : o->algorithm,
-      o->keep_layout == NULL ? "no" : "yes");
+  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s",
+                         o->passes == NULL ? "" : o->passes,
+                         o->algorithm == NULL ? "" : o->algorithm,
+                         o->keep_layout == NULL ? "no" : "yes");
 }
 
 static etx_status write_program(exporting* e, const etx_sink* sink) {
@@ -128,8 +127,8 @@ static etx_export_method_report report_method(const exporting* e,
 
 static etx_status report_copies(const exporting* e, etx_export_report* report) {
   const etx_place_copies* const copies = &e->passes.copies;
-  report->copies = etx_pool_take(e->module->pool,
-                                 copies->count * sizeof *report->copies);
+  report->copies =
+      etx_pool_take(e->module->pool, copies->count * sizeof *report->copies);
   if (report->copies == NULL) return ETX_OUT_OF_MEMORY;
   report->copy_count = copies->count;
   for (size_t i = 0; i < copies->count; ++i) {
@@ -171,10 +170,8 @@ etx_status etx_export_plan(etx_ir_module* module,
                            const etx_export_options* options,
                            const etx_sink* sink, etx_export_report* out_report,
                            etx_problems* problems, etx_diag* diag) {
-  exporting e = {.module = module,
-                 .options = options,
-                 .problems = problems,
-                 .diag = diag};
+  exporting e = {
+      .module = module, .options = options, .problems = problems, .diag = diag};
   etx_problems own = {0};
   if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
   ETX_TRY(check_dump_after(&e));

@@ -25,10 +25,10 @@ typedef enum etx_storage_kind {
 
 typedef struct etx_storage {
   etx_storage_kind kind;
-  uint32_t index;  // STATE: buffer. CONSTANT: constant. INPUT: position.
-                   // SCRATCH: position of the input that it holds, or
-                   // ETX_IR_NONE
-  uint64_t bytes;  // at the upper bounds
+  uint32_t index;   // STATE: buffer. CONSTANT: constant. INPUT: position.
+                    // SCRATCH: position of the input that it holds, or
+                    // ETX_IR_NONE
+  uint64_t bytes;   // at the upper bounds
   uint64_t offset;  // SCRATCH: in arena 1, set by plan_memory
 } etx_storage;
 

@@ -269,8 +269,8 @@ static bool leaves_the_base(const trace* t, uint32_t source,
   if (etx_ir_is_static(&t->method->values[source].shape)) return true;
   uint64_t delta = 0;
   const uint32_t root = etx_place_root(t->placement, source, &delta);
-  const segments before = t->under[root].count != 0 ? t->under[root]
-                                                    : t->expected[source];
+  const segments before =
+      t->under[root].count != 0 ? t->under[root] : t->expected[source];
   return agrees(*base, before);
 }
 
@@ -352,8 +352,8 @@ static etx_status follow(trace* t, etx_place_end end) {
   t->under = etx_pool_take(&t->pool, method->value_count * sizeof *t->under);
   if (t->expected == NULL || t->under == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(new_segments(t, 1, &t->actual));
-  t->actual.items[0] = (segment){
-      0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
+  t->actual.items[0] =
+      (segment){0, t->placement->storages[t->storage].bytes, ETX_IR_NONE};
   for (uint32_t v = 0; v < method->value_count; ++v) {
     if (t->placement->places[v].way == ETX_WAY_GIVEN) {
       ETX_TRY(write_root(t, v));

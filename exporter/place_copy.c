@@ -12,8 +12,8 @@ etx_status etx_place_report(etx_pool* pool, etx_place_copies* copies,
 // moves the node to `position`.
 static etx_status insert(etx_ir_module* module, etx_ir_method* method,
                          etx_placement* placement, etx_ir_node* node,
-                         uint32_t like, const etx_place* place,
-                         size_t position, uint32_t* out_value) {
+                         uint32_t like, const etx_place* place, size_t position,
+                         uint32_t* out_value) {
   etx_ir_value value = method->values[like];
   value.origin = ETX_IR_FROM_NODE;
   value.index = (uint32_t)method->node_count;
@@ -35,8 +35,8 @@ etx_status etx_place_insert_copy(etx_ir_module* module, etx_ir_method* method,
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
                                placement->places[source].bytes, 0};
   etx_place place = {ETX_WAY_WRITTEN, ETX_IR_NONE, 0, 0, 0, storage.bytes};
-  ETX_TRY(etx_place_add_storage(module->pool, placement, &storage,
-                                &place.storage));
+  ETX_TRY(
+      etx_place_add_storage(module->pool, placement, &storage, &place.storage));
   etx_ir_arg args[2] = {etx_ir_value_arg(source), {ETX_IR_ARG_NONE, {0}}};
   etx_ir_node node = {.aten = etx_text_of("aten.clone.default"),
                       .op = etx_op_at(ETX_OP_clone_out),
@@ -52,7 +52,8 @@ etx_status etx_place_insert_write(etx_ir_module* module, etx_ir_method* method,
                                   uint32_t* out_value) {
   etx_place place = placement->places[given];
   place.way = ETX_WAY_WRITTEN;
-  etx_ir_arg args[3] = {etx_ir_value_arg(given), etx_ir_value_arg(source),
+  etx_ir_arg args[3] = {etx_ir_value_arg(given),
+                        etx_ir_value_arg(source),
                         {ETX_IR_ARG_BOOL, {0}}};
   etx_ir_node node = {.aten = etx_text_of("aten.copy.default"),
                       .op = etx_op_at(ETX_OP_copy_out),
@@ -130,8 +131,8 @@ etx_status etx_place_save(etx_ir_module* module, etx_ir_method* method,
   size_t position = conflict->last;
   ETX_TRY(etx_place_hoist(module->pool, method, placement, value, &position));
   uint32_t copy = 0;
-  ETX_TRY(etx_place_insert_copy(module, method, placement, value, position,
-                                &copy));
+  ETX_TRY(
+      etx_place_insert_copy(module, method, placement, value, position, &copy));
   for (size_t n = position + 1; n < method->node_count; ++n) {
     etx_ir_node* const node = &method->nodes[n];
     if (!etx_place_node_runs(placement, node)) continue;

@@ -9,8 +9,8 @@
 // A copy that remained, for the report.
 typedef struct etx_place_copy {
   uint32_t method;
-  etx_text target;     // state, input or output that it is for
-  uint64_t bytes;      // per call, at the upper bounds
+  etx_text target;  // state, input or output that it is for
+  uint64_t bytes;   // per call, at the upper bounds
   const char* reason;
 } etx_place_copy;
 
@@ -33,12 +33,9 @@ ETX_MUST_USE etx_status etx_place_insert_copy(etx_ir_module* module,
 
 // The same into the bytes of `given`, a value that stands for the whole of a
 // state or an input.
-ETX_MUST_USE etx_status etx_place_insert_write(etx_ir_module* module,
-                                               etx_ir_method* method,
-                                               etx_placement* placement,
-                                               uint32_t given, uint32_t source,
-                                               size_t position,
-                                               uint32_t* out_value);
+ETX_MUST_USE etx_status etx_place_insert_write(
+    etx_ir_module* module, etx_ir_method* method, etx_placement* placement,
+    uint32_t given, uint32_t source, size_t position, uint32_t* out_value);
 
 // Moves the nodes that make `value` a view in front of `*position`, which
 // moves on with the node that stood there. They are no instructions, so

@@ -44,8 +44,8 @@ static etx_status solve(planning* p, const etx_plan_problem* problem,
                         etx_plan_solution* solution) {
   const size_t bytes = etx_plan_needed(problem);
   void* const block = etx_pool_take(&p->pool, bytes);
-  solution->offsets = etx_pool_take(
-      &p->pool, problem->block_count * sizeof *solution->offsets);
+  solution->offsets =
+      etx_pool_take(&p->pool, problem->block_count * sizeof *solution->offsets);
   if (block == NULL || solution->offsets == NULL) return ETX_OUT_OF_MEMORY;
   etx_arena work;
   etx_arena_init(&work, block, bytes);
@@ -125,14 +125,13 @@ static etx_status plan_all(planning* p, etx_placement* placements,
   uint64_t end = 0;
   for (size_t m = 0; m < count; ++m) {
     const etx_ir_method* const method = &p->module->methods[m];
-    ETX_TRY(etx_lifetimes_find(&p->pool, method, &placements[m],
-                               &lifetimes[m]));
+    ETX_TRY(
+        etx_lifetimes_find(&p->pool, method, &placements[m], &lifetimes[m]));
     ETX_TRY(plan_method(p, method, &placements[m], lifetimes[m], &memory[m]));
     if (memory[m].scratch_bytes > end) end = memory[m].scratch_bytes;
   }
   for (size_t m = 0; m < count; ++m) {
-    ETX_TRY(
-        plan_stable(p, &placements[m], lifetimes[m], &end, &memory[m]));
+    ETX_TRY(plan_stable(p, &placements[m], lifetimes[m], &end, &memory[m]));
   }
   return ETX_OK;
 }

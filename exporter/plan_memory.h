@@ -19,7 +19,7 @@ typedef struct etx_method_memory {
   uint64_t scratch_bytes;  // of arena 1 as this method states it
   uint64_t lower_bound;    // no plan of the blocks can be smaller
   size_t block_count;
-  size_t peak_node;        // where most bytes are live
+  size_t peak_node;  // where most bytes are live
   const char* algorithm;
 } etx_method_memory;
 

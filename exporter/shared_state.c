@@ -7,8 +7,8 @@
 
 enum { PLAN_COLUMNS = 6 };
 
-etx_status etx_shared_state_order(etx_ir_module* module,
-                                  uint32_t** out_buffers, size_t* out_count) {
+etx_status etx_shared_state_order(etx_ir_module* module, uint32_t** out_buffers,
+                                  size_t* out_count) {
   uint32_t* const order =
       etx_pool_take(module->pool, module->buffer_count * sizeof *order);
   if (order == NULL) return ETX_OUT_OF_MEMORY;

@@ -20,10 +20,10 @@ ETX_MUST_USE etx_status etx_shared_state_initial(etx_ir_module* module,
 
 // Where the states lie in arena 2.
 typedef struct etx_state_layout {
-  uint32_t* buffers;   // of the module, sorted by name
-  uint64_t* offsets;   // by position in `buffers`
+  uint32_t* buffers;  // of the module, sorted by name
+  uint64_t* offsets;  // by position in `buffers`
   size_t count;
-  uint64_t bytes;      // of the arena
+  uint64_t bytes;  // of the arena
 } etx_state_layout;
 
 // Lays the states out one after the other by name, each at a multiple of the
@@ -36,7 +36,7 @@ ETX_MUST_USE etx_status etx_shared_state_layout(etx_ir_module* module,
                                                 etx_diag* diag);
 
 // Adds the constant methods that tell others the layout.
-ETX_MUST_USE etx_status etx_shared_state_publish(
-    etx_ir_module* module, const etx_state_layout* layout);
+ETX_MUST_USE etx_status
+etx_shared_state_publish(etx_ir_module* module, const etx_state_layout* layout);
 
 #endif

@@ -237,7 +237,8 @@ bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
     case SELECT:
       return find_part(node, from, 1, &out_view->delta);
     case SLICE:
-      return steps_by_one(node, 4) && find_part(node, from, 1, &out_view->delta);
+      return steps_by_one(node, 4) &&
+             find_part(node, from, 1, &out_view->delta);
     case PIECES:
       return find_piece(method, node, from, output, &out_view->delta);
     default:

@@ -9,9 +9,9 @@
 #include "exporter/ir.h"
 
 typedef struct etx_view {
-  uint32_t base;       // the argument's value
-  uint64_t delta;      // bytes from its start
-  bool all_elements;   // every element of the base, in the same order
+  uint32_t base;      // the argument's value
+  uint64_t delta;     // bytes from its start
+  bool all_elements;  // every element of the base, in the same order
 } etx_view;
 
 // Output `output` of a lowered node as a view. False if it is none: the

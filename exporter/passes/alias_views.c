@@ -56,8 +56,7 @@ etx_status etx_pass_alias_views(etx_pass_context* context) {
     // Initial values are meant to be copied.
     if (method->is_synthetic) continue;
     for (size_t n = 0; n < method->node_count; ++n) {
-      alias_node(context, method, &context->placements[m],
-                 &method->nodes[n]);
+      alias_node(context, method, &context->placements[m], &method->nodes[n]);
     }
   }
   return ETX_OK;

@@ -8,7 +8,8 @@ etx_status etx_pass_classify_state(etx_pass_context* context) {
     const etx_ir_method* const method = &module->methods[m];
     for (size_t i = 0; i < method->mutation_count; ++i) {
       const etx_ir_mutation* const mutation = &method->mutations[i];
-      if (!mutation->is_input) module->buffers[mutation->target].is_state = true;
+      if (!mutation->is_input)
+        module->buffers[mutation->target].is_state = true;
     }
   }
   return ETX_OK;

@@ -43,8 +43,8 @@ static etx_status insert(etx_ir_module* module, etx_ir_method* method,
   uint32_t copied = 0;
   ETX_TRY(etx_ir_add_value(module, method, &value, &copied));
 
-  etx_ir_arg args[3] = {etx_ir_value_arg(state), etx_ir_value_arg(state),
-                        {ETX_IR_ARG_BOOL, {0}}};
+  etx_ir_arg args[3] = {
+      etx_ir_value_arg(state), etx_ir_value_arg(state), {ETX_IR_ARG_BOOL, {0}}};
   const etx_ir_node node = {.aten = etx_text_of("aten.copy.default"),
                             .op = etx_op_at(ETX_OP_copy_out),
                             .args = args,

@@ -5,9 +5,9 @@
 //   c = cat(a, b)    no instruction
 //
 // Only where the parts lie contiguously in the result and aligned as every
-// computed value is, have blocks of their own, and all sizes are known. The block then
-// lives longer than before, so a concatenation that would raise the most bytes
-// live at once is left as it is.
+// computed value is, have blocks of their own, and all sizes are known. The
+// block then lives longer than before, so a concatenation that would raise the
+// most bytes live at once is left as it is.
 
 #include "exporter/lifetimes.h"
 #include "exporter/passes/pass_list.h"
@@ -25,8 +25,7 @@ typedef struct joining {
 static etx_status peak_of(const joining* j, uint64_t* out_peak) {
   const size_t times = j->method->node_count + 2;
   etx_lifetime* lifetimes = NULL;
-  ETX_TRY(
-      etx_lifetimes_find(j->pool, j->method, j->placement, &lifetimes));
+  ETX_TRY(etx_lifetimes_find(j->pool, j->method, j->placement, &lifetimes));
   int64_t* const change = etx_pool_take(j->pool, times * sizeof *change);
   if (change == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t s = 0; s < j->placement->storage_count; ++s) {

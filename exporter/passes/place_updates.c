@@ -35,10 +35,10 @@ typedef struct updating {
   etx_ir_method* method;
   etx_placement* placement;
   uint32_t method_index;
-  uint32_t target;      // storage
-  uint32_t given;       // value that holds the target's old content
-  following follows;    // what moves with the value
-  etx_place* saved;     // places before the present attempt
+  uint32_t target;    // storage
+  uint32_t given;     // value that holds the target's old content
+  following follows;  // what moves with the value
+  etx_place* saved;   // places before the present attempt
   size_t saved_count, saved_capacity;
 } updating;
 
@@ -99,9 +99,8 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
   }
   const uint64_t limit = u->placement->storages[u->target].bytes;
   if (!is_movable(u, root) || delta != 0 || place->offset != 0 ||
-      place->bytes != u->placement->places[value].bytes ||
-      offset > limit || place->bytes > limit - offset ||
-      !suits_unplanned(u, root)) {
+      place->bytes != u->placement->places[value].bytes || offset > limit ||
+      place->bytes > limit - offset || !suits_unplanned(u, root)) {
     return false;
   }
   const etx_ir_node* const node =
@@ -129,8 +128,8 @@ static etx_status find_conflicts(updating* u, bool everywhere,
     if (s != u->target && !(everywhere && etx_storage_is_kept(storage))) {
       continue;
     }
-    ETX_TRY(etx_place_check(u->module->pool, u->method, u->placement, s,
-                            end, conflicts));
+    ETX_TRY(etx_place_check(u->module->pool, u->method, u->placement, s, end,
+                            conflicts));
   }
   return ETX_OK;
 }
@@ -140,8 +139,8 @@ static etx_status remember(updating* u) {
   const size_t count = u->placement->place_count;
   if (u->saved_capacity < count) {
     u->saved_capacity = 2 * count;
-    u->saved = etx_pool_take(u->module->pool,
-                             u->saved_capacity * sizeof *u->saved);
+    u->saved =
+        etx_pool_take(u->module->pool, u->saved_capacity * sizeof *u->saved);
     if (u->saved == NULL) return ETX_OUT_OF_MEMORY;
   }
   u->saved_count = count;
@@ -181,8 +180,8 @@ static etx_status is_good(updating* u, bool everywhere, bool* out_good,
   ETX_TRY(find_conflicts(u, everywhere, ETX_PLACE_ALL, conflicts));
   for (size_t i = 0; i < conflicts->count; ++i) {
     const etx_place_conflict* const conflict = &conflicts->items[i];
-    if (conflict->reader != u->method->node_count ||
-        !conflict->can_be_saved || is_new_content(u, conflict->value)) {
+    if (conflict->reader != u->method->node_count || !conflict->can_be_saved ||
+        is_new_content(u, conflict->value)) {
       return ETX_OK;
     }
   }
@@ -310,8 +309,7 @@ static etx_status place_update(updating* u, const etx_ir_mutation* mutation) {
   u->given = find_given(u->placement, u->target);
   static const following attempts[] = {ALL, PATCHES, NOTHING};
   for (size_t i = 0; i < sizeof attempts / sizeof *attempts; ++i) {
-    ETX_TRY(
-        try_in_place(u, mutation->value, attempts[i], &placed, &conflicts));
+    ETX_TRY(try_in_place(u, mutation->value, attempts[i], &placed, &conflicts));
     if (placed) return ETX_OK;
   }
   ETX_TRY(try_at_end(u, mutation->value, &placed, &conflicts));

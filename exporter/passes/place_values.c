@@ -49,8 +49,8 @@ static etx_status storage_of(placing* p, uint32_t value, uint64_t bytes,
       break;
     case ETX_IR_FROM_INPUT:
       storage.index = v->index;
-      if (!p->plans_inputs || !(p->is_returned[value] ||
-                                p->method->inputs[v->index].is_mutable)) {
+      if (!p->plans_inputs ||
+          !(p->is_returned[value] || p->method->inputs[v->index].is_mutable)) {
         storage.kind = ETX_STORAGE_INPUT;
       }
       break;
@@ -85,11 +85,10 @@ static bool is_self_copy(const etx_ir_method* method, uint32_t value) {
 static etx_status place_value(placing* p, uint32_t value) {
   const etx_ir_value* const v = &p->method->values[value];
   const bool is_node = v->origin == ETX_IR_FROM_NODE;
-  etx_place place = {is_node ? ETX_WAY_WRITTEN : ETX_WAY_GIVEN, ETX_IR_NONE, 0,
-                     0, 0, 0};
+  etx_place place = {
+      is_node ? ETX_WAY_WRITTEN : ETX_WAY_GIVEN, ETX_IR_NONE, 0, 0, 0, 0};
   // Values that passes left behind may have no type; nobody reads them.
-  if (v->has_shape &&
-      !etx_ir_upper_bytes(p->method, &v->shape, &place.bytes)) {
+  if (v->has_shape && !etx_ir_upper_bytes(p->method, &v->shape, &place.bytes)) {
     return too_large(p, value);
   }
   if (is_node && is_self_copy(p->method, value)) {
@@ -153,12 +152,9 @@ static etx_status place_method(etx_pass_context* context, size_t index) {
   bool* const is_returned = etx_pool_take(module->pool, method->value_count);
   if (is_returned == NULL) return ETX_OUT_OF_MEMORY;
   mark_returned(method, is_returned);
-  placing p = {module,
-               method,
-               placement,
-               context->diag,
-               is_returned,
-               context->options->target == ETX_TARGET_EXECUTORCH};
+  placing p = {module,      method,
+               placement,   context->diag,
+               is_returned, context->options->target == ETX_TARGET_EXECUTORCH};
   for (uint32_t v = 0; v < method->value_count; ++v) {
     ETX_TRY(place_value(&p, v));
   }

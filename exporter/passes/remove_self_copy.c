@@ -14,14 +14,12 @@ static void remove_from_node(const etx_ir_method* method,
   etx_place* const place = &placement->places[value];
   if (place->way == ETX_WAY_SELF_COPY) place->way = ETX_WAY_ALIAS;
   etx_view view;
-  if (place->way != ETX_WAY_WRITTEN ||
-      !etx_view_find(method, node, 0, &view)) {
+  if (place->way != ETX_WAY_WRITTEN || !etx_view_find(method, node, 0, &view)) {
     return;
   }
   // How much of its base another view has may vary, and is then not known to
   // be the same bytes.
-  if (!view.all_elements &&
-      !etx_ir_is_static(&method->values[value].shape)) {
+  if (!view.all_elements && !etx_ir_is_static(&method->values[value].shape)) {
     return;
   }
   etx_range source = etx_place_range(placement, view.base);
@@ -32,7 +30,11 @@ static void remove_from_node(const etx_ir_method* method,
                          etx_ir_is_static(&method->values[view.base].shape);
   const bool same = etx_view_same_shape(method, value, view.base);
   *place = (etx_place){is_static || same ? ETX_WAY_ALIAS : ETX_WAY_RESIZED,
-                       view.base, view.delta, 0, 0, place->bytes};
+                       view.base,
+                       view.delta,
+                       0,
+                       0,
+                       place->bytes};
 }
 
 etx_status etx_pass_remove_self_copy(etx_pass_context* context) {

@@ -65,8 +65,8 @@ static const char* reason_of(const writing* w, uint32_t value) {
 static etx_status conflicts_of(writing* w, uint32_t storage, etx_place_end end,
                                etx_place_conflicts* conflicts) {
   conflicts->count = 0;
-  return etx_place_check(w->module->pool, w->method, w->placement, storage,
-                         end, conflicts);
+  return etx_place_check(w->module->pool, w->method, w->placement, storage, end,
+                         conflicts);
 }
 
 // The conflict that the end of the method has with `value`, if any.
@@ -211,12 +211,10 @@ static etx_status save_output(writing* w, const etx_ir_output* output) {
   const uint32_t shown = output->arg.as.value;
   etx_place_conflict conflict;
   bool found = false;
-  ETX_TRY(
-      find_end_conflict(w, shown, ETX_PLACE_ALL, &found, &conflict));
+  ETX_TRY(find_end_conflict(w, shown, ETX_PLACE_ALL, &found, &conflict));
   if (!found) return ETX_OK;
   uint32_t copy = 0;
-  ETX_TRY(
-      etx_place_save(w->module, w->method, w->placement, &conflict, &copy));
+  ETX_TRY(etx_place_save(w->module, w->method, w->placement, &conflict, &copy));
   return note(w, output->name, bytes_of(w, copy),
               "the output shows the old content");
 }
@@ -250,8 +248,8 @@ static etx_status write_back_method(writing* w) {
 etx_status etx_pass_write_back(etx_pass_context* context) {
   etx_ir_module* const module = context->module;
   for (uint32_t m = 0; m < module->method_count; ++m) {
-    writing w = {context, module, &module->methods[m],
-                 &context->placements[m], m};
+    writing w = {context, module, &module->methods[m], &context->placements[m],
+                 m};
     ETX_TRY(write_back_method(&w));
   }
   return ETX_OK;

@@ -25,8 +25,7 @@ static int close_graph(void** state) {
 
 static etx_pte_value argument(const etx_pte_plan* plan, size_t instruction,
                               size_t index) {
-  const etx_pte_instruction call =
-      etx_pte_instruction_at(plan, 0, instruction);
+  const etx_pte_instruction call = etx_pte_instruction_at(plan, 0, instruction);
   assert_true(index < call.argument_count);
   return etx_pte_value_at(plan, (size_t)call.arguments[index]);
 }
@@ -55,9 +54,9 @@ static void a_call_carries_its_arguments_its_out_and_the_return_slot(
   (void)state;
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 1, SIZES(4));
-  graph_output(&g, "y",
-               graph_node(&g, ETX_OP_add_out,
-                          ARGS(VALUE(x), VALUE(x), INT(3))));
+  graph_output(
+      &g, "y",
+      graph_node(&g, ETX_OP_add_out, ARGS(VALUE(x), VALUE(x), INT(3))));
   graph_plan(&g);
   etx_pte pte;
   const etx_pte_plan plan = graph_read_plan(&g, "m", &pte);
@@ -76,10 +75,10 @@ static void every_output_of_an_operator_has_memory(void** state) {
   graph_method(&g, "m");
   const uint32_t x = graph_input(&g, "x", 2, SIZES(2, 4));
   const etx_ir_arg epsilon = {ETX_IR_ARG_DOUBLE, .as.real = 1e-5};
-  graph_output(&g, "y",
-               graph_node(&g, ETX_OP_native_layer_norm_out,
-                          ARGS(VALUE(x), LIST(INT(4)), NOTHING, NOTHING,
-                               epsilon)));
+  graph_output(
+      &g, "y",
+      graph_node(&g, ETX_OP_native_layer_norm_out,
+                 ARGS(VALUE(x), LIST(INT(4)), NOTHING, NOTHING, epsilon)));
   graph_plan(&g);
   etx_pte pte;
   const etx_pte_plan plan = graph_read_plan(&g, "m", &pte);
@@ -164,10 +163,10 @@ static void no_copy_has_its_source_as_target(void** state) {
   etx_pte pte;
   const etx_pte_plan plan = graph_read_plan(&g, "get", &pte);
   assert_int_equal(etx_pte_instruction_count(&plan, 0), 0);
-  assert_true(etx_text_is(
-      etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, 0))
-          .as.tensor.name,
-      "a"));
+  assert_true(
+      etx_text_is(etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, 0))
+                      .as.tensor.name,
+                  "a"));
 }
 
 static void the_copies_would_be_there_without_the_pass(void** state) {
@@ -184,8 +183,7 @@ static void the_copies_would_be_there_without_the_pass(void** state) {
   assert_int_equal(copy.arguments[0], copy.arguments[1]);
 }
 
-static void mutated_inputs_lead_the_outputs_of_the_stock_runtime(
-    void** state) {
+static void mutated_inputs_lead_the_outputs_of_the_stock_runtime(void** state) {
   (void)state;
   g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
@@ -252,10 +250,10 @@ static void integers_are_computed_once_from_input_sizes(void** state) {
   graph_input(&g, "x", 1, SIZES(size));
   const uint32_t y = graph_input(&g, "y", 1, SIZES(16));
   for (size_t i = 0; i < 2; ++i) {
-    graph_output(&g, "z",
-                 graph_node(&g, ETX_OP_slice_copy_tensor_out,
-                            ARGS(VALUE(y), INT(0), INT((etx_dim)i), INT(s),
-                                 INT(1))));
+    graph_output(
+        &g, "z",
+        graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                   ARGS(VALUE(y), INT(0), INT((etx_dim)i), INT(s), INT(1))));
   }
   graph_plan(&g);
   etx_pte pte;
@@ -343,7 +341,8 @@ static void equal_bytes_are_stored_once_in_the_file(void** state) {
 static void a_constant_without_elements_has_a_place_to_point_at(void** state) {
   (void)state;
   graph_method(&g, "a");
-  graph_output(&g, "c", graph_constant(&g, 2, SIZES(0, 4), (const float[1]){0}));
+  graph_output(&g, "c",
+               graph_constant(&g, 2, SIZES(0, 4), (const float[1]){0}));
   graph_plan(&g);
   etx_pte pte;
   const etx_pte_plan plan = graph_read_plan(&g, "a", &pte);
@@ -378,8 +377,9 @@ static void build_mixed(graph* target) {
   const uint32_t x = graph_input(target, "x", 1, SIZES(3));
   const uint32_t row = graph_select(target, graph_buffer(target, a), 0, 1);
   const uint32_t sum = graph_add(target, row, x);
-  graph_mutate(target, a, graph_select_scatter(target, graph_buffer(target, a),
-                                               sum, 0, 1));
+  graph_mutate(
+      target, a,
+      graph_select_scatter(target, graph_buffer(target, a), sum, 0, 1));
   graph_mutate(target, b, sum);
   graph_output(target, "old", graph_buffer(target, b));
   graph_plan(target);
@@ -397,7 +397,8 @@ static void the_same_graph_gives_the_same_bytes(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(plans_stand_in_order_of_their_names),
       TEST(a_call_carries_its_arguments_its_out_and_the_return_slot),

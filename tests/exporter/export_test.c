@@ -184,7 +184,8 @@ static void a_full_disk_ends_the_plan(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(one_directory_gives_the_same_bytes_twice),
       TEST(the_order_of_methods_moves_no_state),

@@ -8,12 +8,12 @@
 
 #include "exporter/infer.h"
 
-#define ASSERT_OK(g, call)                                              \
-  do {                                                                  \
-    const etx_status assert_status = (call);                            \
-    if (assert_status != ETX_OK) {                                      \
+#define ASSERT_OK(g, call)                                                \
+  do {                                                                    \
+    const etx_status assert_status = (call);                              \
+    if (assert_status != ETX_OK) {                                        \
       fail_msg("%s: %s", etx_status_name(assert_status), (g)->diag.text); \
-    }                                                                   \
+    }                                                                     \
   } while (0)
 
 void graph_open(graph* g) {
@@ -78,17 +78,17 @@ uint32_t graph_state(graph* g, const char* name, uint8_t rank,
 
 uint32_t graph_buffer(graph* g, uint32_t buffer) {
   uint32_t value = 0;
-  ASSERT_OK(
-      g, etx_ir_buffer_value(&g->module, graph_current(g), buffer, &value));
+  ASSERT_OK(g,
+            etx_ir_buffer_value(&g->module, graph_current(g), buffer, &value));
   return value;
 }
 
 uint32_t graph_constant(graph* g, uint8_t rank, const int64_t* sizes,
                         const float* elements) {
   uint32_t value = 0;
-  ASSERT_OK(g, etx_ir_constant_value(&g->module, graph_current(g),
-                                     add_constant(g, rank, sizes, elements),
-                                     &value));
+  ASSERT_OK(
+      g, etx_ir_constant_value(&g->module, graph_current(g),
+                               add_constant(g, rank, sizes, elements), &value));
   return value;
 }
 
@@ -116,8 +116,8 @@ etx_dim graph_symbol(graph* g, const char* name, int64_t minimum,
   etx_symbols* const symbols = &graph_current(g)->symbols;
   uint32_t index = 0;
   etx_dim dim = 0;
-  ASSERT_OK(g, etx_symbols_add(symbols, etx_text_of(name), minimum, maximum,
-                               &index));
+  ASSERT_OK(
+      g, etx_symbols_add(symbols, etx_text_of(name), minimum, maximum, &index));
   ASSERT_OK(g, etx_symbols_dim(symbols, index, &dim));
   return dim;
 }
@@ -128,8 +128,8 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
   etx_ir_method* const method = graph_current(g);
   etx_shape shapes[ETX_INFER_MAX_OUTPUTS];
   const etx_dtype dtype = ETX_DTYPE_FLOAT32;
-  ASSERT_OK(g, etx_infer_outputs(method, op, args, count, &dtype, shapes,
-                                 &g->diag));
+  ASSERT_OK(
+      g, etx_infer_outputs(method, op, args, count, &dtype, shapes, &g->diag));
   uint32_t outputs[ETX_INFER_MAX_OUTPUTS];
   const size_t output_count = etx_infer_output_count(op);
   for (size_t i = 0; i < output_count; ++i) {
@@ -165,30 +165,28 @@ uint32_t graph_select(graph* g, uint32_t a, int64_t dim, int64_t index) {
 
 uint32_t graph_slice(graph* g, uint32_t a, int64_t dim, int64_t start,
                      int64_t end) {
-  return graph_node(
-      g, ETX_OP_slice_copy_tensor_out,
-      ARGS(VALUE(a), INT(dim), INT(start), INT(end), INT(1)));
+  return graph_node(g, ETX_OP_slice_copy_tensor_out,
+                    ARGS(VALUE(a), INT(dim), INT(start), INT(end), INT(1)));
 }
 
 uint32_t graph_select_scatter(graph* g, uint32_t self, uint32_t source,
                               int64_t dim, int64_t index) {
-  return graph_node(
-      g, ETX_OP_select_scatter_out,
-      ARGS(VALUE(self), VALUE(source), INT(dim), INT(index)));
+  return graph_node(g, ETX_OP_select_scatter_out,
+                    ARGS(VALUE(self), VALUE(source), INT(dim), INT(index)));
 }
 
 uint32_t graph_slice_scatter(graph* g, uint32_t self, uint32_t source,
                              int64_t dim, int64_t start, int64_t end) {
-  return graph_node(g, ETX_OP_slice_scatter_out,
-                    ARGS(VALUE(self), VALUE(source), INT(dim), INT(start),
-                         INT(end), INT(1)));
+  return graph_node(
+      g, ETX_OP_slice_scatter_out,
+      ARGS(VALUE(self), VALUE(source), INT(dim), INT(start), INT(end), INT(1)));
 }
 
 uint32_t graph_view(graph* g, uint32_t a, uint8_t rank, const int64_t* sizes) {
   etx_ir_arg items[ETX_MAX_RANK];
   for (size_t i = 0; i < rank; ++i) items[i] = etx_ir_int(sizes[i]);
-  const etx_ir_arg args[2] = {
-      VALUE(a), {ETX_IR_ARG_LIST, .as.list = {items, rank}}};
+  const etx_ir_arg args[2] = {VALUE(a),
+                              {ETX_IR_ARG_LIST, .as.list = {items, rank}}};
   return graph_node(g, ETX_OP_view_copy_out, args, 2);
 }
 
@@ -196,8 +194,8 @@ uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim) {
   etx_ir_arg items[8];
   assert_true(count <= 8);
   for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(parts[i]);
-  const etx_ir_arg args[2] = {
-      {ETX_IR_ARG_LIST, .as.list = {items, count}}, INT(dim)};
+  const etx_ir_arg args[2] = {{ETX_IR_ARG_LIST, .as.list = {items, count}},
+                              INT(dim)};
   return graph_node(g, ETX_OP_cat_out, args, 2);
 }
 
@@ -211,9 +209,9 @@ void graph_output(graph* g, const char* name, uint32_t value) {
 
 static void add_mutation(graph* g, etx_ir_mutation mutation) {
   etx_ir_method* const method = graph_current(g);
-  ASSERT_OK(g, etx_pool_grow(&g->pool, &method->mutations,
-                             method->mutation_count,
-                             &method->mutation_capacity, sizeof mutation));
+  ASSERT_OK(g,
+            etx_pool_grow(&g->pool, &method->mutations, method->mutation_count,
+                          &method->mutation_capacity, sizeof mutation));
   method->mutations[method->mutation_count++] = mutation;
 }
 
@@ -225,8 +223,8 @@ void graph_mutate_input(graph* g, uint32_t input_value, uint32_t value) {
   etx_ir_method* const method = graph_current(g);
   const uint32_t input = method->values[input_value].index;
   method->inputs[input].is_mutable = true;
-  add_mutation(g, (etx_ir_mutation){
-                      .is_input = true, .target = input, .value = value});
+  add_mutation(
+      g, (etx_ir_mutation){.is_input = true, .target = input, .value = value});
 }
 
 static void print_problem(void* context, const etx_ir_place* place,
@@ -268,7 +266,8 @@ uint32_t graph_find_method(const graph* g, const char* name) {
 static etx_status append(void* context, etx_bytes bytes) {
   graph* const g = context;
   if (g->file_size + bytes.size > g->file_capacity) {
-    const size_t capacity = (2 * (g->file_size + bytes.size) + 63) & ~(size_t)63;
+    const size_t capacity =
+        (2 * (g->file_size + bytes.size) + 63) & ~(size_t)63;
     uint8_t* const bigger = aligned_alloc(64, capacity);
     assert_non_null(bigger);
     if (g->file_size != 0) memcpy(bigger, g->file, g->file_size);
@@ -291,8 +290,7 @@ etx_status graph_try_plan(graph* g) {
 
 void graph_plan(graph* g) { ASSERT_OK(g, graph_try_plan(g)); }
 
-etx_pte_plan graph_read_plan(const graph* g, const char* method,
-                             etx_pte* pte) {
+etx_pte_plan graph_read_plan(const graph* g, const char* method, etx_pte* pte) {
   etx_diag diag;
   etx_diag_init(&diag);
   const etx_bytes file = {g->file, g->file_size};
@@ -310,8 +308,7 @@ size_t graph_count_calls(const etx_pte_plan* plan, const char* op) {
   size_t count = 0;
   for (size_t i = 0; i < etx_pte_instruction_count(plan, 0); ++i) {
     const etx_pte_instruction call = etx_pte_instruction_at(plan, 0, i);
-    const etx_pte_operator name =
-        etx_pte_operator_at(plan, (size_t)call.index);
+    const etx_pte_operator name = etx_pte_operator_at(plan, (size_t)call.index);
     char text[128];
     etx_format_text(text, sizeof text, name.overload.size == 0 ? "%t" : "%t.%t",
                     name.name, name.overload);

@@ -29,18 +29,28 @@ typedef struct graph {
   etx_export_report report;
 } graph;
 
-#define SIZES(...) (const int64_t[]){__VA_ARGS__}
-#define ARGS(...)                   \
+#define SIZES(...) \
+  (const int64_t[]) { __VA_ARGS__ }
+#define ARGS(...)                    \
   (const etx_ir_arg[]){__VA_ARGS__}, \
       sizeof((const etx_ir_arg[]){__VA_ARGS__}) / sizeof(etx_ir_arg)
 #define VALUE(v) etx_ir_value_arg(v)
 #define INT(i) etx_ir_int(i)
-#define NO {ETX_IR_ARG_BOOL, {0}}
-#define NOTHING {ETX_IR_ARG_NONE, {0}}
-#define LIST(...)                                          \
-  {ETX_IR_ARG_LIST,                                        \
-   .as.list = {(etx_ir_arg[]){__VA_ARGS__},                \
-               sizeof((etx_ir_arg[]){__VA_ARGS__}) / sizeof(etx_ir_arg)}}
+#define NO                 \
+  {                        \
+    ETX_IR_ARG_BOOL, { 0 } \
+  }
+#define NOTHING            \
+  {                        \
+    ETX_IR_ARG_NONE, { 0 } \
+  }
+#define LIST(...)                                              \
+  {                                                            \
+    ETX_IR_ARG_LIST, .as.list = {                              \
+      (etx_ir_arg[]){__VA_ARGS__},                             \
+      sizeof((etx_ir_arg[]){__VA_ARGS__}) / sizeof(etx_ir_arg) \
+    }                                                          \
+  }
 
 // For graph_place and options.passes: leave the graph as the test wrote it.
 #define AS_WRITTEN \

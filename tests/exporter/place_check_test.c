@@ -174,10 +174,10 @@ static void operators_are_held_to_what_their_rows_allow(void** state) {
   start(&f);
   // A softmax may not write what it reads, an index_put may write its self but
   // not its values.
-  const uint32_t wide = graph_node(
-      &f.g, ETX_OP_select_scatter_out,
-      ARGS(VALUE(f.old), VALUE(graph_select(&f.g, f.old, 0, 0)), INT(0),
-           INT(2)));
+  const uint32_t wide =
+      graph_node(&f.g, ETX_OP_select_scatter_out,
+                 ARGS(VALUE(f.old), VALUE(graph_select(&f.g, f.old, 0, 0)),
+                      INT(0), INT(2)));
   graph_mutate(&f.g, f.state, wide);
   place(&f);
   put_into_state(&f, wide, 0);

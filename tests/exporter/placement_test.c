@@ -53,10 +53,9 @@ static void assert_sound(void) {
     const etx_placement* const placement = graph_placement(&g, m);
     for (uint32_t s = 0; s < placement->storage_count; ++s) {
       etx_place_conflicts conflicts = {0};
-      assert_int_equal(
-          etx_place_check(&g.pool, &g.module.methods[m], placement, s,
-                          ETX_PLACE_ALL, &conflicts),
-          ETX_OK);
+      assert_int_equal(etx_place_check(&g.pool, &g.module.methods[m], placement,
+                                       s, ETX_PLACE_ALL, &conflicts),
+                       ETX_OK);
       assert_int_equal(conflicts.count, 0);
     }
   }
@@ -207,8 +206,8 @@ static void but_not_over_bytes_that_are_not_its_base(void** state) {
   const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
   const uint32_t row = graph_input(&g, "row", 1, SIZES(4));
   const uint32_t old = graph_buffer(&g, cache);
-  const uint32_t one = graph_select_scatter(
-      &g, old, graph_add(&g, row, row), 0, 5);
+  const uint32_t one =
+      graph_select_scatter(&g, old, graph_add(&g, row, row), 0, 5);
   const uint32_t sum = graph_add(&g, x, x);
   const uint32_t next = graph_slice_scatter(&g, one, sum, 0, 0, s);
   const uint32_t other = graph_slice_scatter(&g, old, sum, 0, 0, s);
@@ -403,10 +402,9 @@ static void slices_whose_length_varies_are_headers(void** state) {
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
   const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
-  const uint32_t rows =
-      graph_node(&g, ETX_OP_slice_copy_tensor_out,
-                 ARGS(VALUE(graph_buffer(&g, cache)), INT(0), INT(0), INT(s),
-                      INT(1)));
+  const uint32_t rows = graph_node(
+      &g, ETX_OP_slice_copy_tensor_out,
+      ARGS(VALUE(graph_buffer(&g, cache)), INT(0), INT(0), INT(s), INT(1)));
   graph_output(&g, "y", graph_add(&g, rows, x));
   graph_place(&g, AS_WRITTEN);
   assert_int_equal(way_of(rows), ETX_WAY_RESIZED);
@@ -634,7 +632,8 @@ static void copies_onto_themselves_go(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(an_elementwise_update_is_computed_in_the_state),
       TEST(a_chain_of_row_updates_collapses),

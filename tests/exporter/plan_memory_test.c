@@ -28,9 +28,9 @@ static int close_graph(void** state) {
 static etx_lifetime lifetime_of(uint32_t value) {
   const etx_placement* const placement = graph_placement(&g, g.method);
   etx_lifetime* lifetimes = NULL;
-  assert_int_equal(etx_lifetimes_find(&g.pool, graph_current(&g), placement,
-                                      &lifetimes),
-                   ETX_OK);
+  assert_int_equal(
+      etx_lifetimes_find(&g.pool, graph_current(&g), placement, &lifetimes),
+      ETX_OK);
   return lifetimes[etx_place_range(placement, value).storage];
 }
 
@@ -147,7 +147,8 @@ static void the_bound_and_the_peak_are_reported(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(a_value_lives_from_its_node_to_its_last_reader),
       TEST(a_value_nobody_reads_is_still_written),

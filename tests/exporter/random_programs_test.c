@@ -63,9 +63,9 @@ typedef enum action {
 typedef struct step {
   action action;
   type type;
-  size_t a, b;     // earlier steps
+  size_t a, b;  // earlier steps
   size_t row;
-  size_t index;    // state or input
+  size_t index;  // state or input
   float constant;
   uint32_t value;  // in the IR
 } step;
@@ -183,9 +183,9 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       break;
     case GET_INPUT:
       snprintf(name, sizeof name, "x%zu", s->index);
-      s->value = graph_input(g, name, rank_of(s->type),
-                             s->type == SOME ? SIZES(m->rows, COLUMNS)
-                                             : sizes_of(s->type));
+      s->value = graph_input(
+          g, name, rank_of(s->type),
+          s->type == SOME ? SIZES(m->rows, COLUMNS) : sizes_of(s->type));
       break;
     case GET_CONSTANT:
       for (size_t i = 0; i < MATRIX; ++i) elements[i] = s->constant + (float)i;
@@ -227,9 +227,9 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
       break;
     case JOIN_ROWS: {
       const int64_t* const flat = SIZES(1, COLUMNS);
-      const uint32_t rows[ROWS] = {
-          graph_view(g, a, 2, flat), graph_view(g, b, 2, flat),
-          graph_view(g, graph_add(g, a, b), 2, flat)};
+      const uint32_t rows[ROWS] = {graph_view(g, a, 2, flat),
+                                   graph_view(g, b, 2, flat),
+                                   graph_view(g, graph_add(g, a, b), 2, flat)};
       s->value = graph_cat(g, rows, ROWS, 0);
       break;
     }
@@ -291,8 +291,8 @@ static void add_random_step(graph* g, const program* p, method* m) {
     case ADD_SOME:
     case MOVE_SOME:
     case PUT_COLUMNS:
-      good = m->has_some && find_step(m, WHOLE, &s.a) &&
-             find_step(m, WHOLE, &s.b);
+      good =
+          m->has_some && find_step(m, WHOLE, &s.a) && find_step(m, WHOLE, &s.b);
       break;
     default:
       good = find_step(m, WHOLE, &s.a) && find_step(m, ROW, &s.b);
@@ -320,7 +320,9 @@ static void add_mutations(graph* g, const program* p, method* m) {
   }
   for (size_t i = 0; i < m->input_count; ++i) {
     mutation change = {true, i, 0};
-    if (m->inputs[i] == SOME || !one_in(3) || !find_result(m, m->inputs[i], &change.step)) continue;
+    if (m->inputs[i] == SOME || !one_in(3) ||
+        !find_result(m, m->inputs[i], &change.step))
+      continue;
     m->is_mutable[i] = true;
     graph_mutate_input(g, graph_current(g)->inputs[i].arg.as.value,
                        m->steps[change.step].value);
@@ -348,9 +350,9 @@ static void build_method(graph* g, const program* p, method* m, size_t index) {
     m->rows = graph_symbol(g, "rows", 1, ROWS);
     m->inputs[m->input_count] = SOME;
     m->some = m->step_count;
-    add_step(g, p, m,
-             (step){.action = GET_INPUT, .type = SOME,
-                    .index = m->input_count++});
+    add_step(
+        g, p, m,
+        (step){.action = GET_INPUT, .type = SOME, .index = m->input_count++});
   }
   add_step(g, p, m,
            (step){.action = GET_CONSTANT,
@@ -492,13 +494,13 @@ typedef struct running {
   size_t seed;
 } running;
 
-#define RUN_OK(r, call)                                                      \
-  do {                                                                       \
-    const etx_status run_status = (call);                                    \
-    if (run_status != ETX_OK) {                                              \
+#define RUN_OK(r, call)                                                       \
+  do {                                                                        \
+    const etx_status run_status = (call);                                     \
+    if (run_status != ETX_OK) {                                               \
       fail_msg("program %zu: %s: %s", (r)->seed, etx_status_name(run_status), \
-               (r)->diag.text);                                              \
-    }                                                                        \
+               (r)->diag.text);                                               \
+    }                                                                         \
   } while (0)
 
 static void compare(const running* r, const char* what, size_t index,
@@ -533,13 +535,12 @@ static void call_method(running* r, const program* p, const method* m,
     for (size_t k = 0; k < MATRIX; ++k) inputs[i][k] = (float)pick(30);
     memcpy(given[i], inputs[i], sizeof(content));
     const type t = m->inputs[i];
-    values[i] =
-        etx_module_tensor(given[i], ETX_DTYPE_FLOAT32,
-                          t == SOME    ? some
-                          : t == WHOLE ? whole
-                          : t == ROW   ? row
-                                       : flat,
-                          rank_of(t));
+    values[i] = etx_module_tensor(given[i], ETX_DTYPE_FLOAT32,
+                                  t == SOME    ? some
+                                  : t == WHOLE ? whole
+                                  : t == ROW   ? row
+                                               : flat,
+                                  rank_of(t));
   }
   if (r->module.scratch_size != 0) {
     memset(r->module.scratch, one_in(2) ? 0xa5 : 0x5a, r->module.scratch_size);
@@ -584,8 +585,8 @@ static void run_program(const graph* g, const program* p, size_t seed) {
     etx_planned_memory allocator;
     RUN_OK(&r, etx_module_shared_allocator(&r.shared, p->methods[m].name,
                                            &allocator, &r.diag));
-    RUN_OK(&r, etx_module_load_method(&r.module, p->methods[m].name,
-                                      &allocator, &r.diag));
+    RUN_OK(&r, etx_module_load_method(&r.module, p->methods[m].name, &allocator,
+                                      &r.diag));
   }
   memcpy(states, p->initial, sizeof p->initial);
   compare_states(&r, p, states);

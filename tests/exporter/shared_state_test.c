@@ -103,7 +103,8 @@ static void plan_states(const char* const* names) {
   graph_method(&g, "m");
   for (size_t i = 0; names[i] != NULL; ++i) {
     const uint32_t s = graph_state(&g, names[i], 1, SIZES(4), 1);
-    graph_mutate(&g, s, graph_add(&g, graph_buffer(&g, s), graph_buffer(&g, s)));
+    graph_mutate(&g, s,
+                 graph_add(&g, graph_buffer(&g, s), graph_buffer(&g, s)));
   }
   graph_plan(&g);
 }
@@ -168,7 +169,8 @@ static void the_layout_can_be_read_without_running_anything(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(states_lie_in_order_of_their_names),
       TEST(the_alignment_of_the_module_counts),

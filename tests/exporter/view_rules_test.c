@@ -105,9 +105,10 @@ static void sizes_that_vary_allow_only_what_is_known(void** state) {
   const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 4));
   assert_true(keeps_all(graph_view(&g, x, 3, SIZES(s, 2, 2))));
   assert_int_equal(delta_of(graph_select(&g, x, 0, 1)), 16);
-  const uint32_t part = graph_node(&g, ETX_OP_slice_copy_tensor_out,
-                                   ARGS(VALUE(graph_input(&g, "y", 1, SIZES(8))),
-                                        INT(0), INT(0), INT(s), INT(1)));
+  const uint32_t part =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(graph_input(&g, "y", 1, SIZES(8))), INT(0), INT(0),
+                      INT(s), INT(1)));
   assert_int_equal(delta_of(part), 0);
   assert_false(keeps_all(part));
   const uint32_t later =
@@ -120,10 +121,9 @@ static void sizes_that_vary_allow_only_what_is_known(void** state) {
 static void pieces_lie_one_behind_the_other(void** state) {
   (void)state;
   const uint32_t x = graph_input(&g, "x", 2, SIZES(4, 3));
-  const uint32_t pair =
-      graph_node(&g, ETX_OP_select_scatter_out,
-                 ARGS(VALUE(x), VALUE(graph_select(&g, x, 0, 0)), INT(0),
-                      INT(3)));
+  const uint32_t pair = graph_node(
+      &g, ETX_OP_select_scatter_out,
+      ARGS(VALUE(x), VALUE(graph_select(&g, x, 0, 0)), INT(0), INT(3)));
   const etx_ir_method* const method = graph_current(&g);
   etx_view patch;
   assert_true(etx_view_find_patch(
@@ -144,7 +144,8 @@ static void a_patch_across_rows_is_none(void** state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
   const struct CMUnitTest tests[] = {
       TEST(rows_of_the_first_dimension_are_parts),
       TEST(columns_are_not_unless_everything_before_has_size_1),

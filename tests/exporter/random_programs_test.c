@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "cli/verify_program.h"
+#include "format/pte/reserved_names.h"
 #include "runtime/module/module.h"
 #include "tests/exporter/graph.h"
 
@@ -573,6 +574,20 @@ static void verify_program(const graph* g, size_t seed) {
   }
 }
 
+static void load_method(running* r, const char* name) {
+  etx_planned_memory allocator;
+  RUN_OK(r,
+         etx_module_shared_allocator(&r->shared, name, &allocator, &r->diag));
+  RUN_OK(r, etx_module_load_method(&r->module, name, &allocator, &r->diag));
+}
+
+// The init method is one like any other: late, and again.
+static void start_again(running* r, const program* p, content* states) {
+  RUN_OK(r, etx_module_execute(&r->module, ETX_METHOD_INIT, NULL, 0, &r->diag));
+  memcpy(states, p->initial, sizeof p->initial);
+  compare_states(r, p, states);
+}
+
 static void run_program(const graph* g, const program* p, size_t seed) {
   static content states[MAX_STATES];
   running r;
@@ -581,17 +596,15 @@ static void run_program(const graph* g, const program* p, size_t seed) {
   const etx_bytes file = {g->file, g->file_size};
   RUN_OK(&r, etx_module_open_bytes(&r.module, file, NULL, &r.diag));
   RUN_OK(&r, etx_module_shared_open(&r.shared, &r.module, &r.diag));
+  load_method(&r, ETX_METHOD_INIT);
   for (size_t m = 0; m < p->method_count; ++m) {
-    etx_planned_memory allocator;
-    RUN_OK(&r, etx_module_shared_allocator(&r.shared, p->methods[m].name,
-                                           &allocator, &r.diag));
-    RUN_OK(&r, etx_module_load_method(&r.module, p->methods[m].name, &allocator,
-                                      &r.diag));
+    load_method(&r, p->methods[m].name);
   }
   memcpy(states, p->initial, sizeof p->initial);
   compare_states(&r, p, states);
   const bool leads = g->options.target == ETX_TARGET_EXECUTORCH;
   for (size_t i = 0; i < CALLS; ++i) {
+    if (one_in(5)) start_again(&r, p, states);
     call_method(&r, p, &p->methods[pick(p->method_count)], states, leads);
   }
   etx_module_shared_close(&r.shared);

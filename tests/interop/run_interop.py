@@ -68,11 +68,10 @@ class Session:
     def __init__(self, path):
         self.program = Runtime.get().load_program(
             path, verification=Verification.InternalConsistency)
-        # Every method is loaded before the first run, in the order of a host
-        # that knows nothing: loading late must not matter, so one stays out.
+        # Methods are loaded at their first call, as a host does that knows
+        # nothing of state: a late load must change none.
         self.methods = {}
         self.names = sorted(self.program.method_names)
-        self.buffers = None
 
     def method(self, name):
         if name not in self.methods:

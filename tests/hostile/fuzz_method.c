@@ -8,6 +8,7 @@
 
 #include "cli/evaluate_node.h"
 #include "exporter/export.h"
+#include "tests/hostile/hostile_memory.h"
 
 // Removed when the process ends.
 static char directory[64];
@@ -20,6 +21,7 @@ static void remove_directory(void) {
 
 static void make_directory(void) {
   if (directory[0] != '\0') return;
+  hostile_limit_memory();
   snprintf(directory, sizeof directory, "/tmp/etx-fuzz-XXXXXX");
   if (mkdtemp(directory) == NULL || atexit(remove_directory) != 0) abort();
 }

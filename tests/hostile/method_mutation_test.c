@@ -14,12 +14,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/evaluate_node.h"
 #include "exporter/export.h"
 #include "tests/format/sample_program.h"
+#include "tests/hostile/hostile_memory.h"
 #include "tests/hostile/hostile_program.h"
 #include "tests/hostile/hostile_random.h"
 
@@ -51,28 +51,6 @@ static size_t set_count;
 static etx_text words[MAX_WORDS];  // of all files, to be put anywhere
 static size_t word_count;
 static char directory[512];
-
-// A changed size may ask for any memory, and shall be told that there is none.
-// AddressSanitizer needs all addresses and has a limit of its own.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ADDRESS_SANITIZER
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define HAS_ADDRESS_SANITIZER
-#endif
-
-#ifdef HAS_ADDRESS_SANITIZER
-const char* __asan_default_options(void) {
-  return "allocator_may_return_null=1:max_allocation_size_mb=256";
-}
-static void limit_memory(void) {}
-#else
-static void limit_memory(void) {
-  const struct rlimit limit = {(rlim_t)1 << 30, (rlim_t)1 << 30};
-  assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-}
-#endif
 
 // ---- what is changed ----
 
@@ -340,7 +318,7 @@ static void mutate(uint64_t number, tally* t) {
 static void changed_methods_are_refused_or_planned_well(void** state) {
   static tally t;
   (void)state;
-  limit_memory();
+  hostile_limit_memory();
   load_sets();
   printf("seed %" PRIu64 ", %zu sets, %zu words\n", seed, set_count,
          word_count);

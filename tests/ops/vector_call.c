@@ -1,5 +1,6 @@
 #include "tests/ops/vector_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,16 +91,24 @@ static void copy_elements(const vector_tensor* from, etx_tensor* to) {
   }
 }
 
+// Finds the tensor that `name` names; `entry` says if it is complex.
+static bool find_tensor(const vector_file* file, const char* name,
+                        json_t* entry, vector_tensor* out) {
+  if (name == NULL || !vector_file_find(file, name, out)) return false;
+  return json_object_get(entry, "complex") == NULL ||
+         vector_file_make_complex(out);
+}
+
 static const char* load_tensor(vector_call* c, const vector_file* file,
-                               const char* name, json_t* layout,
+                               const char* name, json_t* entry, bool as_stated,
                                etx_value* value) {
   vector_tensor tensor;
   int32_t strides[ETX_MAX_RANK];
-  if (name == NULL || !vector_file_find(file, name, &tensor)) {
+  if (!find_tensor(file, name, entry, &tensor)) {
     return "a tensor's type is not known";
   }
   const bool strided =
-      layout != NULL && stated_strides(layout, &tensor, strides);
+      as_stated && entry != NULL && stated_strides(entry, &tensor, strides);
   new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank,
              strided ? strides : NULL);
   if (strided && !etx_tensor_is_contiguous(&value->as.tensor)) {
@@ -122,8 +131,11 @@ static const char* load_tensors(vector_call* c, const vector_file* file,
     list[i] = NULL;
     if (name == NULL) continue;
     list[i] = &items[i];
-    json_t* layout = as_stated ? json_array_get(layouts, i) : NULL;
-    const char* why = load_tensor(c, file, name, layout, &items[i]);
+    char position[24];
+    snprintf(position, sizeof(position), "%zu", i);
+    const char* why =
+        load_tensor(c, file, name, json_object_get(layouts, position),
+                    as_stated, &items[i]);
     if (why != NULL) return why;
   }
   value->kind = ETX_VALUE_TENSORS;
@@ -151,6 +163,27 @@ static void load_integers(vector_call* c, json_t* list, etx_value* value) {
   value->as.integers.count = count;
 }
 
+static void load_reals(vector_call* c, json_t* list, etx_value* value) {
+  const size_t count = json_array_size(list);
+  double* items = take(c, count * sizeof(double));
+  for (size_t i = 0; i < count; ++i)
+    items[i] = real_of(json_array_get(list, i));
+  value->kind = ETX_VALUE_DOUBLES;
+  value->as.reals.items = items;
+  value->as.reals.count = count;
+}
+
+static void load_booleans(vector_call* c, json_t* list, etx_value* value) {
+  const size_t count = json_array_size(list);
+  uint8_t* items = take(c, count);
+  for (size_t i = 0; i < count; ++i) {
+    items[i] = json_is_true(json_array_get(list, i));
+  }
+  value->kind = ETX_VALUE_BOOLS;
+  value->as.booleans.items = items;
+  value->as.booleans.count = count;
+}
+
 static void load_integer(json_t* number, etx_value* value) {
   value->kind = ETX_VALUE_INT;
   value->as.integer = json_integer_value(number);
@@ -162,10 +195,9 @@ static const char* load_value(vector_call* c, const vector_file* file,
                               etx_value* value) {
   const bool as_stated = layout == VECTOR_AS_STATED;
   json_t* found;
-  if (json_object_get(entry, "complex") != NULL) return "a complex tensor";
   if ((found = json_object_get(entry, "t")) != NULL) {
-    return load_tensor(c, file, json_string_value(found),
-                       as_stated ? entry : NULL, value);
+    return load_tensor(c, file, json_string_value(found), entry, as_stated,
+                       value);
   }
   if (json_object_get(entry, "tl") != NULL) {
     return load_tensors(c, file, entry, as_stated, value);
@@ -185,6 +217,10 @@ static const char* load_value(vector_call* c, const vector_file* file,
     value->as.string = etx_text_of(json_string_value(found));
   } else if ((found = json_object_get(entry, "il")) != NULL) {
     load_integers(c, found, value);
+  } else if ((found = json_object_get(entry, "fl")) != NULL) {
+    load_reals(c, found, value);
+  } else if ((found = json_object_get(entry, "bl")) != NULL) {
+    load_booleans(c, found, value);
   } else if (json_object_get(entry, "n") != NULL) {
     value->kind = ETX_VALUE_NONE;
   } else {
@@ -206,9 +242,9 @@ static json_t* find_named(json_t* list, etx_text name) {
 // An out tensor like the expected one, full of bytes that no kernel writes by
 // chance.
 static const char* new_like(vector_call* c, const vector_file* file,
-                            const char* name, etx_value* value) {
+                            const char* name, json_t* entry, etx_value* value) {
   vector_tensor tensor;
-  if (name == NULL || !vector_file_find(file, name, &tensor)) {
+  if (!find_tensor(file, name, entry, &tensor)) {
     return "a result's type is not known";
   }
   new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank, NULL);
@@ -223,7 +259,7 @@ static const char* new_out(vector_call* c, const vector_file* file,
   if (type != ETX_ARGUMENT_TENSORS) {
     const char* name = json_string_value(json_object_get(entry, "t"));
     c->outputs[c->output_count++] = value;
-    return new_like(c, file, name, value);
+    return new_like(c, file, name, entry, value);
   }
   json_t* names = json_object_get(entry, "tl");
   const size_t count = json_array_size(names);
@@ -233,7 +269,7 @@ static const char* new_out(vector_call* c, const vector_file* file,
   for (size_t i = 0; i < count; ++i) {
     list[i] = c->outputs[c->output_count++] = &items[i];
     const char* why = new_like(
-        c, file, json_string_value(json_array_get(names, i)), &items[i]);
+        c, file, json_string_value(json_array_get(names, i)), NULL, &items[i]);
     if (why != NULL) return why;
   }
   value->kind = ETX_VALUE_TENSORS;
@@ -291,6 +327,8 @@ static const char* build_argument(vector_call* c, const vector_file* file,
     return NULL;
   }
   json_t* wanted = find_named(outs, argument->name);
+  // A functional form calls its results `result`, or `result0`, `result1`.
+  if (wanted == NULL) wanted = json_array_get(outs, c->output_count);
   if (wanted == NULL) return "a result is missing";
   return new_out(c, file, wanted, argument->type, value);
 }
@@ -301,13 +339,24 @@ static void run_serially(void* context, void (*task)(void*, size_t),
   for (size_t i = 0; i < count; ++i) task(argument, i);
 }
 
+// The row of an operator. One that the stock library lacks is ours: it has a
+// row in namespace etx, and an out form where the case has a functional one.
+static const etx_op* find_row(const char* name) {
+  const etx_text none = {NULL, 0};
+  const etx_op* row = etx_op_find(etx_text_of(name), none);
+  const char* bare = strstr(name, "::");
+  if (row != NULL || bare == NULL) return row;
+  char own[256];
+  snprintf(own, sizeof(own), "etx%s%s", bare,
+           strchr(bare, '.') == NULL ? ".out" : "");
+  return etx_op_find(etx_text_of(own), none);
+}
+
 const char* vector_call_build(vector_call* c, const vector_file* file,
                               json_t* one, vector_layout layout) {
   static const etx_parallel parallel = {run_serially, NULL, 1};
   memset(c, 0, sizeof(*c));
-  const char* name = json_string_value(json_object_get(one, "op"));
-  const etx_text none = {NULL, 0};
-  c->op = etx_op_find(etx_text_of(name), none);
+  c->op = find_row(json_string_value(json_object_get(one, "op")));
   if (c->op == NULL) return "no row";
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
   etx_argument argument;

@@ -46,39 +46,55 @@ static const char* element_at(const etx_tensor* tensor, size_t i) {
   return (const char*)tensor->data + at * etx_dtype_bytes(tensor->dtype);
 }
 
+etx_dtype vector_component(etx_dtype dtype) {
+  if (dtype == ETX_DTYPE_COMPLEX64) return ETX_DTYPE_FLOAT32;
+  return dtype == ETX_DTYPE_COMPLEX128 ? ETX_DTYPE_FLOAT64 : dtype;
+}
+
+double vector_real(etx_dtype dtype, const void* element) {
+  union {
+    unsigned char bytes[8];
+    uint64_t aligned;
+  } copy = {.aligned = 0};  // files do not align their tensors
+  double real = 0;
+  memcpy(copy.bytes, element, etx_dtype_bytes(dtype));
+  if (etx_wide_of(dtype) == ETX_WIDE_NONE) return (double)copy.aligned;
+  etx_convert(ETX_DTYPE_FLOAT64, &real, 1, dtype, copy.bytes, 1, 1);
+  return real;
+}
+
 static const char* compare_tensor(const etx_tensor* got,
                                   const vector_tensor* want, const tolerance* t,
                                   char* text, size_t capacity) {
-  const size_t bytes = etx_dtype_bytes(want->dtype);
   if (got->dtype != want->dtype) return "the type differs";
-  const size_t numel = want->size / bytes;
-  const bool exact = etx_wide_of(want->dtype) == ETX_WIDE_I64;
-  for (size_t i = 0; i < numel; ++i) {
-    double x, y;
-    const char* a = element_at(got, i);
-    union {
-      unsigned char bytes[8];
-      double aligned;
-    } copy;  // the file does not align its tensors
-    const unsigned char* b = copy.bytes;
-    memcpy(copy.bytes, want->data + i * bytes, bytes);
-    etx_convert(ETX_DTYPE_FLOAT64, &x, 1, got->dtype, a, 1, 1);
-    etx_convert(ETX_DTYPE_FLOAT64, &y, 1, got->dtype, b, 1, 1);
+  const etx_dtype part = vector_component(want->dtype);
+  const size_t bytes = etx_dtype_bytes(part);
+  const size_t parts = etx_dtype_bytes(want->dtype) / bytes;
+  const bool exact = etx_dtype_category_of(part) != ETX_CATEGORY_FLOATING;
+  for (size_t i = 0; i < want->size / bytes; ++i) {
+    const char* a = element_at(got, i / parts) + i % parts * bytes;
+    const unsigned char* b = want->data + i * bytes;
+    const double x = vector_real(part, a), y = vector_real(part, b);
     const bool same = exact ? memcmp(a, b, bytes) == 0 : is_close(x, y, t);
     if (same) continue;
-    snprintf(text, capacity, "element %zu is %.9g, expected %.9g", i, x, y);
+    snprintf(text, capacity, "element %zu is %.9g, expected %.9g", i / parts, x,
+             y);
     return text;
   }
   return NULL;
 }
 
 static const char* compare_named(const vector_call* c, const vector_file* file,
-                                 const char* name, size_t output,
+                                 const char* name, json_t* entry, size_t output,
                                  const tolerance* t, char* text,
                                  size_t capacity) {
   vector_tensor want;
   if (name == NULL || !vector_file_find(file, name, &want)) {
     return "the expected tensor is not known";
+  }
+  if (json_object_get(entry, "complex") != NULL &&
+      !vector_file_make_complex(&want)) {
+    return "the expected tensor does not hold pairs";
   }
   if (output >= c->output_count) return "a result is missing";
   return compare_tensor(&c->outputs[output]->as.tensor, &want, t, text,
@@ -131,14 +147,14 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
       for (size_t k = 0; k < json_array_size(names) && why == NULL; ++k) {
         why =
             compare_named(c, file, json_string_value(json_array_get(names, k)),
-                          output++, &t, text, capacity);
+                          NULL, output++, &t, text, capacity);
       }
     } else if (own != NULL) {
       ++output;
     } else {
       why =
           compare_named(c, file, json_string_value(json_object_get(entry, "t")),
-                        output++, &t, text, capacity);
+                        entry, output++, &t, text, capacity);
     }
     if (why != NULL) return why;
   }

@@ -10,4 +10,10 @@
 const char* vector_compare(const vector_call* c, const vector_file* file,
                            json_t* one, char* text, size_t capacity);
 
+// The type that a complex number consists of twice; any other is its own.
+etx_dtype vector_component(etx_dtype dtype);
+
+// An element of a type that is not complex, anywhere in memory.
+double vector_real(etx_dtype dtype, const void* element);
+
 #endif

@@ -82,6 +82,8 @@ static bool find_dtype(const char* name, etx_dtype* out) {
       {"I32", ETX_DTYPE_INT32},   {"I64", ETX_DTYPE_INT64},
       {"F16", ETX_DTYPE_FLOAT16}, {"BF16", ETX_DTYPE_BFLOAT16},
       {"F32", ETX_DTYPE_FLOAT32}, {"F64", ETX_DTYPE_FLOAT64},
+      {"U16", ETX_DTYPE_UINT16},  {"U32", ETX_DTYPE_UINT32},
+      {"U64", ETX_DTYPE_UINT64},
   };
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (strcmp(name, names[i].name) == 0) {
@@ -90,6 +92,19 @@ static bool find_dtype(const char* name, etx_dtype* out) {
     }
   }
   return false;
+}
+
+bool vector_file_make_complex(vector_tensor* tensor) {
+  if (tensor->rank == 0 || tensor->sizes[tensor->rank - 1] != 2) return false;
+  if (tensor->dtype == ETX_DTYPE_FLOAT32) {
+    tensor->dtype = ETX_DTYPE_COMPLEX64;
+  } else if (tensor->dtype == ETX_DTYPE_FLOAT64) {
+    tensor->dtype = ETX_DTYPE_COMPLEX128;
+  } else {
+    return false;
+  }
+  --tensor->rank;
+  return true;
 }
 
 bool vector_file_find(const vector_file* file, const char* name,

@@ -35,4 +35,8 @@ void vector_file_close(vector_file* file);
 bool vector_file_find(const vector_file* file, const char* name,
                       vector_tensor* out);
 
+// Makes pairs of the last dimension one complex number each; false if they
+// are no pairs of floats.
+bool vector_file_make_complex(vector_tensor* tensor);
+
 #endif

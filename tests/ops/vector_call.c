@@ -452,5 +452,15 @@ etx_status vector_call_run(vector_call* c) {
   const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
   if (kernel == NULL) return ETX_MISSING_OPERATOR;
   ETX_TRY(kernel->prepare(&c->call));
+  size_t stated = 0;
+  if (kernel->temporary_bytes != NULL) {
+    ETX_TRY(kernel->temporary_bytes(&c->call, &stated));
+  }
+  if (c->call.temporary_bytes > stated) {
+    return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                         "kernel wants %z temporary bytes, its row stated %z",
+                         c->call.temporary_bytes, stated);
+  }
+  c->call.temporary = take(c, c->call.temporary_bytes);
   return c->call.run(&c->call);
 }

@@ -127,6 +127,23 @@ static const char* compare_scalar(const vector_call* c, json_t* entry,
   return same ? NULL : "the number differs";
 }
 
+// The position among the outputs of the argument that a result is named after.
+// Changed arguments stand before the out arguments in a schema, and behind
+// them in a case. Results of functional forms have names of their own.
+static size_t output_named(const vector_call* c, json_t* entry,
+                           size_t otherwise) {
+  const char* name = json_string_value(json_object_get(entry, "name"));
+  etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
+  etx_argument argument;
+  size_t output = 0;
+  while (name != NULL && etx_argument_next(&cursor, &argument)) {
+    if (!argument.written) continue;
+    if (etx_text_is(argument.name, name)) return output;
+    ++output;
+  }
+  return otherwise;
+}
+
 const char* vector_compare(const vector_call* c, const vector_file* file,
                            json_t* one, char* text, size_t capacity) {
   json_t* outs = json_object_get(one, "outs");
@@ -152,9 +169,10 @@ const char* vector_compare(const vector_call* c, const vector_file* file,
     } else if (own != NULL) {
       ++output;
     } else {
-      why =
-          compare_named(c, file, json_string_value(json_object_get(entry, "t")),
-                        entry, output++, &t, text, capacity);
+      why = compare_named(c, file,
+                          json_string_value(json_object_get(entry, "t")), entry,
+                          output_named(c, entry, output), &t, text, capacity);
+      ++output;
     }
     if (why != NULL) return why;
   }

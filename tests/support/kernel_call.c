@@ -177,7 +177,14 @@ etx_status test_call_run(test_call* c, etx_dtype dtype) {
     ETX_TRY(etx_call_size_outputs(&c->call, etx_op_written_arguments(c->op),
                                   size_output, c));
   }
-  ETX_TRY(etx_kernel_find(&etx_all_kernels, c->op->id)->prepare(&c->call));
+  const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
+  ETX_TRY(kernel->prepare(&c->call));
+  size_t stated = 0;
+  if (kernel->temporary_bytes != NULL) {
+    ETX_TRY(kernel->temporary_bytes(&c->call, &stated));
+  }
+  if (c->call.temporary_bytes > stated) return ETX_INTERNAL;
+  c->call.temporary = take(c, c->call.temporary_bytes);
   return c->call.run(&c->call);
 }
 

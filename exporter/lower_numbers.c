@@ -1,12 +1,11 @@
 // Numbers and types: Python numbers become 0-d constants of the type that the
 // operation computes in, and lesser tensors are cast, so that kernels see equal
-// types. torch.result_type decides: tensors with dimensions count before 0-d
-// tensors, those before numbers, and a lower rank counts only by a higher
-// category (bool, integer, floating).
+// types.
 
 #include <string.h>
 
 #include "exporter/lower_internal.h"
+#include "format/tensor/promotion.h"
 
 static double number_as_double(const etx_ir_arg* number) {
   if (number->kind == ETX_IR_ARG_INT) return (double)number->as.integer;
@@ -107,55 +106,28 @@ static etx_dtype number_dtype(const etx_ir_arg* number) {
   return ETX_DTYPE_FLOAT32;
 }
 
-// What is known of one rank of operands: nothing yet, or a type.
-typedef struct rank_type {
-  bool known;
-  etx_dtype dtype;
-} rank_type;
-
-static bool promote_into(rank_type* into, etx_dtype dtype) {
-  if (!into->known) {
-    *into = (rank_type){true, dtype};
-    return true;
-  }
-  return etx_dtype_promote(into->dtype, dtype, &into->dtype);
-}
-
-// The lower rank counts only if its category is higher.
-static bool combine(rank_type higher, rank_type lower, rank_type* out) {
-  *out = higher.known ? higher : lower;
-  if (!higher.known || !lower.known) return true;
-  const etx_dtype_category high = etx_dtype_category_of(higher.dtype);
-  const etx_dtype_category low = etx_dtype_category_of(lower.dtype);
-  if (low <= high) return true;
-  return etx_dtype_promote(higher.dtype, lower.dtype, &out->dtype);
+static etx_dtype_category number_category(const etx_ir_arg* number) {
+  if (number->kind == ETX_IR_ARG_BOOL) return ETX_CATEGORY_BOOLEAN;
+  return number->kind == ETX_IR_ARG_INT ? ETX_CATEGORY_INTEGER
+                                        : ETX_CATEGORY_FLOATING;
 }
 
 etx_status etx_lower_result_type(etx_lower* lower, const etx_ir_arg* operands,
                                  size_t count, etx_dtype* out_dtype) {
-  rank_type with_dims = {false, ETX_DTYPE_BOOL};
-  rank_type without = with_dims;
-  rank_type numbers = with_dims;
+  etx_promotion promotion = etx_promotion_start();
   bool ok = true;
   for (size_t i = 0; i < count; ++i) {
     if (operands[i].kind == ETX_IR_ARG_NONE) continue;
     if (operands[i].kind != ETX_IR_ARG_VALUE) {
-      ok = ok && promote_into(&numbers, number_dtype(&operands[i]));
+      etx_promotion_add_number(&promotion, number_category(&operands[i]));
       continue;
     }
     const etx_shape* const shape = etx_lower_shape(lower, operands[i].as.value);
-    ok = ok &&
-         promote_into(shape->rank == 0 ? &without : &with_dims, shape->dtype);
+    ok = ok && etx_promotion_add(&promotion, shape->dtype, shape->rank);
   }
-  rank_type result = with_dims;
-  ok = ok && combine(without, numbers, &result);
-  ok = ok && combine(with_dims, result, &result);
-  if (!ok || !result.known) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "the operands have no common type");
-  }
-  *out_dtype = result.dtype;
-  return ETX_OK;
+  if (ok && etx_promotion_result(&promotion, out_dtype)) return ETX_OK;
+  return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                       "the operands have no common type");
 }
 
 etx_status etx_lower_operand(etx_lower* lower, const etx_ir_arg* operand,

@@ -1,6 +1,7 @@
 // Rules of operators that work element by element, and of creation.
 
 #include "format/ops/op_shapes_internal.h"
+#include "format/tensor/promotion.h"
 
 static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
@@ -62,18 +63,37 @@ static etx_status promote_number(const etx_shape_call* call, size_t argument,
   return ETX_OK;
 }
 
+// The common shape and type of `count` tensors. `first` is the first one's
+// argument; those behind it may be None.
+static etx_status broadcast_tensors(const etx_shape_call* call, size_t first,
+                                    size_t count, etx_shape* out) {
+  etx_promotion promotion = etx_promotion_start();
+  ETX_TRY(etx_shape_tensor(call, first, out));
+  (void)etx_promotion_add(&promotion, out->dtype, out->rank);
+  for (size_t i = first + 1; i < first + count; ++i) {
+    etx_shape other;
+    if (etx_shape_is_none(call, i)) continue;
+    ETX_TRY(etx_shape_tensor(call, i, &other));
+    ETX_TRY(etx_shape_broadcast_into(call, out, &other));
+    if (!etx_promotion_add(&promotion, other.dtype, other.rank) ||
+        !etx_promotion_result(&promotion, &out->dtype)) {
+      return etx_shape_refuse(call, "types '%s' and '%s' have no common type",
+                              etx_dtype_name(out->dtype),
+                              etx_dtype_name(other.dtype));
+    }
+  }
+  return ETX_OK;
+}
+
 // The common shape and type of arguments 0 and 1; one may be a number.
 static etx_status broadcast_pair(const etx_shape_call* call, etx_shape* out) {
   const bool number_first = call->kind(call->context, 0) != ETX_SHAPE_TENSOR;
-  ETX_TRY(etx_shape_tensor(call, number_first ? 1 : 0, out));
   const size_t second = number_first ? 0 : 1;
-  if (call->kind(call->context, second) != ETX_SHAPE_TENSOR) {
-    return promote_number(call, second, &out->dtype);
+  if (call->kind(call->context, second) == ETX_SHAPE_TENSOR) {
+    return broadcast_tensors(call, 0, 2, out);
   }
-  etx_shape other;
-  ETX_TRY(etx_shape_tensor(call, second, &other));
-  ETX_TRY(etx_shape_promote(call, &out->dtype, other.dtype));
-  return etx_shape_broadcast_into(call, out, &other);
+  ETX_TRY(etx_shape_tensor(call, 1 - second, out));
+  return promote_number(call, second, &out->dtype);
 }
 
 etx_status etx_shape_broadcast(etx_shape_call* call) {
@@ -119,14 +139,8 @@ etx_status etx_shape_clamp(etx_shape_call* call) {
 }
 
 etx_status etx_shape_clamp_tensor(etx_shape_call* call) {
-  etx_shape out, bound;
-  ETX_TRY(etx_shape_tensor(call, 0, &out));
-  for (size_t i = 1; i <= 2; ++i) {
-    if (etx_shape_is_none(call, i)) continue;
-    ETX_TRY(etx_shape_tensor(call, i, &bound));
-    ETX_TRY(etx_shape_promote(call, &out.dtype, bound.dtype));
-    ETX_TRY(etx_shape_broadcast_into(call, &out, &bound));
-  }
+  etx_shape out;
+  ETX_TRY(broadcast_tensors(call, 0, 3, &out));
   if (etx_shape_is_none(call, 1) && etx_shape_is_none(call, 2)) {
     return etx_shape_refuse(call, "both bounds are missing");
   }
@@ -134,12 +148,9 @@ etx_status etx_shape_clamp_tensor(etx_shape_call* call) {
 }
 
 etx_status etx_shape_where(etx_shape_call* call) {
-  etx_shape condition, out, other;
+  etx_shape condition, out;
   ETX_TRY(etx_shape_tensor(call, 0, &condition));
-  ETX_TRY(etx_shape_tensor(call, 1, &out));
-  ETX_TRY(etx_shape_tensor(call, 2, &other));
-  ETX_TRY(etx_shape_promote(call, &out.dtype, other.dtype));
-  ETX_TRY(etx_shape_broadcast_into(call, &out, &other));
+  ETX_TRY(broadcast_tensors(call, 1, 2, &out));
   ETX_TRY(etx_shape_broadcast_into(call, &out, &condition));
   return put(call, &out);
 }

@@ -57,7 +57,7 @@ static etx_dtype promote_floats(etx_dtype a, etx_dtype b) {
   return ETX_DTYPE_FLOAT32;  // float16 with bfloat16
 }
 
-static etx_dtype complex_of(etx_dtype real) {
+etx_dtype etx_dtype_to_complex(etx_dtype real) {
   if (real == ETX_DTYPE_FLOAT64) return ETX_DTYPE_COMPLEX128;
   if (real == ETX_DTYPE_FLOAT16) return ETX_DTYPE_COMPLEX32;
   return ETX_DTYPE_COMPLEX64;
@@ -81,7 +81,7 @@ bool etx_dtype_promote(etx_dtype a, etx_dtype b, etx_dtype* out_dtype) {
     const etx_dtype low = left > right ? b : a;
     if (etx_dtype_category_of(high) == ETX_CATEGORY_COMPLEX &&
         etx_dtype_category_of(low) == ETX_CATEGORY_FLOATING) {
-      const etx_dtype lifted = complex_of(low);
+      const etx_dtype lifted = etx_dtype_to_complex(low);
       *out_dtype = rows[lifted].bytes > rows[high].bytes ? lifted : high;
       return true;
     }

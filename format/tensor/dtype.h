@@ -51,4 +51,7 @@ bool etx_dtype_promote(etx_dtype a, etx_dtype b, etx_dtype* out_dtype);
 // (torch.result_type). A float number turns integers into float32.
 etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar);
 
+// The complex type of a floating type's precision; bfloat16 has complex64.
+etx_dtype etx_dtype_to_complex(etx_dtype real);
+
 #endif

@@ -38,18 +38,7 @@ enum {
 
 // The type in which arguments 0 and 1 meet.
 static etx_status find_common(const etx_call* call, etx_dtype* out) {
-  const size_t first = etx_call_is_tensor(call, 0) ? 0 : 1;
-  const size_t second = 1 - first;
-  ETX_TRY(etx_call_check_real(call, first));
-  *out = etx_call_tensor(call, first)->dtype;
-  if (!etx_call_is_tensor(call, second)) {
-    *out = etx_dtype_promote_scalar(
-        *out, etx_number_category(etx_call_value(call, second)));
-    return ETX_OK;
-  }
-  ETX_TRY(etx_call_check_real(call, second));
-  const etx_dtype other = etx_call_tensor(call, second)->dtype;
-  return etx_dtype_promote(*out, other, out) ? ETX_OK : ETX_UNSUPPORTED;
+  return etx_call_common_type(call, 0, 2, out);
 }
 
 // True if the operand can be handed to the loop as it is: dense and of the
@@ -113,27 +102,35 @@ static etx_number read_parameter(const etx_call* call) {
 typedef struct operand {
   const void* data;
   etx_dtype dtype;
+  etx_dtype as;  // the type it is cut to: the common one or its wide type
   etx_number value;
 } operand;
 
+// PyTorch's products and quotients of halves take a second operand of one
+// element as it is, unrounded; all else is brought to the common type.
+static bool stays_wide(const etx_call* call, size_t index) {
+  const size_t row = (size_t)call->prepared[ROW];
+  const bool keeps = row == ETX_BINARY_multiply || row == ETX_BINARY_divide ||
+                     row == ETX_BINARY_divide_trunc ||
+                     row == ETX_BINARY_divide_floor;
+  const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
+  if (index != 1 || !keeps || wide != ETX_WIDE_F32) return false;
+  return !etx_call_is_tensor(call, index) ||
+         etx_tensor_numel(etx_call_tensor(call, index)) == 1;
+}
+
 static void read_operand(const etx_call* call, size_t index, operand* out) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_dtype wide = etx_wide_dtype(etx_wide_of(common));
+  out->as = stays_wide(call, index) ? wide : common;
   if (etx_call_is_tensor(call, index)) {
     out->data = etx_call_tensor(call, index)->data;
     out->dtype = etx_call_tensor(call, index)->dtype;
     return;
   }
-  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  out->value = etx_number_read(etx_call_value(call, index), common);
+  out->value = etx_number_read(etx_call_value(call, index), out->as);
   out->data = &out->value;
-  out->dtype = etx_wide_dtype(etx_wide_of(common));
-}
-
-// PyTorch refuses to divide integers by zero.
-static bool has_zero(const int64_t* divisors, size_t count, bool moves) {
-  const size_t read = moves || count == 0 ? count : 1;
-  bool found = false;
-  for (size_t i = 0; i < read; ++i) found |= divisors[i] == 0;
-  return found;
+  out->dtype = wide;
 }
 
 static bool divides(size_t row) {
@@ -142,8 +139,45 @@ static bool divides(size_t row) {
          row == ETX_BINARY_remainder;
 }
 
-static etx_status refuse_zero(const etx_call* call) {
-  return etx_call_refuse(call, ETX_BAD_ARGUMENT, "a divisor is zero");
+static bool row_has_zero(const operand* divisor, const etx_walk* walk) {
+  bool found = false;
+  for (size_t done = 0; done < walk->count && !found; done += ETX_BLOCK) {
+    const size_t left = walk->count - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    const char* at =
+        walk->data[0] + walk->stride[0] * walk->bytes[0] * (ptrdiff_t)done;
+    etx_block block;
+    const int64_t* x = etx_operand_widen(&block, divisor->as, divisor->dtype,
+                                         at, walk->stride[0], count);
+    const size_t read = walk->stride[0] == 0 ? 1 : count;
+    for (size_t i = 0; i < read; ++i) found |= x[i] == 0;
+  }
+  return found;
+}
+
+// PyTorch refuses to divide integers by zero; so nothing is written then.
+static etx_status check_divisor(const etx_call* call, const operand* divisor) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  bool found = false;
+  if (etx_wide_of(common) != ETX_WIDE_I64 || etx_tensor_numel(out) == 0 ||
+      !divides((size_t)call->prepared[ROW])) {
+    return ETX_OK;
+  }
+  if (etx_call_is_tensor(call, 1)) {
+    const etx_tensor* tensor = etx_call_tensor(call, 1);
+    etx_walk walk;
+    etx_walk_init(&walk, tensor->sizes, tensor->rank);
+    etx_walk_add(&walk, tensor);
+    for (bool more = etx_walk_start(&walk); more && !found;
+         more = etx_walk_next(&walk)) {
+      found = row_has_zero(divisor, &walk);
+    }
+  } else {
+    found = divisor->value.i64 == 0;
+  }
+  return found ? etx_call_refuse(call, ETX_BAD_ARGUMENT, "a divisor is zero")
+               : ETX_OK;
 }
 
 static etx_status run_direct(etx_call* call) {
@@ -159,10 +193,7 @@ static etx_status run_direct(etx_call* call) {
       a.data != &a.value && etx_tensor_numel(etx_call_tensor(call, 0)) > 1;
   const bool b_moves =
       b.data != &b.value && etx_tensor_numel(etx_call_tensor(call, 1)) > 1;
-  if (wide == ETX_WIDE_I64 && divides(row) &&
-      has_zero(b.data, count, b_moves)) {
-    return refuse_zero(call);
-  }
+  ETX_TRY(check_divisor(call, &b));
   if (count > 0) {
     loop_of(row, wide)(out->data, a.data, b.data, count, a_moves, b_moves,
                        &parameter);
@@ -170,23 +201,38 @@ static etx_status run_direct(etx_call* call) {
   return ETX_OK;
 }
 
-// A row whose operands are all native is one call of the loop.
-static bool row_is_direct(const etx_walk* walk, const etx_dtype dtypes[3],
-                          etx_dtype native, etx_dtype stored) {
-  return dtypes[0] == stored && dtypes[1] == native && dtypes[2] == native &&
-         (walk->stride[0] == 1 || walk->count == 1) &&
-         (walk->stride[1] == 0 || walk->stride[1] == 1) &&
-         (walk->stride[2] == 0 || walk->stride[2] == 1);
+// What all rows of a run share. Index 0 is the result, 1 and 2 the operands.
+typedef struct binary {
+  const etx_call* call;
+  size_t row;
+  etx_dtype common;
+  etx_wide wide;
+  etx_dtype dtypes[3];  // in memory
+  etx_dtype as[3];      // what an operand is cut to
+  etx_number parameter;
+  etx_binary_loop loop;
+} binary;
+
+// True if an operand's row is one the loop can read as it is.
+static bool reads_directly(const binary* b, const etx_walk* walk, size_t k) {
+  const etx_dtype native = etx_wide_dtype(b->wide);
+  const bool is_dense = walk->stride[k] == 0 || walk->stride[k] == 1;
+  return b->dtypes[k] == native && b->as[k] == native && is_dense;
 }
 
-static etx_status run_blocks(const etx_call* call, const etx_walk* walk,
-                             const etx_dtype dtypes[3],
-                             const etx_number* parameter) {
-  const size_t row = (size_t)call->prepared[ROW];
-  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const etx_wide wide = etx_wide_of(common);
-  const bool a_moves = walk->stride[1] != 0, b_moves = walk->stride[2] != 0;
-  etx_block a_block, b_block, out_block;
+// A row whose operands are all native is one call of the loop.
+static bool row_is_direct(const binary* b, const etx_walk* walk) {
+  const etx_dtype native = etx_wide_dtype(b->wide);
+  const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
+  return (b->common == native || is_comparison[b->row]) &&
+         b->dtypes[0] == stored && reads_directly(b, walk, 1) &&
+         reads_directly(b, walk, 2) &&
+         (walk->stride[0] == 1 || walk->count == 1);
+}
+
+static void run_blocks(const binary* b, const etx_walk* walk) {
+  const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
+  etx_block x_block, y_block, out_block;
   for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
     const size_t left = walk->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
@@ -195,45 +241,28 @@ static etx_status run_blocks(const etx_call* call, const etx_walk* walk,
       at[k] =
           walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
     }
-    const void* a = etx_operand_widen(&a_block, wide, dtypes[1], at[1],
+    const void* x = etx_operand_widen(&x_block, b->as[1], b->dtypes[1], at[1],
                                       walk->stride[1], count);
-    const void* b = etx_operand_widen(&b_block, wide, dtypes[2], at[2],
+    const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
                                       walk->stride[2], count);
-    if (wide == ETX_WIDE_I64 && divides(row) && has_zero(b, count, b_moves)) {
-      return refuse_zero(call);
-    }
-    loop_of(row, wide)(&out_block, a, b, count, a_moves, b_moves, parameter);
-    if (is_comparison[row]) {
-      etx_convert(dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL, &out_block,
-                  1, count);
+    b->loop(&out_block, x, y, count, x_moves, y_moves, &b->parameter);
+    if (is_comparison[b->row]) {
+      etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
+                  &out_block, 1, count);
     } else {
-      etx_operand_store(&out_block, common, dtypes[0], at[0], walk->stride[0],
-                        count);
+      etx_operand_store(&out_block, b->common, b->dtypes[0], at[0],
+                        walk->stride[0], count);
     }
   }
-  return ETX_OK;
 }
 
-static etx_status run_row(const etx_call* call, const etx_walk* walk,
-                          const etx_dtype dtypes[3],
-                          const etx_number* parameter) {
-  const size_t row = (size_t)call->prepared[ROW];
-  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const etx_wide wide = etx_wide_of(common);
-  const etx_dtype native = etx_wide_dtype(wide);
-  const etx_dtype stored = is_comparison[row] ? ETX_DTYPE_BOOL : native;
-  const bool direct =
-      common == native && row_is_direct(walk, dtypes, native, stored);
-  if (!direct) return run_blocks(call, walk, dtypes, parameter);
-  const bool b_moves = walk->stride[2] != 0;
-  if (wide == ETX_WIDE_I64 && divides(row) &&
-      has_zero((const int64_t*)(const void*)walk->data[2], walk->count,
-               b_moves)) {
-    return refuse_zero(call);
+static void run_row(const binary* b, const etx_walk* walk) {
+  if (!row_is_direct(b, walk)) {
+    run_blocks(b, walk);
+    return;
   }
-  loop_of(row, wide)(walk->data[0], walk->data[1], walk->data[2], walk->count,
-                     walk->stride[1] != 0, b_moves, parameter);
-  return ETX_OK;
+  b->loop(walk->data[0], walk->data[1], walk->data[2], walk->count,
+          walk->stride[1] != 0, walk->stride[2] != 0, &b->parameter);
 }
 
 static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
@@ -248,18 +277,28 @@ static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
 
 static etx_status run(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  operand a, b;
-  read_operand(call, 0, &a);
-  read_operand(call, 1, &b);
-  const etx_number parameter = read_parameter(call);
-  const etx_dtype dtypes[3] = {out->dtype, a.dtype, b.dtype};
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  const size_t row = (size_t)call->prepared[ROW];
+  operand x, y;
+  read_operand(call, 0, &x);
+  read_operand(call, 1, &y);
+  ETX_TRY(check_divisor(call, &y));
+  const binary b = {.call = call,
+                    .row = row,
+                    .common = common,
+                    .wide = wide,
+                    .dtypes = {out->dtype, x.dtype, y.dtype},
+                    .as = {common, x.as, y.as},
+                    .parameter = read_parameter(call),
+                    .loop = loop_of(row, wide)};
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
   etx_walk_add(&walk, out);
-  add_operand(&walk, call, 0, &a);
-  add_operand(&walk, call, 1, &b);
+  add_operand(&walk, call, 0, &x);
+  add_operand(&walk, call, 1, &y);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    ETX_TRY(run_row(call, &walk, dtypes, &parameter));
+    run_row(&b, &walk);
   }
   return ETX_OK;
 }

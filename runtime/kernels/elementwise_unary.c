@@ -80,7 +80,7 @@ static void run_row(const etx_call* call, const etx_walk* walk,
   etx_block in_block, out_block;
   for (size_t left = walk->count; left > 0;) {
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    const void* x = etx_operand_widen(&in_block, wide, dtypes[1], in,
+    const void* x = etx_operand_widen(&in_block, common, dtypes[1], in,
                                       count == 1 ? 0 : walk->stride[1], count);
     loop_of(row, wide)(&out_block, x, count, parameters);
     if (is_truth[row]) {
@@ -179,13 +179,8 @@ static etx_status prepare_leaky_relu(etx_call* call, size_t row) {
 
 // Either bound may be None; the result's type takes both into account.
 static etx_status prepare_clamp(etx_call* call, size_t row) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  etx_dtype common = etx_call_tensor(call, 0)->dtype;
-  for (size_t i = 1; i <= 2; ++i) {
-    if (etx_call_is_none(call, i)) continue;
-    common = etx_dtype_promote_scalar(
-        common, etx_number_category(etx_call_value(call, i)));
-  }
+  etx_dtype common;
+  ETX_TRY(etx_call_common_type(call, 0, 3, &common));
   ETX_TRY(prepare(call, row, common));
   if (!etx_call_is_none(call, 1)) call->prepared[FIRST] = 1;
   if (!etx_call_is_none(call, 2)) call->prepared[SECOND] = 2;

@@ -1,5 +1,6 @@
 #include "runtime/kernels/operand.h"
 
+#include "format/tensor/promotion.h"
 #include "runtime/kernels/whole_math.h"
 
 etx_dtype_category etx_number_category(const etx_value* value) {
@@ -38,6 +39,26 @@ etx_status etx_call_check_real(const etx_call* call, size_t index) {
   return etx_call_refuse_dtype(call, index, "a real type");
 }
 
+etx_status etx_call_common_type(const etx_call* call, size_t first,
+                                size_t count, etx_dtype* out_dtype) {
+  etx_promotion promotion = etx_promotion_start();
+  bool ok = true;
+  for (size_t i = first; i < first + count; ++i) {
+    if (etx_call_is_none(call, i)) continue;
+    if (!etx_call_is_tensor(call, i)) {
+      etx_promotion_add_number(&promotion,
+                               etx_number_category(etx_call_value(call, i)));
+      continue;
+    }
+    const etx_tensor* tensor = etx_call_tensor(call, i);
+    ETX_TRY(etx_call_check_real(call, i));
+    ok = ok && etx_promotion_add(&promotion, tensor->dtype, tensor->rank);
+  }
+  if (ok && etx_promotion_result(&promotion, out_dtype)) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "the operands have no common type");
+}
+
 etx_status etx_call_check_result(const etx_call* call, size_t out,
                                  etx_dtype result) {
   const etx_dtype to = etx_call_tensor(call, out)->dtype;
@@ -50,12 +71,22 @@ etx_status etx_call_check_result(const etx_call* call, size_t out,
                          etx_dtype_name(result), etx_dtype_name(to));
 }
 
-const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
-                              const void* data, ptrdiff_t stride,
-                              size_t count) {
-  const bool is_native = dtype == etx_wide_dtype(wide);
-  if (is_native && (stride == 0 || stride == 1)) return data;
-  etx_block_load(block, wide, dtype, data, stride, stride == 0 ? 1 : count);
+const void* etx_operand_widen(etx_block* block, etx_dtype common,
+                              etx_dtype dtype, const void* data,
+                              ptrdiff_t stride, size_t count) {
+  const etx_wide wide = etx_wide_of(common);
+  const etx_dtype native = etx_wide_dtype(wide);
+  const size_t read = stride == 0 ? 1 : count;
+  if (dtype == native && common == native && (stride == 0 || stride == 1)) {
+    return data;
+  }
+  if (dtype == common || common == native) {
+    etx_block_load(block, wide, dtype, data, stride, read);
+    return block;
+  }
+  etx_block narrow;
+  etx_convert(common, &narrow, 1, dtype, data, stride, read);
+  etx_block_load(block, wide, common, &narrow, 1, read);
   return block;
 }
 

@@ -31,6 +31,11 @@ static inline bool etx_call_is_tensor(const etx_call* call, size_t index) {
   return etx_call_value(call, index)->kind == ETX_VALUE_TENSOR;
 }
 
+// The type that arguments `first` to `first + count - 1` meet in: tensors of
+// real types and numbers; those that are None do not count.
+etx_status etx_call_common_type(const etx_call* call, size_t first,
+                                size_t count, etx_dtype* out_dtype);
+
 // Refuses a tensor of a type that kernels do not compute with.
 etx_status etx_call_check_real(const etx_call* call, size_t index);
 
@@ -39,10 +44,12 @@ etx_status etx_call_check_real(const etx_call* call, size_t index);
 etx_status etx_call_check_result(const etx_call* call, size_t out,
                                  etx_dtype result);
 
-// At most ETX_BLOCK elements in the wide type: in place if they have it and
-// are `stride` 0 or 1 apart, else through `block`. One element for stride 0.
-const void* etx_operand_widen(etx_block* block, etx_wide wide, etx_dtype dtype,
-                              const void* data, ptrdiff_t stride, size_t count);
+// At most ETX_BLOCK elements in the wide type of `common`, cut or rounded to
+// `common` first: in place if they have the wide type and are `stride` 0 or 1
+// apart, else through `block`. One element for stride 0.
+const void* etx_operand_widen(etx_block* block, etx_dtype common,
+                              etx_dtype dtype, const void* data,
+                              ptrdiff_t stride, size_t count);
 
 // Stores a block computed for the common type `common`: it is first cut or
 // rounded to that type.

@@ -71,13 +71,8 @@ static etx_status run_where(etx_call* call) {
 
 etx_status etx_kernel_where_self_out_prepare(etx_call* call) {
   ETX_TRY(check_mask(call, 0));
-  ETX_TRY(etx_call_check_real(call, 1));
-  ETX_TRY(etx_call_check_real(call, 2));
   etx_dtype common;
-  if (!etx_dtype_promote(etx_call_tensor(call, 1)->dtype,
-                         etx_call_tensor(call, 2)->dtype, &common)) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT, "no common type");
-  }
+  ETX_TRY(etx_call_common_type(call, 1, 2, &common));
   ETX_TRY(etx_call_check_dtype(call, 3, common));
   call->run = run_where;
   return ETX_OK;
@@ -139,6 +134,17 @@ static void clamp_block(etx_wide wide, etx_block* x, const etx_block* low,
   }
 }
 
+// Fills a block, also from a stride of 0.
+static void load_common(etx_block* block, etx_dtype common, etx_dtype dtype,
+                        const void* in, ptrdiff_t stride, size_t count) {
+  const etx_wide wide = etx_wide_of(common);
+  const bool narrows = dtype != common && common != etx_wide_dtype(wide);
+  etx_block narrow;
+  if (narrows) etx_convert(common, &narrow, 1, dtype, in, stride, count);
+  etx_block_load(block, wide, narrows ? common : dtype, narrows ? &narrow : in,
+                 narrows ? 1 : stride, count);
+}
+
 // Operands of the walk: out, self, and the bounds that are there.
 typedef struct clamp {
   etx_walk walk;
@@ -159,8 +165,8 @@ static void clamp_row(const clamp* c) {
       at[k] =
           walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
       if (k == 0) continue;
-      etx_block_load(&blocks[k], wide, c->dtypes[k], at[k], walk->stride[k],
-                     count);
+      load_common(&blocks[k], c->common, c->dtypes[k], at[k], walk->stride[k],
+                  count);
     }
     clamp_block(wide, &blocks[1], c->low == 0 ? NULL : &blocks[c->low],
                 c->high == 0 ? NULL : &blocks[c->high], count);
@@ -196,15 +202,8 @@ static etx_status run_clamp_tensor(etx_call* call) {
 }
 
 etx_status etx_kernel_clamp_tensor_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  etx_dtype common = etx_call_tensor(call, 0)->dtype;
-  for (size_t i = 1; i <= 2; ++i) {
-    if (etx_call_is_none(call, i)) continue;
-    ETX_TRY(etx_call_check_real(call, i));
-    if (!etx_dtype_promote(common, etx_call_tensor(call, i)->dtype, &common)) {
-      return etx_call_refuse(call, ETX_BAD_ARGUMENT, "no common type");
-    }
-  }
+  etx_dtype common;
+  ETX_TRY(etx_call_common_type(call, 0, 3, &common));
   ETX_TRY(etx_call_check_result(call, 3, common));
   call->prepared[0] = common;
   call->run = run_clamp_tensor;

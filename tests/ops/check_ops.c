@@ -129,17 +129,6 @@ static void check_error(tally* t, const vector_file* file, json_t* one) {
   vector_call_end(&c);
 }
 
-// PyTorch gives a tensor without dimensions less weight in type promotion;
-// the rules here do not: whoever plans a program inserts the cast.
-static bool has_tag(json_t* one, const char* tag) {
-  size_t i;
-  json_t* entry;
-  json_array_foreach(json_object_get(one, "tags"), i, entry) {
-    if (strcmp(json_string_value(entry), tag) == 0) return true;
-  }
-  return false;
-}
-
 static etx_status run_case(vector_call* c) {
   ETX_TRY(vector_call_size(c, false));
   return vector_call_run(c);
@@ -169,11 +158,7 @@ static void check_result(tally* t, const vector_file* file, json_t* one) {
              (why = check_in_place(&c, file, one)) != NULL ||
              (why = c.dtype_differs ? "the rule names another type" : NULL) !=
                  NULL) {
-    if (has_tag(one, "et-0d-promotion")) {
-      skip(t, one, "PyTorch's promotion of tensors without dimensions");
-    } else {
-      fail(t, one, why, "");
-    }
+    fail(t, one, why, "");
   } else {
     ++t->passed;
     for (size_t i = 0; i < c.output_count; ++i) {

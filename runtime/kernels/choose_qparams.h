@@ -1,0 +1,20 @@
+// The scale and the zero point that let int8 reach from the smallest to the
+// largest of some numbers, 0 always among them.
+
+#ifndef ETX_RUNTIME_KERNELS_CHOOSE_QPARAMS_H
+#define ETX_RUNTIME_KERNELS_CHOOSE_QPARAMS_H
+
+#include "runtime/kernels/operand.h"
+
+typedef struct etx_qparams {
+  double scale;
+  int64_t zero_point;
+} etx_qparams;
+
+// quantized_decomposed::choose_qparams_per_token_asymmetric for a row of
+// `count` elements, `stride` apart; each step is rounded to `dtype`, as PyTorch
+// computes it. NaN in the row gives a scale of NaN and the smallest zero point.
+etx_qparams etx_qparams_of_row(etx_dtype dtype, const void* data,
+                               ptrdiff_t stride, size_t count);
+
+#endif

@@ -1,0 +1,206 @@
+// Quantising: out = clamp(round(x * (1 / scale)) + zero_point), halves to even,
+// in float32 or in double as PyTorch's promotion has it; per token the zero
+// point is added before rounding. NaN becomes what its conversion to an integer
+// gives on x86: 0, or the smallest int32.
+
+#include "runtime/kernels/affine.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/math_functions.h"
+
+typedef struct quantizer {
+  etx_affine_kind kind;
+  double low, high;  // smallest and largest result
+  etx_dtype dtype;   // of the result
+} quantizer;
+
+// Results as floats, which are whole numbers.
+static void quantize_f32(const quantizer* q, const float* x,
+                         const float* inverse, bool scales_move,
+                         const float* zero, bool zeros_move, size_t count,
+                         float* out) {
+  const float low = (float)q->low, high = (float)q->high;
+  const bool adds_first = q->kind == ETX_AFFINE_PER_TOKEN;
+  if (!scales_move && !zeros_move && !adds_first) {
+    const float factor = inverse[0], shift = zero[0];
+    for (size_t i = 0; i < count; ++i) {
+      const float y = etx_round_f32(x[i] * factor) + shift;
+      const float above = y < low ? low : y;
+      out[i] = above > high ? high : above;
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const float product = x[i] * inverse[scales_move ? i : 0];
+    const float shift = zero[zeros_move ? i : 0];
+    const float y = adds_first ? etx_round_f32(product + shift)
+                               : etx_round_f32(product) + shift;
+    const float above = y < low ? low : y;
+    out[i] = above > high ? high : above;
+  }
+}
+
+static void quantize_f64(const quantizer* q, const double* x,
+                         const double* inverse, bool scales_move,
+                         const double* zero, bool zeros_move, size_t count,
+                         double* out) {
+  const bool adds_first = q->kind == ETX_AFFINE_PER_TOKEN;
+  for (size_t i = 0; i < count; ++i) {
+    const double product = x[i] * inverse[scales_move ? i : 0];
+    const double shift = zero[zeros_move ? i : 0];
+    const double y = adds_first ? etx_round_f64(product + shift)
+                                : etx_round_f64(product) + shift;
+    const double above = y < q->low ? q->low : y;
+    out[i] = above > q->high ? q->high : above;
+  }
+}
+
+// Whole floats as bytes; NaN is 0.
+static void store_bytes(const float* in, etx_dtype dtype, void* out,
+                        size_t count) {
+  int8_t* signed_bytes = out;
+  uint8_t* bytes = out;
+  if (dtype == ETX_DTYPE_INT8) {
+    for (size_t i = 0; i < count; ++i) {
+      const float y = in[i] == in[i] ? in[i] : 0.0f;
+      signed_bytes[i] = (int8_t)(int32_t)y;
+    }
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const float y = in[i] == in[i] ? in[i] : 0.0f;
+    bytes[i] = (uint8_t)(int32_t)y;
+  }
+}
+
+// The largest float below 2^31 + 1 is 2^31: what was clamped to the largest
+// int32 must not become the smallest.
+static void limit_to_int32(double* y, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    y[i] = y[i] > 2147483647.0 ? 2147483647.0 : y[i];
+  }
+}
+
+static void store_f32(const quantizer* q, etx_block* block, void* out,
+                      ptrdiff_t stride, size_t count) {
+  if (stride == 1 && etx_dtype_bytes(q->dtype) == 1) {
+    store_bytes(block->f32, q->dtype, out, count);
+    return;
+  }
+  etx_block wide;
+  for (size_t i = 0; i < count; ++i) wide.f64[i] = (double)block->f32[i];
+  limit_to_int32(wide.f64, count);
+  etx_block_store(&wide, ETX_WIDE_F64, q->dtype, out, stride, count);
+}
+
+// At most ETX_BLOCK elements from the row's present ones on.
+static void quantize_block(const quantizer* q, etx_wide wide,
+                           const etx_affine* affine, const etx_tensor* input,
+                           char* const data[], const etx_walk* walk,
+                           size_t count) {
+  etx_block x, scale, zero, y;
+  const bool scales_move = walk->stride[2] != 0;
+  const bool zeros_move = walk->stride[3] != 0;
+  const void* values = etx_operand_widen(&x, wide, input->dtype, data[1],
+                                         walk->stride[1], count);
+  const size_t scales = scales_move ? count : 1;
+  etx_block_load(&zero, wide, affine->zero.dtype, data[3], walk->stride[3],
+                 zeros_move ? count : 1);
+  if (wide == ETX_WIDE_F64) {
+    etx_block_load(&scale, wide, affine->scale.dtype, data[2], walk->stride[2],
+                   scales);
+    for (size_t i = 0; i < scales; ++i) scale.f64[i] = 1.0 / scale.f64[i];
+    quantize_f64(q, values, scale.f64, scales_move, zero.f64, zeros_move, count,
+                 y.f64);
+    etx_block_store(&y, wide, q->dtype, data[0], walk->stride[0], count);
+    return;
+  }
+  // A number is inverted in double, as Python does; for float32 scales it
+  // gives the same.
+  etx_block_load(&scale, ETX_WIDE_F64, affine->scale.dtype, data[2],
+                 walk->stride[2], scales);
+  float inverse[ETX_BLOCK];
+  for (size_t i = 0; i < scales; ++i) {
+    inverse[i] = (float)(1.0 / scale.f64[i]);
+  }
+  quantize_f32(q, values, inverse, scales_move, zero.f32, zeros_move, count,
+               y.f32);
+  store_f32(q, &y, data[0], walk->stride[0], count);
+}
+
+static void quantize_row(const quantizer* q, etx_wide wide,
+                         const etx_affine* affine, const etx_tensor* input,
+                         const etx_walk* walk) {
+  char* data[4];
+  for (size_t k = 0; k < 4; ++k) data[k] = walk->data[k];
+  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
+    const size_t rest = walk->count - done;
+    const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
+    quantize_block(q, wide, affine, input, data, walk, count);
+    for (size_t k = 0; k < 4; ++k) {
+      data[k] += walk->stride[k] * walk->bytes[k] * (ptrdiff_t)count;
+    }
+  }
+}
+
+// The first of the two bounds, which follow scale, zero point and axis.
+static size_t bounds_of(etx_affine_kind kind) {
+  return kind == ETX_AFFINE_PER_CHANNEL ? 4 : 3;
+}
+
+static etx_status run(etx_call* call, etx_affine_kind kind) {
+  const size_t bounds = bounds_of(kind);
+  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, bounds + 3);
+  const quantizer q = {kind, (double)etx_call_integer(call, bounds),
+                       (double)etx_call_integer(call, bounds + 1), out->dtype};
+  const bool is_double =
+      input->dtype == ETX_DTYPE_FLOAT64 ||
+      (kind != ETX_AFFINE_PER_TENSOR && etx_affine_is_double(call));
+  etx_affine affine;
+  etx_walk walk;
+  etx_affine_read(call, kind, &affine);
+  for (bool more = etx_affine_walk(&walk, out, input, &affine); more;
+       more = etx_walk_next(&walk)) {
+    quantize_row(&q, is_double ? ETX_WIDE_F64 : ETX_WIDE_F32, &affine, input,
+                 &walk);
+  }
+  return ETX_OK;
+}
+
+static etx_status run_per_tensor(etx_call* call) {
+  return run(call, ETX_AFFINE_PER_TENSOR);
+}
+static etx_status run_per_channel(etx_call* call) {
+  return run(call, ETX_AFFINE_PER_CHANNEL);
+}
+static etx_status run_per_token(etx_call* call) {
+  return run(call, ETX_AFFINE_PER_TOKEN);
+}
+
+static etx_status prepare(etx_call* call, etx_affine_kind kind) {
+  static etx_status (*const runs[])(etx_call*) = {
+      run_per_tensor, run_per_channel, run_per_token};
+  const size_t out = bounds_of(kind) + 3;
+  const etx_wide wide = etx_wide_of(etx_call_tensor(call, 0)->dtype);
+  if (wide != ETX_WIDE_F32 && wide != ETX_WIDE_F64) {
+    return etx_call_refuse_dtype(call, 0, "floats");
+  }
+  ETX_TRY(etx_affine_check(call));
+  ETX_TRY(etx_call_check_dtype(call, out,
+                               (etx_dtype)etx_call_integer(call, out - 1)));
+  call->run = runs[kind];
+  return ETX_OK;
+}
+
+etx_status etx_kernel_quantize_per_tensor_out_prepare(etx_call* call) {
+  return prepare(call, ETX_AFFINE_PER_TENSOR);
+}
+etx_status etx_kernel_quantize_per_tensor_tensor_out_prepare(etx_call* call) {
+  return prepare(call, ETX_AFFINE_PER_TENSOR);
+}
+etx_status etx_kernel_quantize_per_channel_out_prepare(etx_call* call) {
+  return prepare(call, ETX_AFFINE_PER_CHANNEL);
+}
+etx_status etx_kernel_quantize_per_token_out_prepare(etx_call* call) {
+  return prepare(call, ETX_AFFINE_PER_TOKEN);
+}

@@ -158,12 +158,35 @@ static etx_status plan_into(planner* plan, etx_ir_module* module,
   return etx_output_file_keep(output);
 }
 
+static etx_status swallow(void* context, etx_bytes bytes) {
+  (void)context;
+  (void)bytes;
+  return ETX_OK;
+}
+
+// Methods that could be read beside a faulty one may have problems too, and
+// all are told at once.
+static void look_further(planner* plan, etx_ir_module* module,
+                         const etx_export_options* options) {
+  const etx_sink nowhere = {swallow, NULL};
+  etx_export_options quiet = *options;
+  quiet.dump_after = NULL;
+  if (module->method_count == 0) return;
+  const etx_status known = etx_export_plan(
+      module, &quiet, &nowhere, &plan->report, &plan->problems.problems, NULL);
+  (void)known;  // what was read with problems stays refused
+}
+
 static etx_status plan_all(planner* plan, const etx_export_options* options) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
   ETX_TRY(etx_input_path_check(plan->in->input, &plan->diag));
-  ETX_TRY(etx_export_read(&module, plan->in->input, &plan->problems.problems,
-                          &plan->diag));
+  const etx_status read = etx_export_read(
+      &module, plan->in->input, &plan->problems.problems, &plan->diag);
+  if (read != ETX_OK) {
+    look_further(plan, &module, options);
+    return read;
+  }
   etx_output_file output;
   ETX_TRY(etx_output_file_open(&output, plan->in->output, &plan->diag));
   const etx_status status = plan_into(plan, &module, options, &output);

@@ -36,28 +36,6 @@ const etx_aten_schema* etx_aten_schema_find(etx_text name) {
   return NULL;
 }
 
-// "aten.add" means one of "aten.add.Tensor", "aten.add.Scalar"...
-static const char* first_overload(etx_text name) {
-  for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
-    const etx_text known = etx_text_of(schemas[i].name);
-    if (known.size > name.size && known.data[name.size] == '.' &&
-        etx_text_starts_with(known, name)) {
-      return schemas[i].name;
-    }
-  }
-  return NULL;
-}
-
-const char* etx_aten_schema_nearest(etx_text name) {
-  const char* const overload = first_overload(name);
-  if (overload != NULL) return overload;
-  etx_nearest_name nearest = etx_nearest_start(name);
-  for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
-    etx_nearest_offer(&nearest, etx_text_of(schemas[i].name));
-  }
-  return nearest.best.data;
-}
-
 size_t etx_aten_schema_argument_count(const etx_aten_schema* schema) {
   etx_argument_cursor cursor = etx_argument_first(schema->arguments);
   etx_argument argument;

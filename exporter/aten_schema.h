@@ -24,9 +24,6 @@ const etx_aten_schema* etx_aten_schema_find(etx_text name);
 size_t etx_aten_schema_count(void);
 const etx_aten_schema* etx_aten_schema_at(size_t index);
 
-// The name closest to a misspelled one, or NULL if none is near.
-const char* etx_aten_schema_nearest(etx_text name);
-
 // Arguments of a schema.
 size_t etx_aten_schema_argument_count(const etx_aten_schema* schema);
 

@@ -6,6 +6,10 @@
 
 #include <stdarg.h>
 
+#include "exporter/aten_schema.h"
+#include "exporter/lower_internal.h"
+#include "exporter/nearest_operator.h"
+
 void etx_import_init(etx_import* import, etx_ir_module* module,
                      etx_problems* problems, etx_diag* diag) {
   memset(import, 0, sizeof *import);
@@ -31,6 +35,28 @@ static void remember_file(etx_import* import, etx_text file) {
     return;
   }
   import->faulty_files[import->faulty_count++] = file;
+}
+
+static void report_unsupported(etx_import* import, const etx_ir_node* node) {
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  // One without schema was reported when it was read.
+  if (node->op != NULL || etx_aten_schema_find(node->aten) == NULL ||
+      etx_lowering_find(node->aten) != NULL) {
+    return;
+  }
+  etx_import_problem(import, ETX_UNSUPPORTED, &node->place,
+                     "operator '%t' is not supported%s", node->aten,
+                     etx_nearest_operator_hint(node->aten, hint, sizeof hint));
+}
+
+void etx_import_report_unsupported(etx_import* import) {
+  for (size_t i = 0; i < import->module->method_count; ++i) {
+    const etx_ir_method* const method = &import->module->methods[i];
+    if (!is_faulty(import, method->file)) continue;
+    for (size_t n = 0; n < method->node_count; ++n) {
+      report_unsupported(import, &method->nodes[n]);
+    }
+  }
 }
 
 void etx_import_drop_faulty(etx_import* import) {

@@ -82,6 +82,10 @@ ETX_MUST_USE etx_status etx_import_settle(etx_import* import,
 // constants into their final order: by name, by name, by first use.
 ETX_MUST_USE etx_status etx_import_compact(etx_ir_module* module);
 
+// Reports the operators that cannot be lowered of the methods whose files have
+// other problems: nobody will come to lower them.
+void etx_import_report_unsupported(etx_import* import);
+
 // Takes out the methods whose files have problems, so that the others can be
 // looked at further.
 void etx_import_drop_faulty(etx_import* import);

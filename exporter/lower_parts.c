@@ -313,24 +313,36 @@ etx_status etx_lowering_constant_pad(etx_lower* lower) {
 // Differences of differences are unrolled.
 enum { MAX_ROUNDS = 16 };
 
+// The tensor with `prepend` in front and `append` behind, of their common type.
+static etx_status lengthen(etx_lower* lower, size_t axis, uint32_t* value) {
+  const etx_ir_arg all[] = {lower->args[3], lower->args[0], lower->args[4]};
+  etx_ir_arg items[3];
+  size_t count = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    if (all[i].kind != ETX_IR_ARG_NONE) items[count++] = all[i];
+  }
+  if (count == 1) return ETX_OK;
+  etx_ir_arg list = etx_ir_list(items, count);
+  ETX_TRY(cast_items(lower, &list));
+  const etx_ir_arg args[] = {list, etx_ir_int((etx_dim)axis)};
+  return etx_lower_emit(lower, ETX_OP_cat_out, args, 2, value);
+}
+
 // diff(self, n, dim, prepend, append): differences of neighbours, n times.
 etx_status etx_lowering_diff(etx_lower* lower) {
-  if (lower->args[3].kind != ETX_IR_ARG_NONE ||
-      lower->args[4].kind != ETX_IR_ARG_NONE) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' with prepend or append", lower->node->aten);
-  }
   uint32_t value = self_of(lower);
-  const etx_shape shape = *etx_lower_shape(lower, value);
+  const size_t rank = etx_lower_shape(lower, value)->rank;
   size_t axis = 0;
-  ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, shape.rank, &axis));
+  ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, rank, &axis));
   const etx_dim rounds = lower->args[1].as.integer;
-  if (shape.rank == 0 || rounds < 0 || rounds > MAX_ROUNDS) {
+  if (rank == 0 || rounds < 0 || rounds > MAX_ROUNDS) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' of a tensor without dimensions or more than %i "
                          "times",
                          lower->node->aten, (int64_t)MAX_ROUNDS);
   }
+  if (rounds > 0) ETX_TRY(lengthen(lower, axis, &value));
+  const bool is_bool = etx_lower_shape(lower, value)->dtype == ETX_DTYPE_BOOL;
   for (etx_dim round = 0; round < rounds; ++round) {
     const etx_dim size = etx_lower_shape(lower, value)->dims[axis];
     etx_dim last = 0;
@@ -339,7 +351,6 @@ etx_status etx_lowering_diff(etx_lower* lower) {
     ETX_TRY(add(lower, size, -1, &last));
     ETX_TRY(etx_lower_slice(lower, value, axis, 0, last, 1, &low));
     ETX_TRY(etx_lower_slice(lower, value, axis, 1, size, 1, &high));
-    const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
     ETX_TRY(etx_lower_binary(lower,
                              is_bool ? ETX_OP_logical_xor_out : ETX_OP_sub_out,
                              high, low, &value));

@@ -4,6 +4,7 @@
 // runs.
 
 #include "exporter/aten_schema.h"
+#include "exporter/nearest_operator.h"
 #include "exporter/pt2_internal.h"
 
 // ---------------------------------------------------------------- classes
@@ -253,15 +254,14 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
     etx_pt2_unsupported(graph, "a number read from a tensor's data,", target);
     return;
   }
-  const char* const nearest = etx_aten_schema_nearest(aten);
-  if (class_of(target) != NODE_KEPT || nearest == NULL) {
+  if (class_of(target) != NODE_KEPT) {
     etx_pt2_unsupported(graph, "operator", target);
     return;
   }
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
   etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                     "%s: operator '%t' is not supported; the nearest known "
-                     "one is '%s'",
-                     graph->place, aten, nearest);
+                     "%s: operator '%t' is not supported%s", graph->place, aten,
+                     etx_nearest_operator_hint(aten, hint, sizeof hint));
 }
 
 static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,

@@ -122,6 +122,7 @@ static etx_status read_file(reading* r, const source_file* file) {
 // What is left without the faulty methods, or nothing if even that does not
 // hold together.
 static etx_status keep_sound(etx_import* import) {
+  etx_import_report_unsupported(import);
   etx_import_drop_faulty(import);
   ETX_TRY(etx_import_compact(import->module));
   if (etx_ir_verify(import->module, false, NULL) != ETX_OK) {

@@ -4,6 +4,7 @@
 
 #include "exporter/aten_schema.h"
 #include "exporter/nearest_name.h"
+#include "exporter/nearest_operator.h"
 #include "exporter/yaml_internal.h"
 
 typedef struct word_code {
@@ -267,6 +268,7 @@ static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
 static etx_status check_outputs(const etx_yaml* json,
                                 const etx_aten_schema* schema, etx_diag* diag) {
   const etx_yaml* const out = etx_yaml_find(json, "out");
+  if (out == NULL && schema->results == 0) return ETX_OK;
   if (out == NULL) return etx_yaml_refuse(json, diag, "'out' is missing");
   const bool is_list = out->kind == ETX_YAML_LIST;
   if (out->kind == ETX_YAML_MAP) {
@@ -294,11 +296,10 @@ static etx_status find_schema(const etx_yaml* op,
     return etx_yaml_refuse(op, diag, "control flow, '%t', is not supported",
                            op->text);
   }
-  const char* const nearest = etx_aten_schema_nearest(op->text);
-  return etx_yaml_refuse(op, diag, "operator '%t' is not known%s%s%s", op->text,
-                         nearest == NULL ? "" : ", did you mean '",
-                         nearest == NULL ? "" : nearest,
-                         nearest == NULL ? "" : "'");
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
+  return etx_yaml_refuse(
+      op, diag, "operator '%t' is not supported%s", op->text,
+      etx_nearest_operator_hint(op->text, hint, sizeof hint));
 }
 
 static etx_status read_call(etx_yaml_method* m, const etx_yaml* json,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Our files in the stock runtime: plans every set for --target executorch and
-# runs it with executorch.runtime from PyPI. Where the packages cannot be
-# installed it says so and leaves.
+# runs it with executorch.runtime from PyPI; small models of known architectures
+# against PyTorch. Where the packages cannot be installed it says so and leaves.
 #
 #   scripts/ci_interop.sh <build directory>
 set -euo pipefail
@@ -29,3 +29,9 @@ done
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -L torch
+# A few models in about three minutes; --all of run_models.py takes them all.
+if ! "$python" -c 'import transformers' 2>/dev/null; then
+  "$python" -m pip install -q transformers==4.57.6 2>/dev/null ||
+    echo "interop: no models, transformers cannot be installed"
+fi
+"$python" "$here/tests/models/run_models.py" "$build/etx" || [ $? = 77 ]

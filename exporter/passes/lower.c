@@ -8,7 +8,7 @@
 
 #include "exporter/ir_edit.h"
 #include "exporter/lower_internal.h"
-#include "exporter/nearest_name.h"
+#include "exporter/nearest_operator.h"
 #include "exporter/passes/pass_list.h"
 
 typedef enum fate {
@@ -190,14 +190,10 @@ static void mark_broken(lowering* self, const etx_ir_node* node) {
 }
 
 static void report_unknown(lowering* self, const etx_ir_node* node) {
-  etx_nearest_name nearest = etx_nearest_start(node->aten);
-  char hint[96];
-  for (size_t i = 0; i < etx_lowering_count(); ++i) {
-    etx_nearest_offer(&nearest, etx_text_of(etx_lowering_at(i)->aten));
-  }
+  char hint[ETX_NEAREST_OPERATOR_BYTES];
   etx_problem(self->context->problems, &node->place,
               "operator '%t' is not supported%s", node->aten,
-              etx_nearest_hint(&nearest, hint, sizeof hint));
+              etx_nearest_operator_hint(node->aten, hint, sizeof hint));
 }
 
 static etx_text stem_of(const lowering* self, const etx_ir_node* node) {

@@ -255,6 +255,42 @@ static void all_problems_of_all_methods_are_reported(void** state) {
   command_end(&result);
 }
 
+// Unknown operators stop reading, known ones without a lowering stop a pass:
+// whoever plans hears of both at once, also of those in other methods.
+static void operators_that_are_not_supported_are_all_named(void** state) {
+  (void)state;
+  static const char head[] =
+      "inputs: [{name: x, type: \"float32[2]\"}]\nnodes:\n";
+  static const char line[] = "  - {out: %s, op: aten.%s, args: [x]}\n";
+  char text[512];
+  size_t size = (size_t)snprintf(text, sizeof text, head);
+  size += (size_t)snprintf(text + size, sizeof text - size, line, "y",
+                           "mvlgamma.default");
+  size += (size_t)snprintf(text + size, sizeof text - size, line, "z",
+                           "relu_.default");
+  size += (size_t)snprintf(text + size, sizeof text - size, line, "v",
+                           "nonzero.default");
+  snprintf(text + size, sizeof text - size, "outputs: [y, z]\n");
+  write_method("first.yaml", text);
+  size = (size_t)snprintf(text, sizeof text, head);
+  size += (size_t)snprintf(text + size, sizeof text - size, line, "y",
+                           "nonzero.default");
+  snprintf(text + size, sizeof text - size, "outputs: [y]\n");
+  write_method("second.yaml", text);
+  command_result result =
+      command_run(WORDS(ETX, "plan", methods, "-o", program));
+  assert_int_equal(result.code, 2);
+  assert_non_null(strstr(result.err,
+                         "operator 'aten.mvlgamma.default' is not "
+                         "supported\n"));
+  assert_non_null(strstr(result.err,
+                         "operator 'aten.relu_.default' is not supported; the "
+                         "nearest supported form is 'aten.relu.default'\n"));
+  assert_non_null(strstr(result.err, "first.yaml:5:"));
+  assert_non_null(strstr(result.err, "second.yaml:3:"));
+  command_end(&result);
+}
+
 static void a_full_disk_leaves_no_file(void** state) {
   (void)state;
   command_result result =
@@ -351,6 +387,7 @@ int main(void) {
       TEST(an_input_that_is_not_there_is_refused),
       TEST(a_truncated_archive_is_refused),
       TEST(all_problems_of_all_methods_are_reported),
+      TEST(operators_that_are_not_supported_are_all_named),
       TEST(a_full_disk_leaves_no_file),
       TEST(a_failed_plan_leaves_the_old_program),
       TEST(a_place_that_cannot_be_written_is_told),

@@ -12,6 +12,7 @@
 
 #include "exporter/aten_schema.h"
 #include "exporter/nearest_name.h"
+#include "exporter/nearest_operator.h"
 
 static etx_pool pool;
 static etx_diag diag;
@@ -104,11 +105,29 @@ static void arguments_that_do_not_fit_are_refused(void** state) {
 
 static void hints_are_near(void** state) {
   (void)state;
-  assert_string_equal(etx_aten_schema_nearest(etx_text_of("aten.addd.Tensor")),
-                      "aten.add.Tensor");
-  assert_string_equal(etx_aten_schema_nearest(etx_text_of("aten.relu")),
-                      "aten.relu.default");
-  assert_null(etx_aten_schema_nearest(etx_text_of("completely.else")));
+  static const char* const near[][2] = {
+      {"aten.addd.Tensor", "aten.add.Tensor"},
+      {"aten.add_.Tensor", "aten.add.Tensor"},
+      {"aten.add_.Scalar", "aten.add.Scalar"},
+      {"aten.relu", "aten.relu.default"},
+      {"aten.relu.out", "aten.relu.default"},
+      {"aten.div.out_mode", "aten.div.Tensor_mode"},
+      {"aten.reshape_copy.default", "aten.reshape.default"},
+      {"aten._reshape_alias.default", NULL},
+      {"aten.betainc.default", NULL},
+      {"aten.rnd.default", NULL},
+      {"mylib.add.Tensor", NULL},
+      {"completely.else", NULL},
+      {"", NULL},
+  };
+  for (size_t i = 0; i < sizeof near / sizeof near[0]; ++i) {
+    const char* const found = etx_nearest_operator(etx_text_of(near[i][0]));
+    if (near[i][1] == NULL) {
+      assert_null(found);
+    } else {
+      assert_string_equal(found, near[i][1]);
+    }
+  }
   assert_int_equal(etx_name_distance(etx_text_of("abcd"), etx_text_of("abdc")),
                    1);
   assert_int_equal(etx_name_distance(etx_text_of(""), etx_text_of("abc")), 3);

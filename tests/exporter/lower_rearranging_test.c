@@ -32,6 +32,34 @@ static void a_roll_is_two_slices(void** state) {
          "return y\n");
 }
 
+static void differences_may_start_from_something_else(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower",
+         "inputs: [{name: x, type: 'int64[2, 5]'}, {name: p, type: "
+         "'float32[2, 1]'}]\n"
+         "nodes:\n"
+         "  - {out: y, op: aten.diff.default, args: [x, 1, -1, p]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[2, 5] = dim_order_ops::_to_dim_order_copy.out(x, "
+         "False, [0, 1])\n"
+         "y.2: float32[2, 6] = aten::cat.out([p, y.1], 1)\n"
+         "y.3: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 0, 5, 1)\n"
+         "y.4: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 1, 6, 1)\n"
+         "y: float32[2, 5] = aten::sub.out(y.4, y.3, 1)\n"
+         "return y\n");
+}
+
+static void checks_are_gone(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower",
+         "inputs: [{name: x, type: 'float32[2]'}]\n"
+         "nodes:\n"
+         "  - {op: aten._assert_tensor_metadata.default, args: [x, null, null, "
+         "float32]}\n"
+         "outputs: [x]\n",
+         "return x\n");
+}
+
 static void a_diagonal_is_a_strided_slice(void** state) {
   (void)state;
   expect(ETX_TARGET_ETX, "lower simplify",
@@ -78,6 +106,8 @@ static void windows_are_stacked_slices(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_roll_is_two_slices),
+      cmocka_unit_test(differences_may_start_from_something_else),
+      cmocka_unit_test(checks_are_gone),
       cmocka_unit_test(a_diagonal_is_a_strided_slice),
       cmocka_unit_test(reflected_edges_are_read_by_an_index),
       cmocka_unit_test(windows_are_stacked_slices),

@@ -296,7 +296,7 @@ static void damaged_json_is_refused(void** state) {
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.aten.ad.Tensor",
                         "operator 'aten.ad.Tensor' is not supported; the "
-                        "nearest known one is 'aten.add.Tensor'");
+                        "nearest supported form is 'aten.add.Tensor'");
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.mylib.foo.default",
                         "operator 'torch.ops.mylib.foo.default' is not");

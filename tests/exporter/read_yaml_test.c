@@ -237,10 +237,11 @@ static void faults_of_types_are_refused(void** state) {
 static void faults_of_nodes_are_refused(void** state) {
   (void)state;
   assert_refused(X "  - {out: y, op: aten.reelu.default, args: [x]}\n",
-                 "m.yaml:3:18: operator 'aten.reelu.default' is not known, did "
-                 "you mean 'aten.relu.default'");
+                 "m.yaml:3:18: operator 'aten.reelu.default' is not "
+                 "supported; the nearest supported form is "
+                 "'aten.relu.default'");
   assert_refused(X "  - {out: y, op: aten.relu, args: [x]}\n",
-                 "did you mean 'aten.relu.default'");
+                 "the nearest supported form is 'aten.relu.default'");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [z]}\n",
                  "m.yaml:3:44: no value 'z' is defined before this");
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [y]}\n",

@@ -1,0 +1,102 @@
+// Rows of lowering.def are ranked: first by how their names are related, then
+// by how far their overloads are apart, then by their order.
+
+#include "exporter/nearest_operator.h"
+
+#include "exporter/lower_internal.h"
+#include "exporter/nearest_name.h"
+#include "format/base/diag.h"
+
+// "aten.add_.Tensor" in parts.
+typedef struct operator_name {
+  etx_text space;     // "aten"
+  etx_text base;      // "add_"
+  etx_text overload;  // "Tensor", may be empty
+} operator_name;
+
+// From the point after `start`, or to the end.
+static etx_text next_part(etx_text text, size_t* start) {
+  size_t end = *start;
+  while (end < text.size && text.data[end] != '.') ++end;
+  const etx_text part = {text.data + *start, end - *start};
+  *start = end < text.size ? end + 1 : end;
+  return part;
+}
+
+static operator_name split(etx_text text) {
+  operator_name name;
+  size_t at = 0;
+  name.space = next_part(text, &at);
+  name.base = next_part(text, &at);
+  name.overload = next_part(text, &at);
+  return name;
+}
+
+static etx_text without_tail(etx_text text, const char* tail) {
+  const etx_text end = etx_text_of(tail);
+  if (text.size <= end.size ||
+      memcmp(text.data + text.size - end.size, end.data, end.size) != 0) {
+    return text;
+  }
+  text.size -= end.size;
+  return text;
+}
+
+// What is left of a name without the marks of a variant: "_add_" means add.
+static etx_text stem(etx_text base) {
+  while (base.size > 1 && base.data[0] == '_') {
+    ++base.data;
+    --base.size;
+  }
+  base = without_tail(base, "_");
+  return without_tail(base, "_copy");
+}
+
+enum { FAR = 4 };
+
+// 0 the same operator, then variants of it, then misspelled ones.
+static size_t rank_of(etx_text wanted, etx_text candidate) {
+  if (etx_text_equal(wanted, candidate)) return 0;
+  if (etx_text_equal(stem(wanted), candidate)) return 1;
+  if (etx_text_equal(stem(wanted), stem(candidate))) return 2;
+  etx_nearest_name near = etx_nearest_start(wanted);
+  etx_nearest_offer(&near, candidate);
+  const size_t allowed = wanted.size < 6 ? 1 : 2;
+  return near.best.size != 0 && near.distance <= allowed ? 2 + near.distance
+                                                         : FAR + 1;
+}
+
+const char* etx_nearest_operator(etx_text aten) {
+  const operator_name wanted = split(aten);
+  const char* best = NULL;
+  size_t best_rank = FAR + 1;
+  size_t best_distance = 0;
+  for (size_t i = 0; i < etx_lowering_count(); ++i) {
+    const char* const row = etx_lowering_at(i)->aten;
+    const operator_name candidate = split(etx_text_of(row));
+    if (!etx_text_equal(wanted.space, candidate.space)) continue;
+    const size_t rank = rank_of(wanted.base, candidate.base);
+    if (rank > FAR) continue;
+    const size_t distance =
+        etx_name_distance(wanted.overload, candidate.overload);
+    if (rank > best_rank ||
+        (rank == best_rank && (best == NULL || distance >= best_distance))) {
+      continue;
+    }
+    best = row;
+    best_rank = rank;
+    best_distance = distance;
+  }
+  return best;
+}
+
+const char* etx_nearest_operator_hint(etx_text aten, char* out,
+                                      size_t capacity) {
+  const char* const nearest = etx_nearest_operator(aten);
+  out[0] = '\0';
+  if (nearest != NULL) {
+    etx_format_text(out, capacity, "; the nearest supported form is '%s'",
+                    nearest);
+  }
+  return out;
+}

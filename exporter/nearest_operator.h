@@ -1,0 +1,22 @@
+// The supported operator nearest to one that is not, for messages.
+
+#ifndef ETX_EXPORTER_NEAREST_OPERATOR_H
+#define ETX_EXPORTER_NEAREST_OPERATOR_H
+
+#include "format/base/span.h"
+
+// Room for any hint.
+#define ETX_NEAREST_OPERATOR_BYTES 128
+
+// The importable operator that `aten` ("aten.add_.Tensor") most likely stands
+// for: another overload, the functional form of one that writes in place, a
+// view instead of its copying form, or a name with a letter or two different.
+// NULL if none is near: a far one would mislead.
+const char* etx_nearest_operator(etx_text aten);
+
+// "; the nearest supported form is 'aten.add.Tensor'" or an empty text,
+// written into `out`.
+const char* etx_nearest_operator_hint(etx_text aten, char* out,
+                                      size_t capacity);
+
+#endif

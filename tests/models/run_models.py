@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Plans and runs small models of known architectures, against PyTorch.
+
+    run_models.py ETX [--all] [--exported DIRECTORY] [NAME...]
+
+Each model is exported by export_models.py (or taken from DIRECTORY, where an
+earlier run left it), planned in both forms for both targets, proved with
+`etx verify` and run with `etx run --case`. Without names: the architectures
+that come first in architectures.py; --all takes the rest too.
+
+Ends with 0 if all agree, 1 if something does not, 77 (skipped) if a package is
+not there.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import export_models
+    from architectures import ARCHITECTURES
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+FEW = 14  # architectures that are tried without --all
+
+
+def step(words):
+    """What a command said, or None if it ended well."""
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    lines = (done.stderr + done.stdout).strip().splitlines()
+    return f"{words[1]} ended with {done.returncode}\n  " + "\n  ".join(
+        lines[:6])
+
+
+def try_model(etx, directory, form, target, program):
+    methods = os.path.join(directory, form)
+    return (step([etx, "plan", methods, "-o", program, "--target", target]) or
+            step([etx, "verify", program]) or
+            step([etx, "run", program, "--case", directory]))
+
+
+def exported(name, root):
+    directory = os.path.join(root, name)
+    if not os.path.exists(os.path.join(directory, "cases.json")):
+        with export_models.torch.no_grad():
+            export_models.export(name, directory)
+    return directory
+
+
+def try_all(etx, names, root):
+    bad = 0
+    program = os.path.join(root, "model.pte")
+    for name in names:
+        start = time.monotonic()
+        directory = exported(name, root)
+        wrong = []
+        for form in ("", "core"):
+            for target in ("etx", "executorch"):
+                problem = try_model(etx, directory, form, target, program)
+                if problem:
+                    wrong.append(f"{form or 'functional'}, {target}: {problem}")
+        bad += bool(wrong)
+        seconds = time.monotonic() - start
+        print(f"{name}: {'agrees' if not wrong else 'DIFFERS'} "
+              f"({seconds:.1f} s)", flush=True)
+        for line in wrong:
+            print(f"  {line}", flush=True)
+    print(f"{len(names) - bad} of {len(names)} models agree")
+    return 1 if bad else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("etx")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--exported")
+    words = parser.parse_args()
+    names = words.names or list(ARCHITECTURES)[:None if words.all else FEW]
+    export_models.quiet()
+    if words.exported:
+        return try_all(words.etx, names, words.exported)
+    with tempfile.TemporaryDirectory() as root:
+        return try_all(words.etx, names, root)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,15 +26,23 @@ static bool is_program(const char* path) {
   return size >= 4 && strcmp(path + size - 4, ".pte") == 0;
 }
 
+static etx_status print_program(etx_bytes bytes, etx_diag* diag) {
+  etx_pte pte;
+  etx_blob blob;
+  ETX_TRY(etx_pte_open(&pte, bytes, NULL, diag));
+  const etx_status found = etx_blob_open(&blob, &pte, diag);
+  if (found != ETX_OK && found != ETX_NOT_FOUND) return found;
+  etx_program_text_print(&pte, found == ETX_OK ? &blob : NULL, stdout);
+  return ETX_OK;
+}
+
 static etx_exit dump_program(const char* path) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_mapped_file file;
   const etx_status opened = etx_mapped_file_open(&file, path, &diag);
   if (opened != ETX_OK) return etx_fail("dump", path, opened, &diag);
-  etx_pte pte;
-  const etx_status status = etx_pte_open(&pte, file.bytes, NULL, &diag);
-  if (status == ETX_OK) etx_program_text_print(&pte, stdout);
+  const etx_status status = print_program(file.bytes, &diag);
   etx_mapped_file_close(&file);
   return status == ETX_OK ? ETX_EXIT_DONE
                           : etx_fail("dump", path, status, &diag);

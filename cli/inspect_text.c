@@ -211,14 +211,24 @@ static void print_state(const etx_program* program,
   }
 }
 
-static void print_operators(const etx_operator_uses* uses) {
+// What a file of etx, which makes no empty tensors, uses their operator for.
+static const char* purpose_of(const etx_program* program,
+                              const etx_operator_use* use) {
+  const etx_op* const op = etx_op_find(use->op.name, use->op.overload);
+  return program->has_blob && op != NULL && etx_op_only_sizes(op)
+             ? ", gives views their sizes"
+             : "";
+}
+
+static void print_operators(const etx_program* program,
+                            const etx_operator_uses* uses) {
   printf("\noperators:\n");
   for (size_t i = 0; i < uses->count; ++i) {
     const etx_operator_use* const use = &uses->items[i];
-    printf("  %6zu  %.*s%s%.*s%s%s\n", use->count, text_width(use->op.name),
+    printf("  %6zu  %.*s%s%.*s%s%s%s\n", use->count, text_width(use->op.name),
            use->op.name.data, use->op.overload.size == 0 ? "" : ".",
            text_width(use->op.overload), use->op.overload.data,
-           use->is_stock ? "" : ", etx only",
+           purpose_of(program, use), use->is_stock ? "" : ", etx only",
            use->is_known ? "" : ", not in this build");
   }
 }
@@ -233,6 +243,6 @@ etx_status etx_inspect_print(const char* path, const etx_program* program,
   ETX_TRY(print_methods(program, false, diag));
   ETX_TRY(print_methods(program, true, diag));
   print_state(program, states);
-  print_operators(uses);
+  print_operators(program, uses);
   return ETX_OK;
 }

@@ -169,13 +169,33 @@ static void print_ports(const etx_pte_plan* plan, FILE* out) {
   fputs("]\n", out);
 }
 
-static void print_values(const etx_pte_plan* plan, FILE* out) {
+// Whose bytes a tensor shows, or holds as its parts.
+static void print_views(const etx_blob* blob, size_t method, size_t index,
+                        FILE* out) {
+  size_t found = 0;
+  for (size_t i = 0; i < etx_blob_view_count(blob, method); ++i) {
+    const etx_blob_view row = etx_blob_view_at(blob, method, i);
+    if (row.value != index) continue;
+    fprintf(out, "%s{value: %u, byte: %" PRIu64 "}",
+            found == 0 ? ", shares: [" : ", ", (unsigned)row.base, row.offset);
+    ++found;
+  }
+  if (found != 0) fputc(']', out);
+}
+
+static void print_values(const etx_pte_plan* plan, const etx_blob* blob,
+                         FILE* out) {
   const size_t count = etx_pte_value_count(plan);
+  size_t method = 0;
+  const bool has_views =
+      blob != NULL &&
+      etx_blob_method_find(blob, etx_pte_plan_name(plan), &method);
   fputs("    values:\n", out);
   for (size_t i = 0; i < count; ++i) {
     const etx_pte_value value = etx_pte_value_at(plan, i);
     fprintf(out, "      - {index: %zu, ", i);
     print_value(&value, out);
+    if (has_views) print_views(blob, method, i, out);
     fputs("}\n", out);
   }
 }
@@ -195,7 +215,8 @@ static void print_chains(const etx_pte_plan* plan, FILE* out) {
   }
 }
 
-void etx_program_text_print(const etx_pte* pte, FILE* out) {
+void etx_program_text_print(const etx_pte* pte, const etx_blob* blob,
+                            FILE* out) {
   fputs(
       "# a program file for reading; etx plan does not take this form\n"
       "methods:\n",
@@ -206,7 +227,7 @@ void etx_program_text_print(const etx_pte* pte, FILE* out) {
     print_quoted(etx_pte_plan_name(&plan), out);
     fputc('\n', out);
     print_ports(&plan, out);
-    print_values(&plan, out);
+    print_values(&plan, blob, out);
     print_chains(&plan, out);
   }
 }

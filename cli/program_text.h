@@ -6,8 +6,11 @@
 
 #include <stdio.h>
 
+#include "format/pte/etx_blob.h"
 #include "format/pte/pte_program.h"
 
-void etx_program_text_print(const etx_pte* pte, FILE* out);
+// `blob` is NULL for a stock file, which does not say what shares bytes.
+void etx_program_text_print(const etx_pte* pte, const etx_blob* blob,
+                            FILE* out);
 
 #endif

@@ -206,11 +206,15 @@ static bool is_in_place(const etx_op* op) {
   return op->result == ETX_RESULT_SELF || op->id == ETX_OP_et_copy_index_tensor;
 }
 
-static void read_rebinding(const etx_verify_step* step,
-                           etx_verify_effects* effects) {
+// What an instruction does to the header of its output.
+static void read_header(const etx_verify_step* step,
+                        etx_verify_effects* effects) {
   const int32_t* const arguments = step->instruction.arguments;
   const size_t count = step->instruction.argument_count;
-  if (etx_op_makes_view(step->op)) {
+  if (etx_op_only_sizes(step->op)) {
+    effects->sized = (uint32_t)arguments[count - 1];
+    effects->write_count = 0;
+  } else if (etx_op_makes_view(step->op)) {
     effects->rebound = (uint32_t)arguments[count - 1];
     effects->rebound_from = (uint32_t)arguments[0];
     effects->write_count = 0;
@@ -240,7 +244,7 @@ static etx_status read_call(const etx_verify_method* m, size_t index,
   }
   effects->is_in_place = is_in_place(step->op);
   effects->updates = effects->is_in_place && !replaces_all(step->op->id);
-  read_rebinding(step, effects);
+  read_header(step, effects);
   return ETX_OK;
 }
 
@@ -276,6 +280,7 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
   effects->is_in_place = false;
   effects->updates = false;
   effects->rebound = effects->rebound_from = ETX_VERIFY_NONE;
+  effects->sized = ETX_VERIFY_NONE;
   effects->released = ETX_VERIFY_NONE;
   switch (at->kind) {
     case ETX_PTE_KERNEL_CALL:

@@ -260,6 +260,18 @@ static void write_value(flow* f, uint32_t value, size_t step) {
   if (f->was_written != NULL) f->was_written[value] = true;
 }
 
+// A tensor got its sizes and none of its bytes was written: nobody loses any.
+// In a file of etx it is a constant or a view of something that has to hold
+// when it is read, as its row says; the exporter makes no empty tensors, so one
+// without a row holds nothing. A stock file has them, and whatever lies there
+// is their content.
+static void size_value(flow* f, uint32_t value) {
+  const etx_verify_value* const v = &f->m->values[value];
+  if (f->m->blob != NULL) return;
+  etx_verify_intact_add(&f->intact, v->top, v->range);
+  if (f->was_written != NULL) f->was_written[value] = true;
+}
+
 static etx_status run_step(flow* f, size_t step) {
   const etx_verify_effects* const e = &f->effects;
   ETX_TRY(etx_verify_effects_of(f->m, step, &f->effects));
@@ -276,6 +288,7 @@ static etx_status run_step(flow* f, size_t step) {
       etx_verify_intact_add(&f->intact, e->rebound, anywhere);
     }
   }
+  if (e->sized != ETX_VERIFY_NONE) size_value(f, e->sized);
   if (e->released != ETX_VERIFY_NONE) {
     etx_verify_intact_remove(&f->intact, f->m->values[e->released].top);
     note_killer(f, f->m->values[e->released].top, e->released, step);

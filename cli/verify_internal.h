@@ -112,6 +112,7 @@ typedef struct etx_verify_effects {
   bool updates;           // what it writes it also reads
   uint32_t rebound;       // value that gets the header of ...
   uint32_t rebound_from;  // ... this one; ETX_VERIFY_NONE
+  uint32_t sized;         // value that gets sizes only: its bytes stay
   uint32_t released;      // value whose bytes are gone
   size_t capacity;        // of both arrays
 } etx_verify_effects;

@@ -9,6 +9,8 @@ enum { FIRST_TABLE_SIZE = 256 };
 // empty, and its tensors need an index.
 static const uint8_t one_zero[1] = {0};
 
+static const etx_emit_part no_part = {ETX_IR_NONE, 0};
+
 static uint64_t hash_content(etx_bytes bytes) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ bytes.size;
   size_t i = 0;
@@ -46,8 +48,26 @@ static etx_status make_room(etx_emit* emit) {
   return ETX_OK;
 }
 
+static etx_status add(etx_emit* emit, etx_bytes bytes,
+                      const etx_emit_part* part) {
+  const size_t count = emit->constant_count;
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, count,
+                        &emit->constant_capacity, sizeof bytes));
+  ETX_TRY(etx_pool_grow(emit->pool, &emit->parts, count, &emit->part_capacity,
+                        sizeof *part));
+  emit->parts[count] = *part;
+  emit->constants[count] = bytes;
+  emit->constant_count = count + 1;
+  return ETX_OK;
+}
+
+etx_status etx_emit_constants_start(etx_emit* emit) {
+  const etx_bytes none = {NULL, 0};
+  return add(emit, none, &no_part);
+}
+
 static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
-                              uint32_t* out_index) {
+                              const etx_emit_part* part, uint32_t* out_index) {
   ETX_TRY(make_room(emit));
   const size_t mask = emit->constant_hash_size - 1;
   size_t at = (size_t)hash_content(bytes) & mask;
@@ -59,11 +79,9 @@ static etx_status find_or_add(etx_emit* emit, etx_bytes bytes,
       return ETX_OK;
     }
   }
-  ETX_TRY(etx_pool_grow(emit->pool, &emit->constants, emit->constant_count,
-                        &emit->constant_capacity, sizeof bytes));
   *out_index = (uint32_t)emit->constant_count;
+  ETX_TRY(add(emit, bytes, part));
   emit->constant_hashes[at] = *out_index;
-  emit->constants[emit->constant_count++] = bytes;
   return ETX_OK;
 }
 
@@ -101,7 +119,31 @@ etx_status etx_emit_constant(etx_emit* emit, uint32_t constant, uint64_t offset,
     bytes.data = one_zero;
     bytes.size = sizeof one_zero;
   }
-  ETX_TRY(find_or_add(emit, bytes, out_index));
+  const etx_emit_part part = {constant, offset};
+  ETX_TRY(find_or_add(emit, bytes, is_whole ? &no_part : &part, out_index));
   if (is_whole) emit->index_of_constant[constant] = *out_index;
+  return ETX_OK;
+}
+
+static uint32_t host_of(const etx_emit* emit, size_t index,
+                        uint64_t alignment) {
+  const etx_emit_part* const part = &emit->parts[index];
+  if (part->constant == ETX_IR_NONE || part->offset % alignment != 0) return 0;
+  return emit->index_of_constant[part->constant];
+}
+
+etx_status etx_emit_constants_join(etx_emit* emit, uint64_t alignment,
+                                   uint32_t** out_hosts) {
+  uint32_t* const hosts =
+      etx_pool_take(emit->pool, emit->constant_count * sizeof *hosts);
+  if (hosts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 1; i < emit->constant_count; ++i) {
+    hosts[i] = host_of(emit, i, alignment);
+    if (hosts[i] == 0) continue;
+    // A host may be another constant of the module with the same content.
+    emit->constants[i].data =
+        emit->constants[hosts[i]].data + emit->parts[i].offset;
+  }
+  *out_hosts = hosts;
   return ETX_OK;
 }

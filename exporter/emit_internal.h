@@ -13,6 +13,13 @@
 #include "format/pte/etx_blob.h"
 #include "format/pte/pte_types.h"
 
+// Where in a constant of the module a constant of the file starts, if not at
+// its start.
+typedef struct etx_emit_part {
+  uint32_t constant;  // ETX_IR_NONE: no part
+  uint64_t offset;    // bytes
+} etx_emit_part;
+
 typedef struct etx_emit {
   const etx_emit_program* program;
   etx_ir_module* module;
@@ -21,6 +28,8 @@ typedef struct etx_emit {
   // Constants of the file by data_buffer_index; 0 is reserved.
   etx_bytes* constants;
   size_t constant_count, constant_capacity;
+  etx_emit_part* parts;  // by constant of the file
+  size_t part_capacity;
   uint32_t* constant_hashes;  // open hashing of contents: index, 0 free
   size_t constant_hash_size;
   uint32_t* index_of_constant;  // by constant of the module, 0: not yet
@@ -63,6 +72,16 @@ typedef struct etx_emit_method {
 ETX_MUST_USE etx_status etx_emit_constant(etx_emit* emit, uint32_t constant,
                                           uint64_t offset, uint64_t size,
                                           uint32_t* out_index);
+
+// The empty list of constants: entry 0 is reserved.
+ETX_MUST_USE etx_status etx_emit_constants_start(etx_emit* emit);
+// By constant of the file: the one whose bytes hold its bytes too, so that a
+// part of a constant that is also there as a whole takes no bytes; 0: none.
+// Parts that would not be aligned keep bytes of their own. To be called when no
+// more constants come.
+ETX_MUST_USE etx_status etx_emit_constants_join(etx_emit* emit,
+                                                uint64_t alignment,
+                                                uint32_t** out_hosts);
 
 // emit_values.c
 

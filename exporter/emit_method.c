@@ -195,18 +195,38 @@ static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
   return etx_emit_call(m, etx_op_at(ETX_OP_part_view_default), arguments, 4);
 }
 
-static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
-  if (!etx_place_node_runs(m->placement, node)) {
-    for (size_t i = 0; i < node->output_count; ++i) {
-      const uint32_t value = node->outputs[i];
-      if (value == ETX_IR_NONE ||
-          m->placement->places[value].way != ETX_WAY_RESIZED) {
-        continue;
-      }
-      ETX_TRY(emit_resize(m, node, i));
+// A tensor over bytes that something else made is given its sizes. For a
+// runtime aten::empty is that and no more: what lies in the bytes stays.
+static etx_status emit_sizing(etx_emit_method* m, uint32_t value) {
+  uint32_t arguments[4];
+  ETX_TRY(etx_emit_tensor(m, value, &arguments[2]));
+  ETX_TRY(emit_view_sizes(m, &m->method->values[value].shape, false,
+                          &arguments[0]));
+  ETX_TRY(etx_emit_null(m, &arguments[1]));
+  arguments[3] = arguments[2];
+  return etx_emit_call(m, etx_op_at(ETX_OP_empty_out), arguments, 4);
+}
+
+static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = node->outputs[i];
+    if (value == ETX_IR_NONE) continue;
+    switch (m->placement->places[value].way) {
+      case ETX_WAY_RESIZED:
+        ETX_TRY(emit_resize(m, node, i));
+        break;
+      case ETX_WAY_SIZED:
+        ETX_TRY(emit_sizing(m, value));
+        break;
+      default:
+        break;
     }
-    return ETX_OK;
   }
+  return ETX_OK;
+}
+
+static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
+  if (!etx_place_node_runs(m->placement, node)) return emit_headers(m, node);
   bool done = false;
   ETX_TRY(emit_copy(m, node, &done));
   return done ? ETX_OK : emit_kernel(m, node);

@@ -210,11 +210,12 @@ static etx_status emit_plans(etx_emit* emit, etx_pte_plan_content* plans,
   return ETX_OK;
 }
 
-static void count_constants(const etx_emit* emit, etx_emit_result* result) {
+static void count_constants(const etx_emit* emit, const uint32_t* hosts,
+                            etx_emit_result* result) {
   result->constant_count = emit->constant_count - 1;
   result->constant_bytes = 0;
   for (size_t i = 1; i < emit->constant_count; ++i) {
-    result->constant_bytes += emit->constants[i].size;
+    if (hosts[i] == 0) result->constant_bytes += emit->constants[i].size;
   }
 }
 
@@ -230,9 +231,7 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
   etx_blob_method* const blobs =
       etx_pool_take(emit.pool, (module->method_count + 1) * sizeof *blobs);
   if (plans == NULL || blobs == NULL) return ETX_OUT_OF_MEMORY;
-  ETX_TRY(etx_pool_grow(emit.pool, &emit.constants, 0, &emit.constant_capacity,
-                        sizeof *emit.constants));
-  emit.constant_count = 1;  // index 0 is reserved
+  ETX_TRY(etx_emit_constants_start(&emit));
 
   etx_emit_result result = {0};
   size_t blob_count = 0;
@@ -240,20 +239,23 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
   etx_pte_named_data blob = {.key = etx_text_of(ETX_BLOB_KEY),
                              .alignment = BLOB_ALIGNMENT};
   ETX_TRY(build_blob(&emit, blobs, blob_count, &blob.data));
-  const uint64_t alignment = module->alignment;
+  const uint32_t alignment = module->alignment < MIN_CONSTANT_ALIGNMENT
+                                 ? MIN_CONSTANT_ALIGNMENT
+                                 : (uint32_t)module->alignment;
+  uint32_t* hosts = NULL;
+  ETX_TRY(etx_emit_constants_join(&emit, alignment, &hosts));
   const etx_pte_content content = {
       .plans = plans,
       .plan_count = plan_count,
       .constants = emit.constants,
       .constant_count = emit.constant_count,
+      .constant_hosts = hosts,
       .named_data = &blob,
       .named_data_count = 1,
-      .constant_alignment = alignment < MIN_CONSTANT_ALIGNMENT
-                                ? MIN_CONSTANT_ALIGNMENT
-                                : (uint32_t)alignment,
+      .constant_alignment = alignment,
   };
   ETX_TRY(write_file(&emit, &content, sink, &result.file_bytes));
-  count_constants(&emit, &result);
+  count_constants(&emit, hosts, &result);
   *out_result = result;
   return ETX_OK;
 }

@@ -31,8 +31,10 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
     *out_equal = given;
     return true;
   }
-  if (!etx_way_is_root(place->way) && place->way != ETX_WAY_RESIZED &&
-      place->delta == 0 && etx_view_same_shape(m->method, value, place->base)) {
+  const bool has_own_header =
+      place->way == ETX_WAY_RESIZED || place->way == ETX_WAY_SIZED;
+  if (!etx_way_is_root(place->way) && !has_own_header && place->delta == 0 &&
+      etx_view_same_shape(m->method, value, place->base)) {
     *out_equal = place->base;
     return true;
   }
@@ -40,7 +42,7 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
   // are one tensor.
   for (size_t i = 0; i < m->part_count; ++i) {
     const uint32_t part = m->parts[i];
-    if (place->way != ETX_WAY_RESIZED &&
+    if (!has_own_header &&
         etx_range_equal(range, etx_place_range(placement, part)) &&
         etx_view_same_shape(m->method, value, part)) {
       *out_equal = part;

@@ -1,5 +1,6 @@
 #include "exporter/export.h"
 
+#include "exporter/copied_parts.h"
 #include "exporter/emit_program.h"
 #include "exporter/fingerprint.h"
 #include "exporter/host_file.h"
@@ -178,6 +179,7 @@ etx_status etx_export_plan(etx_ir_module* module,
   ETX_TRY(etx_ir_fingerprint(module, e.program.fingerprint));
   tell(&e, "passes", 0);
   ETX_TRY(run_passes(&e, &own));
+  ETX_TRY(etx_copied_parts_find(module, e.passes.placements, &e.passes.copies));
   tell(&e, "state", 1);
   ETX_TRY(lay_out_state(&e));
   tell(&e, "memory", 2);

@@ -38,14 +38,14 @@ typedef struct etx_export_method_report {
   size_t instruction_count;
   uint32_t peak_instruction;
   etx_text peak_operator;
-  uint64_t copied_bytes;     // by write-backs and temporaries that remain
+  uint64_t copied_bytes;     // by all copies that remain
   const char* algorithm;
 } etx_export_method_report;
 
 // A copy that could not be avoided, and why.
 typedef struct etx_export_copy_report {
   etx_text method;
-  etx_text target;   // state, input or output
+  etx_text target;   // state, constant, input or output
   uint64_t bytes;    // per call
   etx_text reason;
 } etx_export_copy_report;

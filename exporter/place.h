@@ -40,6 +40,8 @@ typedef enum etx_way {
   ETX_WAY_ALIAS,      // bytes of `base` from `delta` on; no instruction
   ETX_WAY_RESIZED,    // bytes of `base` from `delta` on; an instruction sets
                       // sizes and address at run time (et_view, part_view)
+  ETX_WAY_SIZED,      // bytes of `base` from `delta` on, at an address that the
+                      // plan knows; an instruction sets the sizes (empty)
   ETX_WAY_PATCHED,    // all bytes of `base`, into which another argument of
                       // the node was computed in place: no instruction
   ETX_WAY_SELF_COPY,  // all bytes of `base`, copied onto themselves: an

@@ -9,7 +9,8 @@
 // A copy that remained, for the report.
 typedef struct etx_place_copy {
   uint32_t method;
-  etx_text target;  // state, input or output that it is for
+  etx_text target;  // state, input or output that it is for, or what is
+                    // copied
   uint64_t bytes;   // per call, at the upper bounds
   const char* reason;
 } etx_place_copy;

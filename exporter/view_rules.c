@@ -258,3 +258,38 @@ bool etx_view_find_patch(const etx_ir_method* method, const etx_ir_node* node,
   out_view->all_elements = false;
   return find_part(node, self, 2, &out_view->delta);
 }
+
+// True if what a SELECT, SLICE or PIECES takes lies in one piece, wherever it
+// starts.
+static bool is_a_run(const etx_ir_node* node, const etx_shape* from) {
+  const bool splits = node->op->id == ETX_OP_split_copy_tensor_out ||
+                      node->op->id == ETX_OP_split_with_sizes_copy_out;
+  size_t dimension = 0;
+  uint64_t delta = 0;
+  return read_dimension(node, splits ? 2 : 1, from->rank, &dimension) &&
+         start_of(from, dimension, 0, &delta) &&
+         (node->op->id != ETX_OP_slice_copy_tensor_out ||
+          steps_by_one(node, 4));
+}
+
+const char* etx_view_obstacle(const etx_ir_method* method,
+                              const etx_ir_node* node) {
+  if (node->arg_count == 0 || node->args[0].kind != ETX_IR_ARG_VALUE) {
+    return NULL;
+  }
+  const etx_shape* const from = shape_of(method, node->args[0].as.value);
+  switch (rule_of(node->op)) {
+    case SELECT:
+    case SLICE:
+    case PIECES:
+      return is_a_run(node, from) ? "where the part starts varies"
+                                  : "the part does not lie in one piece";
+    case PERMUTE:
+      return "its elements are put in another order";
+    case EXPAND:
+      // One number is no row of anything.
+      return without_ones(from).rank == 0 ? NULL : "its elements are repeated";
+    default:
+      return NULL;
+  }
+}

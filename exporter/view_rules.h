@@ -25,6 +25,12 @@ bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
 bool etx_view_find_patch(const etx_ir_method* method, const etx_ir_node* node,
                          etx_view* out_view);
 
+// Why a lowered node that only hands on elements of its first argument may have
+// to copy them: in words that follow "the argument's name: ". NULL if the node
+// computes, converts, or does nothing but copy.
+const char* etx_view_obstacle(const etx_ir_method* method,
+                              const etx_ir_node* node);
+
 // Sizes are equal for all values of the symbols, and so is the type.
 bool etx_view_same_shape(const etx_ir_method* method, uint32_t a, uint32_t b);
 

@@ -72,11 +72,12 @@ static etx_status decode_free(const etx_method* method,
   return ETX_OK;
 }
 
-// An output tensor must be one that may be written.
-static etx_status check_written(etx_method* method, const etx_value* value,
-                                etx_diag* diag) {
+// An output tensor must be one that may be written, or only be sized.
+static etx_status check_written(etx_method* method, const etx_op* op,
+                                const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor->home_kind == ETX_HOME_CONSTANT) {
+    if (etx_op_only_sizes(op)) return ETX_OK;
     return refuse_slot((uint32_t)(value - method->values), "output",
                        "no constant", diag);
   }
@@ -99,10 +100,11 @@ static etx_status check_outputs(etx_method* method,
     if ((record->written >> i & 1) == 0) continue;
     const etx_value* value = call->arguments[i];
     if (value->kind == ETX_VALUE_TENSOR) {
-      ETX_TRY(check_written(method, value, diag));
+      ETX_TRY(check_written(method, call->op, value, diag));
     } else if (value->kind == ETX_VALUE_TENSORS) {
       for (size_t item = 0; item < value->as.tensors.count; ++item) {
-        ETX_TRY(check_written(method, value->as.tensors.items[item], diag));
+        ETX_TRY(check_written(method, call->op, value->as.tensors.items[item],
+                              diag));
       }
     }
   }

@@ -225,16 +225,21 @@ etx_status etx_method_check_memory(const etx_method* method,
                        number_of(method, tensor), bytes, capacity);
 }
 
-// Who a written tensor belongs to.
+// Who a written tensor belongs to. One that is only sized keeps its bytes, so
+// it may be anybody's but the caller's, who has said how large an input is.
 static etx_status check_owner(etx_method* method, etx_method_record* record,
                               const etx_value* value) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
   const etx_method_tensor* root = &method->tensors[tensor->root];
-  if (root->home_kind == ETX_HOME_STATE) record->writes_state = true;
-  const bool is_read_only = root->home_kind == ETX_HOME_CONSTANT ||
-                            (root->home_kind == ETX_HOME_INPUT &&
-                             method->inputs[root->input].shown == NULL);
+  const bool is_written = !etx_op_only_sizes(record->call.op);
+  if (is_written && root->home_kind == ETX_HOME_STATE) {
+    record->writes_state = true;
+  }
+  const bool is_read_only =
+      (root->home_kind == ETX_HOME_CONSTANT && is_written) ||
+      (root->home_kind == ETX_HOME_INPUT &&
+       method->inputs[root->input].shown == NULL);
   if (!is_read_only) return ETX_OK;
   return etx_diag_fail(
       method->kernel_diag, ETX_BAD_FILE,

@@ -22,10 +22,11 @@ if [ -z "$python" ]; then
   python=$venv/bin/python
 fi
 sets=()
-for set in tiny kv counter swap gru llama weights whisper; do
+for set in tiny kv counter swap prefix gru llama weights whisper; do
   sets+=("$here/tests/data/pt2/$set")
 done
 "$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}"
+"$python" "$here/tests/interop/run_translator.py" "$build/etx" "$here/samples/translate/model"
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -L torch

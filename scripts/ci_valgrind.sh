@@ -11,7 +11,7 @@ build=$1
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 check=(valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
-for set in tiny kv counter swap gru weights; do
+for set in tiny kv counter swap prefix gru weights; do
   "${check[@]}" "$build/etx" plan "$here/tests/data/pt2/$set" -o "$out/$set.pte" >/dev/null
   "${check[@]}" "$build/etx" verify "$out/$set.pte" >/dev/null
   "${check[@]}" "$build/etx" run "$out/$set.pte" --case "$here/tests/data/pt2/$set" >/dev/null

@@ -2,8 +2,12 @@
 //
 // With sizes known now, a view is a second tensor over the same bytes and
 // costs nothing. Where sizes vary, or the bytes are the caller's, an
-// instruction sets the header: et_view if all elements are kept, part_view,
-// which only etx's runtime has, if some are. What is neither stays a copy.
+// instruction sets the header: et_view if all elements are kept. If some are,
+// etx's runtime has part_view. The stock runtime has nothing of the kind, but
+// its aten::empty gives its output sizes and writes none of its bytes; so a
+// second tensor over the same bytes that aten::empty sizes in every call is a
+// view there, as long as the plan knows the address: a constant, a state,
+// scratch. What is none of these stays a copy.
 // Whether the base's bytes are still there when a view is read is settled by
 // the passes that overwrite something (place_updates, write_back).
 
@@ -24,7 +28,11 @@ static bool way_of_view(const etx_pass_context* context,
   if (etx_view_same_shape(method, value, view->base)) return true;
   if (storage->kind != ETX_STORAGE_INPUT && is_static) return true;
   *out_way = ETX_WAY_RESIZED;
-  return view->all_elements || context->options->target == ETX_TARGET_ETX;
+  if (view->all_elements || context->options->target == ETX_TARGET_ETX) {
+    return true;
+  }
+  *out_way = ETX_WAY_SIZED;
+  return storage->kind != ETX_STORAGE_INPUT;
 }
 
 static void alias_node(const etx_pass_context* context,

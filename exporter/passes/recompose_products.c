@@ -1,12 +1,16 @@
-// Finds the products with transposed operands that core ATen spells out, for
-// etx's own runtime, which reads a weight or the keys as they lie:
+// Finds the products with transposed operands that core ATen spells out. etx's
+// own runtime reads a weight or the keys as they lie:
 //
 //   mm(x, permute(w)), addmm(b, x, permute(w))      linear(x, w, b)
 //   view(linear(view(x), w, b))                      linear(x, w, b)
 //   bmm(q, view(permute(k)))                         bmm_nt(q, view(k))
 //   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
 //
-// So no weight is stored twice and no key is transposed per call.
+// So no weight is stored twice and no key is transposed per call. The stock
+// runtime has no such product, but if there is only one query, as in every step
+// of a decoder, it can be the right operand: transposing one row is a view.
+//
+//   bmm(q, view(permute(k)))      view(bmm(view(k), view(q)))     q: [N, 1, K]
 
 #include "exporter/ir_rewrite.h"
 
@@ -177,13 +181,33 @@ static etx_status emit_right(etx_rewrite* rewrite, const chain* c,
   return etx_lower_view(&rewrite->lower, value, flat, 3, out_value);
 }
 
-static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
+// bmm of `left` with the transposed matrices of the chain.
+typedef etx_status (*product)(etx_rewrite* rewrite, uint32_t left,
+                              uint32_t right);
+
+static etx_status emit_bmm_nt(etx_rewrite* rewrite, uint32_t left,
+                              uint32_t right) {
+  return etx_lower_binary(&rewrite->lower, ETX_OP_bmm_nt_out, left, right,
+                          &rewrite->lower.results[0]);
+}
+
+static etx_status emit_bmm_of_row(etx_rewrite* rewrite, uint32_t left,
+                                  uint32_t right) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_shape row = *etx_lower_shape(lower, left);      // [N, 1, K]
+  const etx_shape keys = *etx_lower_shape(lower, right);    // [N, S, K]
+  const etx_dim column[] = {row.dims[0], row.dims[2], 1};   // [N, K, 1]
+  const etx_dim scores[] = {row.dims[0], 1, keys.dims[1]};  // [N, 1, S]
+  ETX_TRY(etx_lower_view(lower, left, column, 3, &left));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_out, right, left, &right));
+  return etx_lower_view(lower, right, scores, 3, &lower->results[0]);
+}
+
+static etx_status rewrite_bmm(etx_rewrite* rewrite, product emit,
+                              bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   chain c;
-  if (node->op->id != ETX_OP_bmm_out ||
-      !read_chain(rewrite, node->args[1].as.value, &c)) {
-    return ETX_OK;
-  }
+  if (!read_chain(rewrite, node->args[1].as.value, &c)) return ETX_OK;
   const etx_shape operand = *shape_of(rewrite, &node->args[1]);
   // Appending nodes may move the array that the chain points into.
   const etx_ir_node permute = *c.permute;
@@ -198,18 +222,35 @@ static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
         etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, factor, &left));
   }
   *out_done = true;
-  return etx_lower_binary(&rewrite->lower, ETX_OP_bmm_nt_out, left, right,
-                          &rewrite->lower.results[0]);
+  return emit(rewrite, left, right);
+}
+
+static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
+  if (rewrite->lower.node->op->id != ETX_OP_bmm_out) return ETX_OK;
+  return rewrite_bmm(rewrite, emit_bmm_nt, out_done);
+}
+
+static etx_status find_bmm_of_row(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_bmm_out ||
+      shape_of(rewrite, &node->args[0])->dims[1] != 1) {
+    return ETX_OK;
+  }
+  return rewrite_bmm(rewrite, emit_bmm_of_row, out_done);
 }
 
 etx_status etx_pass_recompose_products(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_mm, find_addmm,
                                            find_viewed_linear, find_bmm};
-  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  static const etx_rewrite_rule stock_rules[] = {find_bmm_of_row};
+  const bool is_stock = context->options->target != ETX_TARGET_ETX;
   for (size_t i = 0; i < context->module->method_count; ++i) {
     bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
-                               sizeof rules / sizeof rules[0], &changed));
+    ETX_TRY(etx_rewrite_method(
+        context, &context->module->methods[i], is_stock ? stock_rules : rules,
+        is_stock ? sizeof stock_rules / sizeof *stock_rules
+                 : sizeof rules / sizeof *rules,
+        &changed));
   }
   return ETX_OK;
 }

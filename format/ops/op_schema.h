@@ -123,6 +123,13 @@ static inline bool etx_op_makes_view(const etx_op* op) {
          op->id == ETX_OP_part_view_default;
 }
 
+// True if the operator gives its output sizes and writes none of its bytes:
+// what lies there stays. So a file can make a tensor that lies over bytes of
+// another one, a constant even, follow a size that varies.
+static inline bool etx_op_only_sizes(const etx_op* op) {
+  return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
+}
+
 // Arguments of a row, outputs included, the return slot not.
 size_t etx_op_argument_count(const etx_op* op);
 

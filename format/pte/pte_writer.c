@@ -29,26 +29,48 @@ static uint64_t segment_alignment(const etx_pte_named_data* named) {
                                               : SEGMENT_ALIGNMENT;
 }
 
-// Moves `position` past blob `index` of a list of blobs that are padded to
-// `alignment`, and says where the blob starts. Entry 0 is reserved.
-static bool next_blob(const etx_bytes* blobs, size_t index, uint64_t alignment,
-                      uint64_t* position, uint64_t* out_start) {
-  *out_start = 0;
-  if (index == 0) return true;
-  if (!etx_align_up_u64(*position, alignment, position)) return false;
-  *out_start = *position;
-  return etx_add_u64(*position, blobs[index].size, position);
+// What lies in one segment, one blob after the other.
+typedef struct blob_list {
+  const etx_bytes* items;  // entry 0 is reserved
+  const uint32_t* hosts;   // NULL, or by entry: the one whose bytes hold its
+                           // bytes, 0 if it has its own
+  size_t count;
+  uint64_t alignment;
+} blob_list;
+
+static blob_list constants_of(const etx_pte_content* content) {
+  return (blob_list){content->constants, content->constant_hosts,
+                     content->constant_count, content->constant_alignment};
 }
 
-static bool blobs_bytes(const etx_bytes* blobs, size_t count,
-                        uint64_t alignment, uint64_t* out_bytes) {
+static blob_list initial_data_of(const etx_pte_content* content) {
+  return (blob_list){content->initial_data, NULL, content->initial_data_count,
+                     1};
+}
+
+static bool has_host(const blob_list* blobs, size_t index) {
+  return blobs->hosts != NULL && blobs->hosts[index] != 0;
+}
+
+// Moves `position` past blob `index` and says where the blob starts. Entry 0
+// and what lies in another blob take no place.
+static bool next_blob(const blob_list* blobs, size_t index, uint64_t* position,
+                      uint64_t* out_start) {
+  *out_start = 0;
+  if (index == 0 || has_host(blobs, index)) return true;
+  if (!etx_align_up_u64(*position, blobs->alignment, position)) return false;
+  *out_start = *position;
+  return etx_add_u64(*position, blobs->items[index].size, position);
+}
+
+static bool blobs_bytes(const blob_list* blobs, uint64_t* out_bytes) {
   uint64_t position = 0;
   uint64_t start = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (!next_blob(blobs, i, alignment, &position, &start)) return false;
+  for (size_t i = 0; i < blobs->count; ++i) {
+    if (!next_blob(blobs, i, &position, &start)) return false;
   }
   // Loaders take a segment without bytes for a missing one.
-  *out_bytes = position == 0 && count > 1 ? 1 : position;
+  *out_bytes = position == 0 && blobs->count > 1 ? 1 : position;
   return true;
 }
 
@@ -67,14 +89,12 @@ static bool lay_out(const etx_pte_content* content, layout* out) {
   out->alignment = content->constant_alignment > SEGMENT_ALIGNMENT
                        ? content->constant_alignment
                        : SEGMENT_ALIGNMENT;
-  if (!blobs_bytes(content->constants, content->constant_count,
-                   content->constant_alignment, &out->constant_bytes)) {
-    return false;
-  }
+  const blob_list constants = constants_of(content);
+  const blob_list initial = initial_data_of(content);
+  if (!blobs_bytes(&constants, &out->constant_bytes)) return false;
   out->end = out->constant_bytes;
   if (content->initial_data_count > 0) {
-    if (!blobs_bytes(content->initial_data, content->initial_data_count, 1,
-                     &out->initial_bytes) ||
+    if (!blobs_bytes(&initial, &out->initial_bytes) ||
         !etx_align_up_u64(out->end, SEGMENT_ALIGNMENT, &out->initial_start) ||
         !etx_add_u64(out->initial_start, out->initial_bytes, &out->end)) {
       return false;
@@ -126,19 +146,31 @@ static etx_fb_ref build_segments(etx_fb_builder* b,
   return etx_fb_builder_tables(b, notes, count);
 }
 
+// Where the blobs start that lie in others; those others are known.
+static void put_hosted(const blob_list* blobs, uint8_t* elements) {
+  for (size_t i = 0; i < blobs->count; ++i) {
+    uint64_t start = 0;
+    if (!has_host(blobs, i)) continue;
+    const size_t host = blobs->hosts[i];
+    memcpy(&start, elements + host * sizeof start, sizeof start);
+    start += (uint64_t)(blobs->items[i].data - blobs->items[host].data);
+    memcpy(elements + i * sizeof start, &start, sizeof start);
+  }
+}
+
 // A list of where each blob starts in its segment.
 static etx_fb_ref build_offsets(etx_fb_builder* b, uint32_t segment,
-                                const etx_bytes* blobs, size_t count,
-                                uint64_t alignment) {
+                                const blob_list* blobs) {
   uint8_t* elements = NULL;
   uint64_t position = 0;
   const etx_fb_ref offsets =
-      etx_fb_builder_space(b, count, sizeof(uint64_t), 8, &elements);
-  for (size_t i = 0; i < count && elements != NULL; ++i) {
+      etx_fb_builder_space(b, blobs->count, sizeof(uint64_t), 8, &elements);
+  for (size_t i = 0; i < blobs->count && elements != NULL; ++i) {
     uint64_t start = 0;
-    (void)next_blob(blobs, i, alignment, &position, &start);
+    (void)next_blob(blobs, i, &position, &start);
     memcpy(elements + i * sizeof start, &start, sizeof start);
   }
+  if (elements != NULL) put_hosted(blobs, elements);
   etx_fb_builder_start(b);
   etx_fb_builder_add_ref(b, ETX_PTE_SubsegmentOffsets_offsets, offsets);
   etx_fb_builder_add_u32(b, ETX_PTE_SubsegmentOffsets_segment_index, segment,
@@ -149,10 +181,9 @@ static etx_fb_ref build_offsets(etx_fb_builder* b, uint32_t segment,
 static etx_fb_ref build_initial(etx_fb_builder* b,
                                 const etx_pte_content* content) {
   if (content->initial_data_count == 0) return 0;
+  const blob_list initial = initial_data_of(content);
   const size_t notes = etx_fb_builder_take_notes(b, 1);
-  etx_fb_builder_note(b, notes, 0,
-                      build_offsets(b, 1, content->initial_data,
-                                    content->initial_data_count, 1));
+  etx_fb_builder_note(b, notes, 0, build_offsets(b, 1, &initial));
   return etx_fb_builder_tables(b, notes, 1);
 }
 
@@ -198,9 +229,8 @@ static etx_fb_ref build_program(etx_fb_builder* b,
   const etx_fb_ref plans = etx_fb_builder_tables(b, notes, content->plan_count);
   const etx_fb_ref named = build_named(b, content);
   const etx_fb_ref initial = build_initial(b, content);
-  const etx_fb_ref constants =
-      build_offsets(b, 0, content->constants, content->constant_count,
-                    content->constant_alignment);
+  const blob_list blobs = constants_of(content);
+  const etx_fb_ref constants = build_offsets(b, 0, &blobs);
   const etx_fb_ref segments = build_segments(b, content, where);
   const etx_fb_ref delegate_data = build_delegate_data(b, content);
   const etx_fb_ref no_buffers =
@@ -243,15 +273,16 @@ static etx_status pad(stream* s, uint64_t position) {
 }
 
 // Writes a segment of blobs that starts at `base` and ends at `end`.
-static etx_status put_blobs(stream* s, const etx_bytes* blobs, size_t count,
-                            uint64_t alignment, uint64_t base, uint64_t end) {
+static etx_status put_blobs(stream* s, const blob_list* blobs, uint64_t base,
+                            uint64_t end) {
   uint64_t position = 0;
   ETX_TRY(pad(s, base));
-  for (size_t i = 1; i < count; ++i) {
+  for (size_t i = 1; i < blobs->count; ++i) {
     uint64_t start = 0;
-    (void)next_blob(blobs, i, alignment, &position, &start);
+    if (has_host(blobs, i)) continue;
+    (void)next_blob(blobs, i, &position, &start);
     ETX_TRY(pad(s, base + start));
-    ETX_TRY(put(s, blobs[i].data, blobs[i].size));
+    ETX_TRY(put(s, blobs->items[i].data, blobs->items[i].size));
   }
   return pad(s, end);
 }
@@ -259,12 +290,13 @@ static etx_status put_blobs(stream* s, const etx_bytes* blobs, size_t count,
 static etx_status put_segments(stream* s, const etx_pte_content* content,
                                const layout* where, uint64_t base) {
   uint64_t position = where->constant_bytes;
-  ETX_TRY(put_blobs(s, content->constants, content->constant_count,
-                    content->constant_alignment, base, base + position));
+  const blob_list constants = constants_of(content);
+  const blob_list initial = initial_data_of(content);
+  ETX_TRY(put_blobs(s, &constants, base, base + position));
   if (where->initial_bytes > 0) {
     position = where->initial_start + where->initial_bytes;
-    ETX_TRY(put_blobs(s, content->initial_data, content->initial_data_count, 1,
-                      base + where->initial_start, base + position));
+    ETX_TRY(
+        put_blobs(s, &initial, base + where->initial_start, base + position));
   }
   for (size_t i = 0; i < content->named_data_count; ++i) {
     const etx_pte_named_data* named = &content->named_data[i];

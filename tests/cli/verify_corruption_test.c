@@ -329,6 +329,7 @@ static const planned plans[] = {
     {"tiny", "etx", 30},    {"tiny", "executorch", 20},
     {"kv", "etx", 100},     {"kv", "executorch", 60},
     {"swap", "etx", 60},    {"swap", "executorch", 40},
+    {"prefix", "etx", 60},  {"prefix", "executorch", 100},
     {"weights", "etx", 30}, {"weights", "executorch", 30},
     {"gru", "etx", 100},    {"gru", "executorch", 60},
     {"whisper", "etx", 60}, {"whisper", "executorch", 40},

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "format/pte/etx_blob.h"
+#include "format/pte/reserved_names.h"
 #include "tests/exporter/graph.h"
 
 static graph g;
@@ -237,7 +238,8 @@ static void sizes_are_upper_bounds_and_the_blob_has_the_symbols(void** state) {
 
 static void integers_are_computed_once_from_input_sizes(void** state) {
   (void)state;
-  g.options.target = ETX_TARGET_EXECUTORCH;  // where slices are instructions
+  // There slices of what the caller owns are instructions.
+  g.options.target = ETX_TARGET_EXECUTORCH;
   graph_method(&g, "m");
   const etx_dim s = graph_symbol(&g, "s", 1, 8);
   etx_symbols* const symbols = &graph_current(&g)->symbols;
@@ -250,10 +252,10 @@ static void integers_are_computed_once_from_input_sizes(void** state) {
   graph_input(&g, "x", 1, SIZES(size));
   const uint32_t y = graph_input(&g, "y", 1, SIZES(16));
   for (size_t i = 0; i < 2; ++i) {
-    graph_output(
-        &g, "z",
+    const uint32_t rows =
         graph_node(&g, ETX_OP_slice_copy_tensor_out,
-                   ARGS(VALUE(y), INT(0), INT((etx_dim)i), INT(s), INT(1))));
+                   ARGS(VALUE(y), INT(0), INT((etx_dim)i), INT(s), INT(1)));
+    graph_output(&g, "z", graph_add(&g, rows, rows));
   }
   graph_plan(&g);
   etx_pte pte;
@@ -262,7 +264,7 @@ static void integers_are_computed_once_from_input_sizes(void** state) {
   assert_int_equal(graph_count_calls(&plan, "executorch_prim::sub.Scalar"), 1);
   assert_int_equal(graph_count_calls(&plan, "executorch_prim::floordiv.Scalar"),
                    1);
-  assert_int_equal(etx_pte_instruction_count(&plan, 0), 5);
+  assert_int_equal(etx_pte_instruction_count(&plan, 0), 7);
 }
 
 static void a_size_that_no_input_tells_is_refused(void** state) {
@@ -320,6 +322,80 @@ static void a_slice_of_a_constant_is_a_header_over_it(void** state) {
   assert_int_equal(graph_count_calls(&plan, "aten::slice_copy.Tensor_out"), 0);
   assert_int_equal(g.report.constant_count, 1);
   assert_int_equal(argument(&plan, 1, 1).as.integer, 2);  // elements in front
+}
+
+// y = x + table[1:1+s], z = table: the stock runtime has no part_view. What it
+// has writes no byte and gives sizes.
+static void for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized(
+    void** state) {
+  (void)state;
+  float table[32];
+  for (size_t i = 0; i < 32; ++i) table[i] = (float)i;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 3);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 8));
+  const uint32_t c = graph_constant(&g, 2, SIZES(4, 8), table);
+  etx_dim end = 0;
+  assert_int_equal(etx_symbols_apply(&graph_current(&g)->symbols,
+                                     ETX_SYMBOL_ADD, s, 1, &end),
+                   ETX_OK);
+  const uint32_t rows =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(c), INT(0), INT(1), INT(end), INT(1)));
+  graph_output(&g, "y", graph_add(&g, x, rows));
+  graph_output(&g, "z", c);
+  graph_plan(&g);
+  etx_pte pte;
+  const etx_pte_plan plan = graph_read_plan(&g, "m", &pte);
+  assert_int_equal(graph_count_calls(&plan, "aten::empty.out"), 1);
+  assert_int_equal(graph_count_calls(&plan, "aten::slice_copy.Tensor_out"), 0);
+  assert_int_equal(etx_pte_instruction_count(&plan, 0), 3);
+  const etx_pte_tensor part = argument(&plan, 1, 2).as.tensor;
+  assert_int_equal(part.dynamism, ETX_PTE_DYNAMIC_BOUND);
+  assert_int_equal(part.sizes[0], 3);
+  assert_false(part.has_allocation);
+  // The part lies in the whole, which is in the file once.
+  const etx_pte_tensor whole =
+      etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, 1)).as.tensor;
+  assert_ptr_equal(etx_pte_constant(&pte, part.data_buffer_index).data,
+                   etx_pte_constant(&pte, whole.data_buffer_index).data + 32);
+  assert_int_equal(g.report.constant_count, 2);
+  assert_int_equal(g.report.constant_bytes, sizeof table);
+}
+
+// y = x + cache[:s]: no row of the state is copied, and the blob says whose
+// bytes the tensor shows.
+static void for_the_stock_runtime_a_slice_of_a_state_lies_in_it(void** state) {
+  (void)state;
+  g.options.target = ETX_TARGET_EXECUTORCH;
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(4, 8), 0);
+  graph_method(&g, "m");
+  const etx_dim s = graph_symbol(&g, "s", 1, 4);
+  const uint32_t x = graph_input(&g, "x", 2, SIZES(s, 8));
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t rows =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(old), INT(0), INT(0), INT(s), INT(1)));
+  graph_output(&g, "y", graph_add(&g, x, rows));
+  graph_mutate(&g, cache, graph_add(&g, old, old));
+  graph_plan(&g);
+  etx_pte pte;
+  etx_blob blob;
+  size_t method = 0;
+  const etx_pte_plan plan = graph_read_plan(&g, "m", &pte);
+  assert_int_equal(graph_count_calls(&plan, "aten::empty.out"), 1);
+  assert_int_equal(g.report.copy_count, 0);
+  const etx_pte_tensor part = argument(&plan, 1, 2).as.tensor;
+  assert_int_equal(part.memory_id, ETX_MEMORY_STATE);
+  assert_int_equal(part.name.size, 0);
+  assert_int_equal(etx_blob_open(&blob, &pte, NULL), ETX_OK);
+  assert_true(etx_blob_method_find(&blob, etx_text_of("m"), &method));
+  assert_int_equal(etx_blob_view_count(&blob, method), 1);
+  const etx_blob_view row = etx_blob_view_at(&blob, method, 0);
+  assert_int_equal((int32_t)row.value,
+                   etx_pte_instruction_at(&plan, 0, 1).arguments[2]);
+  assert_int_equal(row.offset, 0);
 }
 
 // ---- constants, views, determinism ----
@@ -413,6 +489,8 @@ int main(void) {
       TEST(a_size_that_no_input_tells_is_refused),
       TEST(a_view_leaves_one_size_open),
       TEST(a_slice_of_a_constant_is_a_header_over_it),
+      TEST(for_the_stock_runtime_a_slice_is_a_tensor_that_is_sized),
+      TEST(for_the_stock_runtime_a_slice_of_a_state_lies_in_it),
       TEST(equal_bytes_are_stored_once_in_the_file),
       TEST(a_constant_without_elements_has_a_place_to_point_at),
       TEST(the_blob_names_the_base_of_every_view),

@@ -113,6 +113,44 @@ static void the_report_names_what_remains(void** state) {
   assert_true(found);
 }
 
+// What is copied of a state or a constant is told, also if no state changes.
+static void the_report_names_parts_that_are_copied(void** state) {
+  (void)state;
+  const float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const uint32_t cache = graph_state(&g, "cache", 2, SIZES(4, 3), 0);
+  graph_method(&g, "m");
+  const uint32_t old = graph_buffer(&g, cache);
+  const uint32_t c = graph_constant(&g, 2, SIZES(2, 4), table);
+  const etx_dim s = graph_symbol(&g, "s", 1, 2);
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(s));
+  const uint32_t columns =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(old), INT(1), INT(0), INT(s), INT(1)));
+  const uint32_t some =
+      graph_node(&g, ETX_OP_slice_copy_tensor_out,
+                 ARGS(VALUE(c), INT(1), INT(0), INT(s), INT(1)));
+  // These are views.
+  const uint32_t row = graph_select(&g, old, 0, 1);
+  graph_output(&g, "y", graph_add(&g, columns, x));
+  graph_output(&g, "z", graph_add(&g, some, x));
+  graph_output(&g, "w", graph_add(&g, row, row));
+  graph_mutate(&g, cache, graph_add(&g, old, old));
+  graph_plan(&g);
+  assert_int_equal(g.report.copy_count, 2);
+  const etx_export_copy_report* const copies = g.report.copies;
+  assert_true(etx_text_is(copies[0].target, "cache"));
+  assert_int_equal(copies[0].bytes, 4 * 2 * 4);
+  assert_true(
+      etx_text_is(copies[0].reason, "the part does not lie in one piece"));
+  assert_true(etx_text_is(copies[1].method, "m"));
+  assert_int_equal(copies[1].bytes, 2 * 2 * 4);
+  for (size_t i = 0; i < g.report.method_count; ++i) {
+    const etx_export_method_report* const method = &g.report.methods[i];
+    if (!etx_text_is(method->name, "m")) continue;
+    assert_int_equal(method->copied_bytes, 48);
+  }
+}
+
 static void an_unknown_pass_is_refused(void** state) {
   (void)state;
   read_set(&g, "tiny");
@@ -190,6 +228,7 @@ int main(void) {
       TEST(one_directory_gives_the_same_bytes_twice),
       TEST(the_order_of_methods_moves_no_state),
       TEST(the_report_names_what_remains),
+      TEST(the_report_names_parts_that_are_copied),
       TEST(an_unknown_pass_is_refused),
       TEST(a_layout_to_keep_that_is_not_there_is_named),
       TEST(a_kept_layout_is_read_from_the_file),

@@ -99,6 +99,35 @@ static void keys_are_read_as_they_lie(void** state) {
          "return y\n");
 }
 
+static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
+  (void)state;
+  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+         "inputs: [{name: q, type: 'float32[4, 1, 8]'}, {name: k, type: "
+         "'float32[4, 6, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[4, 8, 1] = aten::view_copy.out(q, [4, 8, 1])\n"
+         "y.2: float32[4, 6, 1] = aten::bmm.out(k, y.1)\n"
+         "y: float32[4, 1, 6] = aten::view_copy.out(y.2, [4, 1, 6])\n"
+         "return y\n");
+}
+
+static void for_the_stock_target_several_queries_stay(void** state) {
+  (void)state;
+  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+         "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
+         "'float32[4, 6, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+         "outputs: [y]\n",
+         "t: float32[4, 8, 6] = aten::permute_copy.out(k, [0, 2, 1])\n"
+         "y: float32[4, 2, 6] = aten::bmm.out(q, t)\n"
+         "return y\n");
+}
+
 static void keys_of_several_batches_too(void** state) {
   (void)state;
   expect(
@@ -159,6 +188,8 @@ int main(void) {
       cmocka_unit_test(mm_with_a_transposed_weight_is_linear),
       cmocka_unit_test(scaled_addmm_is_left_alone),
       cmocka_unit_test(keys_are_read_as_they_lie),
+      cmocka_unit_test(for_the_stock_target_one_query_stands_on_the_right),
+      cmocka_unit_test(for_the_stock_target_several_queries_stay),
       cmocka_unit_test(keys_of_several_batches_too),
       cmocka_unit_test(a_factor_of_the_keys_moves_to_the_queries),
       cmocka_unit_test(a_permute_that_would_only_move_is_left_alone),

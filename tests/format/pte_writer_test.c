@@ -96,6 +96,35 @@ static void constants_are_aligned_as_asked(void** state) {
   }
 }
 
+// Entries 1 and 4 lie in entry 3, which takes its bytes once.
+static void a_constant_may_lie_in_another(void** state) {
+  static const uint8_t bytes[96] = {[32] = 7, [64] = 9};
+  static const uint8_t other[5] = {5};
+  static const etx_bytes constants[] = {
+      {NULL, 0}, {bytes + 32, 16}, {other, 5}, {bytes, 96}, {bytes + 64, 32}};
+  static const uint32_t hosts[] = {0, 3, 0, 0, 3};
+  etx_pte pte;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  (void)state;
+  etx_pte_content content = *sample_content();
+  content.plans += 2;
+  content.plan_count = 1;
+  content.constants = constants;
+  content.constant_count = COUNT(constants);
+  content.constant_hosts = hosts;
+  const etx_bytes_mut file = sample_write(&content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  etx_pte_segment_at(&pte, 0, &offset, &size);
+  assert_int_equal(size, 16 + 96);
+  const uint8_t* const whole = etx_pte_constant(&pte, 3).data;
+  assert_memory_equal(whole, bytes, sizeof bytes);
+  assert_ptr_equal(etx_pte_constant(&pte, 1).data, whole + 32);
+  assert_ptr_equal(etx_pte_constant(&pte, 4).data, whole + 64);
+  assert_memory_equal(etx_pte_constant(&pte, 2).data, other, sizeof other);
+  sample_release(file);
+}
+
 static void the_same_content_gives_the_same_bytes(void** state) {
   (void)state;
   const etx_bytes_mut first = sample_write(sample_content());
@@ -219,6 +248,7 @@ int main(void) {
       cmocka_unit_test(a_file_without_segments_has_no_header),
       cmocka_unit_test(the_constant_segment_is_never_empty_if_it_has_entries),
       cmocka_unit_test(constants_are_aligned_as_asked),
+      cmocka_unit_test(a_constant_may_lie_in_another),
       cmocka_unit_test(the_same_content_gives_the_same_bytes),
       cmocka_unit_test(the_stated_memory_is_enough_and_little_more_than_needed),
       cmocka_unit_test(a_failing_sink_ends_the_writing_at_once),

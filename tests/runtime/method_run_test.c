@@ -210,6 +210,85 @@ static void a_part_of_an_input_is_a_header(void** state) {
   end(&f);
 }
 
+// What programs for the stock runtime have instead of headers: y = x + c[:n]
+// with `operator` sizing or writing a tensor over constant c; s too is sized,
+// a tensor over state.
+static void start_sized(fixture* f, const char* name, int32_t room) {
+  static const float rows[4] = {10, 20, 30, 40};
+  test_program* p = f->p = test_program_new();
+  const uint32_t data = test_data(p, rows, sizeof rows);
+  test_method(p, "forward");
+  test_arenas(p, 64, 64);
+  const int x = test_input(
+      p, test_dynamic(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(8))), "x");
+  const int c =
+      test_dynamic(p, test_constant(p, ETX_DTYPE_FLOAT32, SIZES(room), data));
+  const int s =
+      test_dynamic(p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(4), 2, 16));
+  const int y =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 0));
+  const int z =
+      test_dynamic(p, test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16));
+  const int zero = test_int(p, 0);
+  const int one = test_int(p, 1);
+  const int size = test_int(p, 4);
+  const int sizes = test_ints(p, ARGS(size));
+  const int none = test_none(p);
+  test_call(p, "aten::sym_size", "int", ARGS(x, zero, size));
+  if (strcmp(name, "aten::empty") == 0) {
+    test_call(p, name, "out", ARGS(sizes, none, c, c));
+  } else {
+    test_call(p, name, "out", ARGS(x, c, one, c, c));
+  }
+  test_call(p, "aten::empty", "out", ARGS(sizes, none, s, s));
+  test_call(p, "aten::add", "out", ARGS(x, c, one, y, y));
+  test_call(p, "aten::add", "out", ARGS(y, s, one, z, z));
+  test_output(p, z, "z");
+}
+
+static void a_tensor_that_is_only_sized_keeps_its_bytes(void** state) {
+  (void)state;
+  fixture f;
+  start_sized(&f, "aten::empty", 4);
+  load(&f, "forward");
+  float data[5] = {1, 2, 3, 4, 5};
+  float kept[4] = {100, 200, 300, 400};
+  memcpy(f.arena + 16, kept, sizeof kept);
+  for (int32_t count = 4; count >= 0; --count) {
+    const float wanted[4] = {111, 222, 333, 444};
+    set_floats(&f, 0, data, count);
+    assert_ok(etx_method_run(&f.loaded.method, &diag));
+    const etx_tensor* shown = test_output_tensor(&f.loaded.method, 0);
+    assert_int_equal(shown->sizes[0], count);
+    assert_memory_equal(shown->data, wanted, (size_t)count * sizeof *wanted);
+  }
+  assert_memory_equal(f.arena + 16, kept, sizeof kept);
+  // No more than its bound.
+  set_floats(&f, 0, data, 5);
+  assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_OUT_OF_RANGE,
+                 "has room for 4 elements, found 5");
+  assert_int_equal(f.torn, 0);
+  end(&f);
+}
+
+static void what_only_sizes_lets_nobody_write_a_constant(void** state) {
+  (void)state;
+  fixture f;
+  start_sized(&f, "aten::add", 4);
+  assert_ok(etx_program_open(&f.program, test_file(f.p), &test_few_kernels,
+                             NULL, &diag));
+  const etx_planned_memory memory = session(&f);
+  assert_refused(test_load(&f.loaded, &f.program, "forward", &memory, &diag),
+                 ETX_BAD_FILE, "expected no constant");
+  test_program_end(f.p);
+  // A tensor past the end of the constant it lies in.
+  start_sized(&f, "aten::empty", 5);
+  assert_refused(etx_program_open(&f.program, test_file(f.p), &test_few_kernels,
+                                  NULL, &diag),
+                 ETX_BAD_FILE, "constant");
+  test_program_end(f.p);
+}
+
 // A view of fixed size over an input that is too short for it.
 static void a_view_past_the_end_of_its_input_is_refused(void** state) {
   (void)state;
@@ -441,6 +520,8 @@ int main(void) {
       cmocka_unit_test(preparing_may_be_done_ahead_of_the_run),
       cmocka_unit_test(a_view_of_an_input_follows_its_memory),
       cmocka_unit_test(a_part_of_an_input_is_a_header),
+      cmocka_unit_test(a_tensor_that_is_only_sized_keeps_its_bytes),
+      cmocka_unit_test(what_only_sizes_lets_nobody_write_a_constant),
       cmocka_unit_test(a_view_past_the_end_of_its_input_is_refused),
       cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),

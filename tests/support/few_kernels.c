@@ -186,6 +186,7 @@ static const etx_kernel kernels[] = {
     {ETX_OP_prim_lt_scalar, prepare_prim_lt, NULL},
     {ETX_OP_local_scalar_dense, prepare_local_scalar, NULL},
     {ETX_OP_relu_out, prepare_nothing, NULL},
+    {ETX_OP_empty_out, prepare_nothing, NULL},
     {ETX_OP_view_copy_out, prepare_view, NULL},
     {ETX_OP_slice_copy_tensor_out, prepare_slice, NULL},
 };

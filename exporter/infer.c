@@ -141,7 +141,7 @@ etx_status etx_infer_outputs(etx_ir_method* method, const etx_op* op,
   const etx_dim_math math = etx_symbols_math(&method->symbols);
   etx_shape_call call = {op,       &math,          diag,       &self,
                          ask_kind, ask_list_count, ask_tensor, ask_integer,
-                         ask_real, take_output};
+                         ask_real, take_output,    NULL};
   if (op->shape == NULL || self.shape_count > ETX_INFER_MAX_OUTPUTS) {
     return etx_diag_fail(diag, ETX_UNSUPPORTED,
                          "the sizes of '%s.%s' are known only when it runs",

@@ -126,9 +126,8 @@ static const etx_value* output_at(const sizing* s, size_t index) {
   return NULL;
 }
 
-static etx_status size_output(void* context, size_t index,
-                              const etx_shape* shape) {
-  sizing* s = (sizing*)context;
+static etx_status size_next(sizing* s, size_t index, const etx_shape* shape,
+                            bool at_most) {
   const etx_value* output = output_at(s, index);
   ++s->sized;
   if (output == NULL) {
@@ -136,7 +135,17 @@ static etx_status size_output(void* context, size_t index,
                          "'%s' has an output %z, the call gives none",
                          s->call->op->name, index);
   }
-  return s->resize(s->context, output, shape);
+  return s->resize(s->context, output, shape, at_most);
+}
+
+static etx_status size_output(void* context, size_t index,
+                              const etx_shape* shape) {
+  return size_next(context, index, shape, false);
+}
+
+static etx_status bound_output(void* context, size_t index,
+                               const etx_shape* most) {
+  return size_next(context, index, most, true);
 }
 
 etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
@@ -153,6 +162,7 @@ etx_status etx_call_size_outputs(const etx_call* call, uint64_t written,
   shape.integer = integer_at;
   shape.real = real_at;
   shape.output = size_output;
+  shape.output_at_most = bound_output;
   ETX_TRY(etx_shape_infer(&shape));
   if (output_at(&s, s.sized) == NULL) return ETX_OK;
   return etx_diag_fail(call->diag, ETX_BAD_FILE,

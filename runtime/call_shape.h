@@ -12,8 +12,11 @@
 uint64_t etx_op_written_arguments(const etx_op* op);
 
 // Told each output of a call: its slot and the shape the rule found for it.
+// With `at_most` the sizes depend on elements: the shape has the type, the rank
+// and as many elements as there may be, and the kernel says when it runs
+// (etx_call_resize_out).
 typedef etx_status (*etx_call_resize)(void* context, const etx_value* output,
-                                      const etx_shape* shape);
+                                      const etx_shape* shape, bool at_most);
 
 // Runs the shape rule of `call->op`, which writes tensors, on the call's
 // present arguments. `written` is what etx_op_written_arguments answers.

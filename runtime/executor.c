@@ -128,15 +128,23 @@ static etx_status move(etx_method* method, const etx_method_record* record) {
   return ETX_OK;
 }
 
+// A kernel that may give its outputs sizes as it runs.
+static etx_status run_kernel(etx_method* method, etx_method_record* record) {
+  const etx_resizer resizer = {etx_method_resize_output, method};
+  if (record->writes_state) *method->state.torn = 1;
+  record->call.resizer = &resizer;
+  const etx_status status = record->call.run(&record->call);
+  record->call.resizer = NULL;
+  return status;
+}
+
 // One record of a method that prepares as it runs. `next` is where the chain
 // goes on.
 static etx_status run_record(etx_method* method, etx_method_record* record,
                              const size_t chain_start, size_t* next) {
-  etx_call* call = &record->call;
   switch (record->kind) {
     case ETX_RECORD_KERNEL:
-      if (record->writes_state) *method->state.torn = 1;
-      return call->run(call);
+      return run_kernel(method, record);
     case ETX_RECORD_MOVE:
       return move(method, record);
     case ETX_RECORD_JUMP: {

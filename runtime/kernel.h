@@ -35,6 +35,13 @@ typedef struct etx_parallel {
 typedef struct etx_call etx_call;
 typedef etx_status (*etx_kernel_function)(etx_call* call);
 
+// Who gives an output tensor its sizes while a kernel runs.
+typedef struct etx_resizer {
+  etx_status (*resize)(void* context, const etx_value* output,
+                       const int32_t* sizes);
+  void* context;
+} etx_resizer;
+
 struct etx_call {
   const etx_op* op;
   etx_kernel_function run;            // chosen by prepare
@@ -45,6 +52,7 @@ struct etx_call {
   void* temporary;                    // at least the stated bytes, 16-aligned
   size_t temporary_bytes;             // stated by prepare
   const etx_parallel* parallel;       // never NULL
+  const etx_resizer* resizer;         // NULL while all sizes are known
   etx_diag* diag;                     // may be NULL
   int64_t prepared[6];                // whatever prepare leaves for run
 };
@@ -82,6 +90,12 @@ static inline const etx_tensor* etx_call_tensor(const etx_call* call,
                                                 size_t index) {
   return &call->arguments[index]->as.tensor;
 }
+// Gives out argument `index`, whose sizes depend on elements, the sizes that it
+// has (as many as its rank). Its shape rule has only bounded them, so `run`
+// calls this before it writes the first element; the tensor's header says the
+// new sizes afterwards. Refuses what is not possible.
+etx_status etx_call_resize_out(const etx_call* call, size_t index,
+                               const int32_t* sizes);
 // A slot that the kernel may write: an out tensor's data, a scalar result.
 static inline etx_value* etx_call_out(const etx_call* call, size_t index) {
   return (etx_value*)(uintptr_t)call->arguments[index];

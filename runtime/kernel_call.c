@@ -3,8 +3,7 @@
 
 #include "runtime/kernel.h"
 
-const etx_kernel* etx_kernel_find(const etx_kernel_table* table,
-                                  etx_op_id op) {
+const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op) {
   for (size_t i = 0; i < table->count; ++i) {
     if (table->kernels[i].op == op) return &table->kernels[i];
   }
@@ -45,13 +44,32 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
                        call->op->name, point, call->op->overload);
 }
 
+static etx_status check_sizes(const etx_call* call, size_t index,
+                              const int32_t* sizes) {
+  const etx_tensor* out = etx_call_tensor(call, index);
+  for (size_t i = 0; i < out->rank; ++i) {
+    if (out->sizes[i] == sizes[i]) continue;
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'%t' has size %i in dimension %z, found %i",
+                           argument_name(call, index), (int64_t)out->sizes[i],
+                           i, (int64_t)sizes[i]);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_call_resize_out(const etx_call* call, size_t index,
+                               const int32_t* sizes) {
+  const etx_resizer* resizer = call->resizer;
+  if (resizer == NULL) return check_sizes(call, index, sizes);
+  return resizer->resize(resizer->context, call->arguments[index], sizes);
+}
+
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,
                                  const char* wanted) {
-  return etx_call_refuse(call, ETX_UNSUPPORTED,
-                         "'%t' has type '%s', expected %s",
-                         argument_name(call, index),
-                         etx_dtype_name(etx_call_tensor(call, index)->dtype),
-                         wanted);
+  return etx_call_refuse(
+      call, ETX_UNSUPPORTED, "'%t' has type '%s', expected %s",
+      argument_name(call, index),
+      etx_dtype_name(etx_call_tensor(call, index)->dtype), wanted);
 }
 
 etx_status etx_call_check_dtype(const etx_call* call, size_t index,
@@ -64,8 +82,7 @@ etx_status etx_call_check_dtype(const etx_call* call, size_t index,
                          etx_dtype_name(wanted));
 }
 
-etx_status etx_call_check_same_dtype(const etx_call* call, size_t a,
-                                     size_t b) {
+etx_status etx_call_check_same_dtype(const etx_call* call, size_t a, size_t b) {
   return etx_call_check_dtype(call, b, etx_call_tensor(call, a)->dtype);
 }
 

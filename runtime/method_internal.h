@@ -195,6 +195,12 @@ ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
 // turns out to need the other mode.
 ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
                                              etx_diag* diag);
+// Gives an output the sizes that its kernel has found: etx_resizer.resize, with
+// the method as context. Refuses more elements than the file has room for, and
+// other sizes than those of a tensor that is fixed.
+ETX_MUST_USE etx_status etx_method_resize_output(void* context,
+                                                 const etx_value* output,
+                                                 const int32_t* sizes);
 // Makes `target` use the memory and the sizes of `source`, which has the same
 // type and rank.
 ETX_MUST_USE etx_status etx_method_rebind(etx_method* method,

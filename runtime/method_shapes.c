@@ -182,11 +182,37 @@ static etx_status resize(etx_method* method, etx_method_tensor* tensor,
   return ETX_OK;
 }
 
+// An output whose sizes depend on elements is as large as it may be until its
+// kernel has run, so that all of its memory is checked; and whatever follows
+// is prepared after that.
+static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
+                          const etx_shape* most) {
+  etx_shape whole = {most->dtype, most->rank, {0}};
+  for (size_t i = 0; i < most->rank && i < tensor->value->as.tensor.rank; ++i) {
+    whole.dims[i] = tensor->input == ETX_NO_INDEX
+                        ? tensor->bounds[i]
+                        : tensor->value->as.tensor.sizes[i];
+  }
+  if (tensor->sizes != NULL) method->prepares_as_it_runs = true;
+  return resize(method, tensor, &whole, method->kernel_diag);
+}
+
 static etx_status resize_output(void* context, const etx_value* output,
-                                const etx_shape* shape) {
+                                const etx_shape* shape, bool at_most) {
   etx_method* method = (etx_method*)context;
   etx_method_tensor* tensor = etx_method_tensor_of(method, output);
+  if (at_most) return reserve(method, tensor, shape);
   return resize(method, tensor, shape, method->kernel_diag);
+}
+
+etx_status etx_method_resize_output(void* context, const etx_value* output,
+                                    const int32_t* sizes) {
+  etx_method* method = (etx_method*)context;
+  etx_method_tensor* tensor = etx_method_tensor_of(method, output);
+  const etx_tensor* view = &tensor->value->as.tensor;
+  etx_shape shape = {view->dtype, view->rank, {0}};
+  for (size_t i = 0; i < view->rank; ++i) shape.dims[i] = sizes[i];
+  return resize(method, tensor, &shape, method->kernel_diag);
 }
 
 static void use_memory_of(const etx_method* method, etx_method_tensor* target,
@@ -330,8 +356,9 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
 }
 
 static etx_status keep_shape(void* context, const etx_value* output,
-                             const etx_shape* shape) {
+                             const etx_shape* shape, bool at_most) {
   (void)output;
+  (void)at_most;
   *(etx_shape*)context = *shape;
   return ETX_OK;
 }

@@ -83,6 +83,11 @@ typedef struct etx_shape_call {
   // or the changed first one. A rule does not know how many items an out list
   // has: one too many must be refused here, and one too few by the asker.
   etx_status (*output)(void* context, size_t index, const etx_shape* shape);
+  // The same for an output whose sizes depend on elements: type and rank are
+  // those of `most`, the sizes at most that many elements. NULL: the asker has
+  // no use for such an operator, and the rule refuses it.
+  etx_status (*output_at_most)(void* context, size_t index,
+                               const etx_shape* most);
 } etx_shape_call;
 
 // Sizes the outputs of `call`, or refuses with a message.

@@ -154,6 +154,15 @@ etx_status etx_shape_numel(const etx_shape_call* call, const etx_shape* shape,
   return ETX_OK;
 }
 
+etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
+                                 const etx_shape* most) {
+  if (call->output_at_most == NULL) {
+    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
+                               "a size depends on the elements of a tensor");
+  }
+  return call->output_at_most(call->context, index, most);
+}
+
 void etx_shape_remove(etx_shape* shape, size_t dimension) {
   for (size_t i = dimension + 1; i < shape->rank; ++i) {
     shape->dims[i - 1] = shape->dims[i];

@@ -21,48 +21,103 @@ etx_status etx_shape_embedding(etx_shape_call* call) {
 //
 //   self    [A, B, C, D], indices [None, x, y]   adjacent: [A, broadcast, D]
 //   self    [A, B, C, D], indices [x, None, y]   apart:    [broadcast, B, D]
+//
+// A mask (bool or uint8) stands for as many index tensors as it has
+// dimensions, of one element for each that is true.
 typedef struct selection {
   etx_shape broadcast;  // of the index tensors
   size_t first;         // first indexed dimension
   bool is_adjacent;     // indexed dimensions follow each other
-  bool has_mask;        // a bool or uint8 index: its size depends on data
+  bool has_mask;        // the last broadcast size depends on data
   uint32_t indexed;     // bits of the indexed dimensions
 } selection;
 
+static void add_indexed(selection* s, size_t dimension) {
+  if (s->indexed == 0) {
+    s->first = dimension;
+  } else if (((s->indexed >> (dimension - 1)) & 1) == 0) {
+    s->is_adjacent = false;
+  }
+  s->indexed |= UINT32_C(1) << dimension;
+}
+
+// The sizes of a mask must be self's; it becomes a vector of at most as many
+// elements as it has.
+static etx_status read_mask(const etx_shape_call* call, const etx_shape* self,
+                            size_t dimension, etx_shape* mask, selection* out) {
+  etx_dim numel;
+  if (mask->rank == 0) {
+    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
+                               "a mask without dimensions");
+  }
+  for (size_t i = 0; i < mask->rank && dimension + i < self->rank; ++i) {
+    ETX_TRY(etx_shape_want_equal(call, "a size of the mask",
+                                 self->dims[dimension + i], mask->dims[i]));
+    add_indexed(out, dimension + i);
+  }
+  ETX_TRY(etx_shape_numel(call, mask, &numel));
+  out->has_mask = true;
+  mask->rank = 1;
+  mask->dims[0] = numel;
+  return ETX_OK;
+}
+
+static bool is_mask(const etx_shape* index) {
+  return index->dtype == ETX_DTYPE_BOOL || index->dtype == ETX_DTYPE_UINT8;
+}
+
+static etx_status read_index(const etx_shape_call* call, const etx_shape* self,
+                             size_t* dimension, etx_shape* index,
+                             selection* out) {
+  size_t rank = 1;
+  if (is_mask(index)) {
+    rank = index->rank;
+    ETX_TRY(read_mask(call, self, *dimension, index, out));
+  } else if (index->dtype != ETX_DTYPE_INT64 &&
+             index->dtype != ETX_DTYPE_INT32) {
+    return etx_shape_refuse(call,
+                            "an index has type '%s', expected int64 or int32",
+                            etx_dtype_name(index->dtype));
+  } else if (*dimension < self->rank) {
+    add_indexed(out, *dimension);
+  }
+  *dimension += rank;
+  return ETX_OK;
+}
+
+// Index tensors must broadcast; of masks only the kernel knows.
 static etx_status read_selection(const etx_shape_call* call,
                                  const etx_shape* self, selection* out) {
   *out = (selection){.is_adjacent = true};
   const size_t count = call->list_count(call->context, 1);
-  size_t last = 0, dimension = 0;
-  for (size_t i = 0; i < count; ++i, ++dimension) {
+  etx_dim longest = 0;
+  size_t dimension = 0, masks = 0;
+  for (size_t i = 0; i < count; ++i) {
     etx_shape index;
-    if (!call->tensor(call->context, 1, i, &index)) continue;
-    if (index.dtype == ETX_DTYPE_BOOL || index.dtype == ETX_DTYPE_UINT8) {
-      out->has_mask = true;
+    if (!call->tensor(call->context, 1, i, &index)) {
+      ++dimension;
       continue;
     }
-    if (index.dtype != ETX_DTYPE_INT64 && index.dtype != ETX_DTYPE_INT32) {
-      return etx_shape_refuse(call,
-                              "an index has type '%s', expected int64 "
-                              "or int32",
-                              etx_dtype_name(index.dtype));
+    const bool masks_this = is_mask(&index);
+    ETX_TRY(read_index(call, self, &dimension, &index, out));
+    if (!masks_this) {
+      ETX_TRY(etx_shape_broadcast_into(call, &out->broadcast, &index));
+    } else {
+      ++masks;
+      ETX_TRY(etx_dim_maximum(call, longest, index.dims[0], &longest));
     }
-    if (dimension >= self->rank) break;
-    if (out->indexed == 0) {
-      out->first = dimension;
-    } else if (last + 1 != dimension) {
-      out->is_adjacent = false;
-    }
-    last = dimension;
-    out->indexed |= UINT32_C(1) << dimension;
-    ETX_TRY(etx_shape_broadcast_into(call, &out->broadcast, &index));
   }
-  if (count > self->rank) {
+  if (dimension > self->rank) {
     return etx_shape_refuse(call, "there are %i indices, expected at most %i",
-                            (int64_t)count, (int64_t)self->rank);
+                            (int64_t)dimension, (int64_t)self->rank);
   }
-  if (count == 0 || (out->indexed == 0 && !out->has_mask)) {
-    return etx_shape_refuse(call, "no index is given");
+  if (out->indexed == 0) return etx_shape_refuse(call, "no index is given");
+  if (masks == 0) return ETX_OK;
+  etx_shape* b = &out->broadcast;
+  if (b->rank == 0) {
+    ETX_TRY(etx_shape_insert(call, b, 0, longest));
+  } else if (etx_shape_is(call, b->dims[b->rank - 1], 1)) {
+    b->dims[b->rank - 1] = longest;
   }
   return ETX_OK;
 }
@@ -87,13 +142,16 @@ etx_status etx_shape_index(etx_shape_call* call) {
   selection s;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   ETX_TRY(read_selection(call, &self, &s));
-  if (s.has_mask) {
-    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
-                               "a mask as index gives a size that depends on "
-                               "data");
-  }
   ETX_TRY(selected_shape(call, &self, &s, &out));
-  return put(call, &out);
+  return s.has_mask ? etx_shape_put_at_most(call, 0, &out) : put(call, &out);
+}
+
+// A mask without dimensions as the only index: all of self or nothing.
+static bool is_all_or_nothing(const etx_shape_call* call) {
+  etx_shape index;
+  return call->list_count(call->context, 1) == 1 &&
+         call->tensor(call->context, 1, 0, &index) && is_mask(&index) &&
+         index.rank == 0;
 }
 
 // (self, indices, values, accumulate)
@@ -102,6 +160,7 @@ etx_status etx_shape_index_put(etx_shape_call* call) {
   selection s;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
   ETX_TRY(etx_shape_tensor(call, 2, &values));
+  if (is_all_or_nothing(call)) return put(call, &self);
   ETX_TRY(read_selection(call, &self, &s));
   if (!s.has_mask) {
     ETX_TRY(selected_shape(call, &self, &s, &selected));
@@ -123,6 +182,43 @@ etx_status etx_shape_index_select(etx_shape_call* call) {
     self.dims[at] = count;
   } else {
     ETX_TRY(etx_shape_want_equal(call, "the size of 'index'", 1, count));
+  }
+  return put(call, &self);
+}
+
+// Refuses a source whose slices along `at` are not self's, or not as many as
+// there are indices. One number may stand for a slice of one element.
+static etx_status want_slices(const etx_shape_call* call, const etx_shape* self,
+                              const etx_shape* source, size_t at,
+                              etx_dim count) {
+  if (source->rank == 0 || self->rank == 0) {
+    etx_dim numel;
+    ETX_TRY(etx_shape_numel(call, source, &numel));
+    ETX_TRY(etx_shape_want_equal(call, "the size of 'source'", 1, numel));
+    if (self->rank > 1) return etx_shape_want_rank(call, "source", source, 1);
+    return etx_shape_want_equal(call, "the size of 'index'", 1, count);
+  }
+  ETX_TRY(etx_shape_want_rank(call, "source", source, self->rank));
+  for (size_t i = 0; i < self->rank; ++i) {
+    ETX_TRY(etx_shape_want_equal(call, "a size of 'source'",
+                                 i == at ? count : self->dims[i],
+                                 source->dims[i]));
+  }
+  return ETX_OK;
+}
+
+// (self, dim, index, source or value)
+etx_status etx_shape_index_source(etx_shape_call* call) {
+  etx_shape self, index, source;
+  size_t at;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_dimension(call, 1, 0, self.rank, &at));
+  ETX_TRY(etx_shape_tensor(call, 2, &index));
+  if (index.rank > 1) return etx_shape_want_rank(call, "index", &index, 1);
+  if (call->kind(call->context, 3) == ETX_SHAPE_TENSOR) {
+    ETX_TRY(etx_shape_tensor(call, 3, &source));
+    ETX_TRY(want_slices(call, &self, &source, at,
+                        index.rank == 0 ? 1 : index.dims[0]));
   }
   return put(call, &self);
 }

@@ -73,6 +73,11 @@ etx_dtype etx_shape_float_type(etx_dtype dtype);
 etx_status etx_shape_numel(const etx_shape_call* call, const etx_shape* shape,
                            etx_dim* out_numel);
 
+// Hands out an output whose sizes depend on elements; refuses if the asker
+// cannot take it.
+etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
+                                 const etx_shape* most);
+
 // Removes or inserts one dimension.
 void etx_shape_remove(etx_shape* shape, size_t dimension);
 etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,

@@ -31,8 +31,13 @@
       break;                                 \
   }
 
-// The same over the unsigned type of each size in bytes, for code that only
-// moves elements.
+// An element of 16 bytes, for code that only moves it.
+typedef struct etx_pair {
+  uint64_t low, high;
+} etx_pair;
+
+// The same over a type of each size in bytes, for code that only moves
+// elements.
 #define ETX_SWITCH_BYTES(bytes, T, ...) \
   switch (bytes) {                      \
     case 1: {                           \
@@ -52,6 +57,11 @@
     }                                   \
     case 8: {                           \
       typedef uint64_t T;               \
+      __VA_ARGS__                       \
+      break;                            \
+    }                                   \
+    case 16: {                          \
+      typedef etx_pair T;               \
       __VA_ARGS__                       \
       break;                            \
     }                                   \

@@ -55,6 +55,15 @@ etx_status etx_kernel_detach_copy_out_prepare(etx_call* call) {
 etx_status etx_kernel_lift_fresh_copy_out_prepare(etx_call* call) {
   return prepare_move(call, run_copy_self);
 }
+etx_status etx_kernel_h2d_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_d2h_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
+etx_status etx_kernel_fallback_out_prepare(etx_call* call) {
+  return prepare_move(call, run_copy_self);
+}
 etx_status etx_kernel_clone_dim_order_out_prepare(etx_call* call) {
   return prepare_move(call, run_copy_self);
 }
@@ -146,6 +155,37 @@ etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
   return prepare_reshape(call);
 }
 
+// The two parts of a complex number are the last dimension of out.
+static etx_status run_view_as_real(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_view from = etx_view_of(self);
+  etx_view to = etx_view_of(out_of(call));
+  to.dtype = self->dtype;
+  --to.rank;
+  for (size_t i = 0; i < to.rank; ++i) to.strides[i] /= 2;
+  etx_view_copy(&to, &from);
+  return ETX_OK;
+}
+
+static etx_dtype part_of(etx_dtype dtype) {
+  switch (dtype) {
+    case ETX_DTYPE_COMPLEX32:
+      return ETX_DTYPE_FLOAT16;
+    case ETX_DTYPE_COMPLEX64:
+      return ETX_DTYPE_FLOAT32;
+    default:
+      return ETX_DTYPE_FLOAT64;
+  }
+}
+
+etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
+  const etx_dtype part = part_of(etx_call_tensor(call, 0)->dtype);
+  ETX_TRY(etx_call_check_dtype(call, 1, part));
+  ETX_TRY(etx_call_check_contiguous(call, 1));
+  call->run = run_view_as_real;
+  return ETX_OK;
+}
+
 static etx_status run_permute(etx_call* call) {
   const etx_view self = etx_view_of(etx_call_tensor(call, 0));
   const etx_view out = etx_view_of(out_of(call));
@@ -213,31 +253,27 @@ etx_status etx_kernel_flip_out_prepare(etx_call* call) {
   return prepare_move(call, run_flip);
 }
 
-// Copies self to each cell of a grid of repeats.
+// Each dimension of out is self's, repeated by one of stride 0 before it.
 static etx_status run_repeat(etx_call* call) {
   const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  etx_view cell = etx_view_of(out_of(call));
-  const size_t extra = cell.rank - self.rank;
-  int32_t counts[ETX_MAX_RANK], position[ETX_MAX_RANK] = {0};
-  ptrdiff_t steps[ETX_MAX_RANK];
+  const etx_view out = etx_view_of(out_of(call));
+  const size_t extra = out.rank - self.rank;
+  etx_view to, from;
   if (etx_tensor_numel(out_of(call)) == 0) return ETX_OK;
-  for (size_t i = 0; i < cell.rank; ++i) {
+  to.data = out.data;
+  from.data = self.data;
+  to.dtype = from.dtype = self.dtype;
+  to.rank = from.rank = 0;
+  for (size_t i = 0; i < out.rank; ++i) {
     const int32_t size = i < extra ? 1 : self.sizes[i - extra];
-    counts[i] = cell.sizes[i] / size;
-    steps[i] = cell.strides[i] * size * (ptrdiff_t)etx_dtype_bytes(cell.dtype);
-    cell.sizes[i] = size;
+    const int32_t count = out.sizes[i] / size;
+    etx_view_append(&to, count, out.strides[i] * size);
+    etx_view_append(&from, count, 0);
+    etx_view_append(&to, size, out.strides[i]);
+    etx_view_append(&from, size, i < extra ? 0 : self.strides[i - extra]);
   }
-  for (;;) {
-    etx_view_copy(&cell, &self);
-    size_t i = cell.rank;
-    while (i > 0 && ++position[i - 1] == counts[i - 1]) {
-      --i;
-      cell.data -= steps[i] * (counts[i] - 1);
-      position[i] = 0;
-    }
-    if (i == 0) return ETX_OK;
-    cell.data += steps[i - 1];
-  }
+  etx_view_copy(&to, &from);
+  return ETX_OK;
 }
 
 etx_status etx_kernel_repeat_out_prepare(etx_call* call) {

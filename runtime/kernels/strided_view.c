@@ -1,14 +1,14 @@
 #include "runtime/kernels/strided_view.h"
 
-#include <string.h>
-
+#include "format/base/assertion.h"
 #include "runtime/kernels/convert.h"
-#include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/walk.h"
 
 etx_view etx_view_of(const etx_tensor* tensor) {
-  etx_view view = {
-      .data = tensor->data, .dtype = tensor->dtype, .rank = tensor->rank};
+  etx_view view;  // without the zeros that an initialiser would write
+  view.data = tensor->data;
+  view.dtype = tensor->dtype;
+  view.rank = tensor->rank;
   for (size_t i = 0; i < tensor->rank; ++i) {
     view.sizes[i] = tensor->sizes[i];
     view.strides[i] = tensor->strides[i];
@@ -40,28 +40,33 @@ void etx_view_select(etx_view* view, size_t dimension, int64_t index) {
   }
 }
 
-// One row of elements of one type, strides in elements.
-static void copy_row(size_t bytes, char* out, ptrdiff_t out_stride,
-                     const char* in, ptrdiff_t in_stride, size_t count) {
-  if (out_stride == 1 && in_stride == 1) {
-    memcpy(out, in, count * bytes);
-    return;
+void etx_view_append(etx_view* view, int64_t size, ptrdiff_t stride) {
+  ETX_ASSERT(view->rank < ETX_COPY_RANK);
+  view->sizes[view->rank] = (int32_t)size;
+  view->strides[view->rank++] = stride;
+}
+
+void etx_view_divide(etx_view* view, size_t dimension, int64_t outer,
+                     int64_t inner) {
+  etx_view_append(view, inner, view->strides[dimension]);
+  view->sizes[dimension] = (int32_t)outer;
+  view->strides[dimension] *= (ptrdiff_t)inner;
+  etx_view_move(view, view->rank - 1, dimension + 1);
+}
+
+void etx_view_move(etx_view* view, size_t from, size_t to) {
+  const int32_t size = view->sizes[from];
+  const ptrdiff_t stride = view->strides[from];
+  for (; from > to; --from) {
+    view->sizes[from] = view->sizes[from - 1];
+    view->strides[from] = view->strides[from - 1];
   }
-  if (bytes > 8) {
-    for (size_t i = 0; i < count; ++i) {
-      const ptrdiff_t at = (ptrdiff_t)(i * bytes);
-      memcpy(out + at * out_stride, in + at * in_stride, bytes);
-    }
-    return;
+  for (; from < to; ++from) {
+    view->sizes[from] = view->sizes[from + 1];
+    view->strides[from] = view->strides[from + 1];
   }
-  ETX_SWITCH_BYTES(bytes, T, {
-    T* to = (T*)(void*)out;
-    const T* from = (const T*)(const void*)in;
-    for (size_t i = 0; i < count; ++i) {
-      const ptrdiff_t at = (ptrdiff_t)i;
-      to[at * out_stride] = from[at * in_stride];
-    }
-  })
+  view->sizes[to] = size;
+  view->strides[to] = stride;
 }
 
 // Strides of `from` for each dimension of `to`.
@@ -85,33 +90,49 @@ static bool is_same(const etx_view* to, const etx_view* from,
   return true;
 }
 
-void etx_view_copy(const etx_view* to, const etx_view* from) {
-  ptrdiff_t strides[ETX_MAX_RANK];
-  broadcast_strides(to, from, strides);
-  if (is_same(to, from, strides)) return;
-  const size_t bytes = etx_dtype_bytes(to->dtype);
-  etx_walk walk;
-  etx_walk_init(&walk, to->sizes, to->rank);
-  etx_walk_add_strided(&walk, to->data, bytes, to->strides);
-  etx_walk_add_strided(&walk, from->data, etx_dtype_bytes(from->dtype),
-                       strides);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    if (to->dtype == from->dtype) {
-      copy_row(bytes, walk.data[0], walk.stride[0], walk.data[1],
-               walk.stride[1], walk.count);
-    } else {
-      etx_convert(to->dtype, walk.data[0], walk.stride[0], from->dtype,
-                  walk.data[1], walk.stride[1], walk.count);
-    }
+// The description of a copy of elements of one type.
+static void describe(const etx_view* to, const ptrdiff_t* from_strides,
+                     etx_copy* out) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(to->dtype);
+  out->bytes = (size_t)bytes;
+  out->rank = to->rank;
+  for (size_t i = 0; i < to->rank; ++i) {
+    out->dims[i].size = to->sizes[i];
+    out->dims[i].to = to->strides[i] * bytes;
+    out->dims[i].from = from_strides[i] * bytes;
   }
 }
 
-void etx_view_fill(const etx_view* to, const void* value) {
-  const size_t bytes = etx_dtype_bytes(to->dtype);
+static void convert(const etx_view* to, const etx_view* from,
+                    const ptrdiff_t* from_strides) {
   etx_walk walk;
   etx_walk_init(&walk, to->sizes, to->rank);
-  etx_walk_add_strided(&walk, to->data, bytes, to->strides);
+  etx_walk_add_strided(&walk, to->data, etx_dtype_bytes(to->dtype),
+                       to->strides);
+  etx_walk_add_strided(&walk, from->data, etx_dtype_bytes(from->dtype),
+                       from_strides);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    copy_row(bytes, walk.data[0], walk.stride[0], value, 0, walk.count);
+    etx_convert(to->dtype, walk.data[0], walk.stride[0], from->dtype,
+                walk.data[1], walk.stride[1], walk.count);
   }
+}
+
+void etx_view_copy(const etx_view* to, const etx_view* from) {
+  ptrdiff_t strides[ETX_COPY_RANK];
+  etx_copy copy;
+  broadcast_strides(to, from, strides);
+  if (is_same(to, from, strides)) return;
+  if (to->dtype != from->dtype) {
+    convert(to, from, strides);
+    return;
+  }
+  describe(to, strides, &copy);
+  etx_copy_strided(&copy, to->data, from->data);
+}
+
+void etx_view_fill(const etx_view* to, const void* value) {
+  static const ptrdiff_t still[ETX_COPY_RANK] = {0};
+  etx_copy copy;
+  describe(to, still, &copy);
+  etx_copy_strided(&copy, to->data, value);
 }

@@ -4,20 +4,22 @@
 //   permute   the same data, strides in another order
 //   slice     the data moved by start * stride, one stride times step
 //   expand    a stride of 0
+//   repeat    for each dimension another one of stride 0
 //
 // so that one copy serves them all.
 
 #ifndef ETX_RUNTIME_KERNELS_STRIDED_VIEW_H
 #define ETX_RUNTIME_KERNELS_STRIDED_VIEW_H
 
+#include "runtime/kernels/strided_copy.h"
 #include "runtime/tensor.h"
 
 typedef struct etx_view {
   char* data;
   etx_dtype dtype;
-  size_t rank;
-  int32_t sizes[ETX_MAX_RANK];
-  ptrdiff_t strides[ETX_MAX_RANK];  // in elements, may be 0 or negative
+  size_t rank;  // at most ETX_COPY_RANK
+  int32_t sizes[ETX_COPY_RANK];
+  ptrdiff_t strides[ETX_COPY_RANK];  // in elements, may be 0 or negative
 } etx_view;
 
 // The tensor as it is.
@@ -29,6 +31,17 @@ void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
 
 // Keeps element `index` of `dimension`, which vanishes.
 void etx_view_select(etx_view* view, size_t dimension, int64_t index);
+
+// Appends a dimension; it may show elements that others show too.
+void etx_view_append(etx_view* view, int64_t size, ptrdiff_t stride);
+
+// Divides `dimension` into `outer` times `inner` elements, inner ones
+// following each other. Both are the whole size together.
+void etx_view_divide(etx_view* view, size_t dimension, int64_t outer,
+                     int64_t inner);
+
+// Moves a dimension to another place; those between make room.
+void etx_view_move(etx_view* view, size_t from, size_t to);
 
 // Copies `from`, broadcast to `to`'s sizes (right-aligned; leading sizes of 1
 // beyond `to`'s rank are dropped), converting types as etx_convert does. The

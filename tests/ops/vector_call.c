@@ -392,10 +392,42 @@ static void resize(etx_tensor* tensor, const int32_t* sizes) {
   (void)etx_layout_strides(sizes, NULL, tensor->rank, header + ETX_MAX_RANK);
 }
 
+// Of sizes that depend on elements the rule knows a bound.
+static etx_status check_bound(vector_call* c, const etx_tensor* expected,
+                              const etx_shape* most) {
+  int32_t sizes[ETX_MAX_RANK] = {0};
+  for (size_t i = 0; i < most->rank; ++i) sizes[i] = (int32_t)most->dims[i];
+  if (c->expects_error ||
+      (most->rank == expected->rank &&
+       etx_tensor_numel(expected) <= numel_of(sizes, most->rank))) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                       "the rule's bound is less than the case's sizes");
+}
+
+// The kernel tells such sizes when it runs.
+static etx_status resize_out(void* context, const etx_value* output,
+                             const int32_t* sizes) {
+  vector_call* c = context;
+  etx_value* value = (etx_value*)(uintptr_t)output;
+  const etx_tensor* own = &value->as.tensor;
+  if (c->expects_error) {
+    new_tensor(c, value, own->dtype, sizes, own->rank, NULL);
+    return ETX_OK;
+  }
+  if (own->rank == 0 ||
+      memcmp(own->sizes, sizes, own->rank * sizeof(int32_t)) == 0) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(&c->diag, ETX_INTERNAL,
+                       "the kernel gives other sizes than the case");
+}
+
 // An expected result must have the rule's sizes; the out tensor of a case that
 // ends in an error gets them.
 static etx_status size_output(void* context, const etx_value* output,
-                              const etx_shape* shape) {
+                              const etx_shape* shape, bool at_most) {
   vector_call* c = context;
   etx_value* value = (etx_value*)(uintptr_t)output;
   etx_tensor* own = &value->as.tensor;
@@ -403,12 +435,14 @@ static etx_status size_output(void* context, const etx_value* output,
   int32_t sizes[ETX_MAX_RANK] = {0};
   for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
   if (c->expects_error && c->op->result != ETX_RESULT_SELF) {
+    if (at_most) sizes[0] = 0;  // until the kernel says
     if (numel_of(sizes, shape->rank) > 1 << 24) return ETX_OUT_OF_RANGE;
     new_tensor(c, value, is_free ? ETX_DTYPE_FLOAT32 : shape->dtype, sizes,
                shape->rank, NULL);
     return ETX_OK;
   }
   if (!is_free && shape->dtype != own->dtype) c->dtype_differs = true;
+  if (at_most) return check_bound(c, own, shape);
   if (same_sizes(own, shape)) return ETX_OK;
   if (c->op->result == ETX_RESULT_NONE && own->rank == shape->rank) {
     resize(own, sizes);
@@ -461,6 +495,8 @@ etx_status vector_call_run(vector_call* c) {
                          "kernel wants %z temporary bytes, its row stated %z",
                          c->call.temporary_bytes, stated);
   }
+  const etx_resizer resizer = {resize_out, c};
   c->call.temporary = take(c, c->call.temporary_bytes);
+  c->call.resizer = &resizer;
   return c->call.run(&c->call);
 }

@@ -1,0 +1,259 @@
+// Rearrangements that are one copy between two views: windows, diagonals,
+// blocks of pixels, any strides; and rolls, which are one for each half.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/parts.h"
+#include "runtime/kernels/strided_view.h"
+
+static etx_view self_of(const etx_call* call) {
+  return etx_view_of(etx_call_tensor(call, 0));
+}
+static etx_view out_of(const etx_call* call) {
+  return etx_view_of(etx_call_tensor(call, call->argument_count - 1));
+}
+
+static etx_status prepare_move(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
+  call->run = run;
+  return ETX_OK;
+}
+
+// (self, size, stride, storage_offset, out): self's memory, which the rule has
+// seen to be large enough.
+static etx_status run_as_strided(etx_call* call) {
+  const etx_view self = self_of(call);
+  const etx_view out = out_of(call);
+  if (etx_tensor_numel(etx_call_tensor(call, 4)) == 0) return ETX_OK;
+  etx_view from = out;
+  from.data = self.data;
+  for (size_t i = 0; i < from.rank; ++i) {
+    // The stride of a size of 1 is never taken.
+    from.strides[i] =
+        from.sizes[i] == 1 ? 0 : (ptrdiff_t)etx_call_item(call, 2, i);
+  }
+  if (!etx_call_is_none(call, 3)) {
+    from.data += (ptrdiff_t)etx_call_integer(call, 3) *
+                 (ptrdiff_t)etx_dtype_bytes(self.dtype);
+  }
+  etx_view_copy(&out, &from);
+  return ETX_OK;
+}
+
+// True if the elements lie densely, in whatever order of dimensions.
+static bool is_dense(const etx_tensor* tensor) {
+  size_t last = 0;
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    if (tensor->sizes[i] == 0) return true;
+    last += (size_t)(tensor->sizes[i] - 1) * (size_t)tensor->strides[i];
+  }
+  return last + 1 == etx_tensor_numel(tensor);
+}
+
+etx_status etx_kernel_as_strided_copy_out_prepare(etx_call* call) {
+  if (!is_dense(etx_call_tensor(call, 0))) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "'self' does not lie densely");
+  }
+  return prepare_move(call, run_as_strided);
+}
+
+// (self, offset, dim1, dim2, out): the diagonal steps along both dimensions at
+// once.
+static etx_status run_diagonal(etx_call* call) {
+  etx_view self = self_of(call);
+  const etx_view out = out_of(call);
+  const int64_t offset = etx_call_integer(call, 1);
+  const size_t a = etx_wrap_dimension(etx_call_integer(call, 2), self.rank);
+  const size_t b = etx_wrap_dimension(etx_call_integer(call, 3), self.rank);
+  const int64_t size = out.sizes[out.rank - 1];
+  if (etx_tensor_numel(etx_call_tensor(call, 4)) == 0) return ETX_OK;
+  etx_view_slice(&self, a, offset < 0 ? -offset : 0, size, 1);
+  etx_view_slice(&self, b, offset < 0 ? 0 : offset, size, 1);
+  const ptrdiff_t stride = self.strides[a] + self.strides[b];
+  etx_view_select(&self, a > b ? a : b, 0);
+  etx_view_select(&self, a > b ? b : a, 0);
+  etx_view_append(&self, size, stride);
+  etx_view_copy(&out, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_diagonal_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_diagonal);
+}
+
+// (self, dimension, size, step, out)
+static etx_status run_unfold(etx_call* call) {
+  etx_view self = self_of(call);
+  const etx_view out = out_of(call);
+  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self.rank);
+  const int64_t size = etx_call_integer(call, 2);
+  const int64_t step = etx_call_integer(call, 3);
+  const bool has_dimension = self.rank > 0;
+  etx_view_append(&self, size, has_dimension ? self.strides[at] : 0);
+  if (has_dimension) {
+    self.sizes[at] = out.sizes[at];
+    // The step of a single window is never taken.
+    self.strides[at] *= out.sizes[at] > 1 ? (ptrdiff_t)step : 0;
+  }
+  etx_view_copy(&out, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_unfold_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_unfold);
+}
+
+// Sees [.., H * f, W * f] of `view` as [.., f, f, H, W].
+static void divide_pixels(etx_view* view, int64_t factor) {
+  const size_t height = view->rank - 2;
+  const int64_t rows = view->sizes[height], columns = view->sizes[height + 1];
+  etx_view_divide(view, height + 1, columns / factor, factor);
+  etx_view_divide(view, height, rows / factor, factor);
+  etx_view_move(view, height + 1, height);
+  etx_view_move(view, height + 3, height + 1);
+}
+
+// Sees channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
+static void divide_channels(etx_view* view, int64_t factor) {
+  const size_t channel = view->rank - 3;
+  const int64_t channels = view->sizes[channel] / (factor * factor);
+  etx_view_divide(view, channel, channels * factor, factor);
+  etx_view_divide(view, channel, channels, factor);
+}
+
+// (self, factor, out)
+static etx_status run_pixel_shuffle(etx_call* call) {
+  etx_view self = self_of(call);
+  etx_view out = out_of(call);
+  divide_channels(&self, etx_call_integer(call, 1));
+  divide_pixels(&out, etx_call_integer(call, 1));
+  etx_view_copy(&out, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_pixel_shuffle_out_prepare(etx_call* call) {
+  return prepare_move(call, run_pixel_shuffle);
+}
+
+static etx_status run_pixel_unshuffle(etx_call* call) {
+  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
+  etx_view self = self_of(call);
+  etx_view out = out_of(call);
+  divide_pixels(&self, etx_call_integer(call, 1));
+  divide_channels(&out, etx_call_integer(call, 1));
+  etx_view_copy(&out, &self);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_pixel_unshuffle_out_prepare(etx_call* call) {
+  return prepare_move(call, run_pixel_unshuffle);
+}
+
+// (input [C, H, W], tile_size, out [rows * columns, C, t, t]): tiles row by
+// row.
+static etx_status run_tile_crop(etx_call* call) {
+  etx_view input = self_of(call);
+  etx_view out = out_of(call);
+  const int64_t tile = etx_call_integer(call, 1);
+  const int64_t rows = input.sizes[1] / tile, columns = input.sizes[2] / tile;
+  etx_view_divide(&input, 2, columns, tile);  // C H columns t
+  etx_view_divide(&input, 1, rows, tile);     // C rows t columns t
+  etx_view_move(&input, 1, 0);                // rows C t columns t
+  etx_view_move(&input, 3, 1);                // rows columns C t t
+  etx_view_divide(&out, 0, rows, columns);
+  etx_view_copy(&out, &input);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_tile_crop_out_prepare(etx_call* call) {
+  return prepare_move(call, run_tile_crop);
+}
+
+// Rolls: out is a grid of at most two parts along each dimension that moves.
+
+typedef struct rolling {
+  size_t count;  // dimensions that move
+  size_t dims[ETX_MAX_RANK];
+  int64_t shifts[ETX_MAX_RANK];  // 1 up to size - 1
+} rolling;
+
+static int64_t wrap_shift(int64_t shift, int64_t size) {
+  const int64_t rest = shift % size;
+  return rest < 0 ? rest + size : rest;
+}
+
+// A dimension may be named more than once.
+static void add_shift(rolling* r, const etx_view* self, size_t at,
+                      int64_t shift) {
+  size_t k = 0;
+  while (k < r->count && r->dims[k] != at) ++k;
+  if (k == r->count) {
+    r->dims[r->count] = at;
+    r->shifts[r->count++] = 0;
+  }
+  const int64_t size = self->sizes[at];
+  r->shifts[k] = (r->shifts[k] + wrap_shift(shift, size)) % size;
+}
+
+// Part `parts` of the grid: bit k says that dimension k is past its shift.
+static void copy_part(const rolling* r, uint32_t parts, const etx_view* self,
+                      const etx_view* out) {
+  etx_view from = *self, to = *out;
+  for (size_t k = 0; k < r->count; ++k) {
+    const size_t at = r->dims[k];
+    const int64_t shift = r->shifts[k], rest = self->sizes[at] - shift;
+    if ((parts >> k & 1) != 0) {
+      etx_view_slice(&from, at, 0, rest, 1);
+      etx_view_slice(&to, at, shift, rest, 1);
+    } else if (shift == 0) {
+      return;
+    } else {
+      etx_view_slice(&from, at, rest, shift, 1);
+      etx_view_slice(&to, at, 0, shift, 1);
+    }
+  }
+  etx_view_copy(&to, &from);
+}
+
+static void roll(const rolling* r, const etx_view* self, const etx_view* out) {
+  for (uint32_t parts = 0; parts < UINT32_C(1) << r->count; ++parts) {
+    copy_part(r, parts, self, out);
+  }
+}
+
+// (self, shifts, dims, out)
+static etx_status run_roll(etx_call* call) {
+  const etx_view self = self_of(call), out = out_of(call);
+  const size_t count = etx_call_value(call, 2)->as.integers.count;
+  rolling r = {0};
+  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = etx_wrap_dimension(etx_call_item(call, 2, i), self.rank);
+    add_shift(&r, &self, at, etx_call_item(call, 1, i));
+  }
+  roll(&r, &self, &out);
+  return ETX_OK;
+}
+
+// Without dimensions all elements move as one row.
+static etx_status run_roll_flat(etx_call* call) {
+  etx_view self = self_of(call), out = out_of(call);
+  const int64_t numel = (int64_t)etx_tensor_numel(etx_call_tensor(call, 0));
+  rolling r = {0};
+  if (numel == 0) return ETX_OK;
+  self.rank = out.rank = 0;
+  etx_view_append(&self, numel, 1);
+  etx_view_append(&out, numel, 1);
+  add_shift(&r, &self, 0, etx_call_item(call, 1, 0));
+  roll(&r, &self, &out);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_roll_out_prepare(etx_call* call) {
+  if (etx_call_value(call, 2)->as.integers.count > 0) {
+    return prepare_move(call, run_roll);
+  }
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 3));
+  return prepare_move(call, run_roll_flat);
+}

@@ -1,0 +1,256 @@
+// After simplifying, the innermost dimension of the target decides:
+//
+//   elements of any other size than 1, 2, 4, 8, 16    rows of short copies
+//   the source stands still                           a fill
+//   the source goes back by one element               a reversed row
+//   the source is dense along another dimension       tiles, see below
+//   else                                              one element at a time
+//
+// A tile is a square of the two dimensions along which one side is dense each.
+// Whole cache lines are read into it and whole cache lines written from it:
+// without the detour, strides that are powers of two would throw out of the
+// cache what has been used only in part.
+
+#include "runtime/kernels/strided_copy.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/short_copy.h"
+
+// ---- simplifying ----
+
+// Keeps the dimensions that matter, outermost of the target first; false if
+// there is no element.
+static bool sort_dims(etx_copy* copy) {
+  size_t kept = 0;
+  for (size_t i = 0; i < copy->rank; ++i) {
+    const etx_copy_dim dim = copy->dims[i];
+    if (dim.size == 0) return false;
+    if (dim.size == 1) continue;
+    size_t at = kept++;
+    for (; at > 0 && copy->dims[at - 1].to < dim.to; --at) {
+      copy->dims[at] = copy->dims[at - 1];
+    }
+    copy->dims[at] = dim;
+  }
+  copy->rank = kept;
+  return true;
+}
+
+static void join_dims(etx_copy* copy) {
+  size_t kept = 0;
+  for (size_t i = 0; i < copy->rank; ++i) {
+    const etx_copy_dim dim = copy->dims[i];
+    etx_copy_dim* last = kept == 0 ? NULL : &copy->dims[kept - 1];
+    if (last != NULL && last->to == dim.to * dim.size &&
+        last->from == dim.from * dim.size) {
+      const ptrdiff_t size = last->size * dim.size;
+      *last = dim;
+      last->size = size;
+    } else {
+      copy->dims[kept++] = dim;
+    }
+  }
+  copy->rank = kept;
+}
+
+// A dimension that is dense on both sides makes larger elements.
+static void widen_element(etx_copy* copy) {
+  if (copy->rank == 0) return;
+  const etx_copy_dim* last = &copy->dims[copy->rank - 1];
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  if (last->to != bytes || last->from != bytes) return;
+  copy->bytes *= (size_t)last->size;
+  --copy->rank;
+}
+
+// ---- rows ----
+
+// One element many times, one behind the other: the target is its own source
+// as soon as it has something.
+static void repeat_element(char* to, const char* from, size_t bytes,
+                           size_t count) {
+  enum { PIECE = 4096 };
+  const size_t total = bytes * count;
+  size_t done = bytes;
+  memcpy(to, from, bytes);
+  while (done < total) {
+    size_t piece = done < PIECE ? done : PIECE / bytes * bytes;
+    if (piece == 0) piece = bytes;
+    if (piece > total - done) piece = total - done;
+    memcpy(to + done, to, piece);
+    done += piece;
+  }
+}
+
+static void copy_elements(const etx_copy* copy, const etx_copy_dim* dim,
+                          char* to, const char* from) {
+  const size_t bytes = copy->bytes;
+  if (dim->from == 0 && dim->to == (ptrdiff_t)bytes) {
+    repeat_element(to, from, bytes, (size_t)dim->size);
+    return;
+  }
+  for (ptrdiff_t i = 0; i < dim->size; ++i) {
+    etx_copy_short(to, from, bytes);
+    to += dim->to;
+    from += dim->from;
+  }
+}
+
+static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
+                      const char* from) {
+  const ptrdiff_t count = dim->size;
+  ETX_SWITCH_BYTES(bytes, T, {
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);
+    T one;
+    if (dim->to == size && dim->from == 0) {
+      memcpy(&one, from, sizeof one);
+      for (ptrdiff_t i = 0; i < count; ++i) {
+        memcpy(to + i * size, &one, sizeof one);
+      }
+    } else if (dim->to == size && dim->from == -size) {
+      for (ptrdiff_t i = 0; i < count; ++i) {
+        memcpy(&one, from - i * size, sizeof one);
+        memcpy(to + i * size, &one, sizeof one);
+      }
+    } else {
+      for (ptrdiff_t i = 0; i < count; ++i) {
+        memcpy(&one, from, sizeof one);
+        memcpy(to, &one, sizeof one);
+        to += dim->to;
+        from += dim->from;
+      }
+    }
+  })
+}
+
+static void copy_row(const etx_copy* copy, const etx_copy_dim* dim, char* to,
+                     const char* from) {
+  if (etx_is_element_size(copy->bytes)) {
+    copy_loop(copy->bytes, dim, to, from);
+  } else {
+    copy_elements(copy, dim, to, from);
+  }
+}
+
+// ---- tiles ----
+
+enum { TILE_BYTES = 64 };
+
+// A square of the dimensions `a`, along which the source is dense, and `b`,
+// along which the target is.
+#define COPY_TILE(T, side_a, side_b)                                      \
+  for (size_t j = 0; j < (side_b); ++j) {                                 \
+    memcpy(tile[j], from + (ptrdiff_t)j * b->from, (side_a) * sizeof(T)); \
+  }                                                                       \
+  for (size_t i = 0; i < (side_a); ++i) {                                 \
+    T line[TILE_BYTES / sizeof(T)];                                       \
+    for (size_t j = 0; j < (side_b); ++j) line[j] = tile[j][i];           \
+    memcpy(to + (ptrdiff_t)i * a->to, line, (side_b) * sizeof(T));        \
+  }
+
+static void copy_tile(size_t bytes, const etx_copy_dim* a,
+                      const etx_copy_dim* b, size_t count_a, size_t count_b,
+                      char* to, const char* from) {
+  ETX_SWITCH_BYTES(bytes, T, {
+    enum { SIDE = TILE_BYTES / sizeof(T) };
+    T tile[SIDE][SIDE];
+    if (count_a == SIDE && count_b == SIDE) {
+      COPY_TILE(T, SIDE, SIDE)
+    } else {
+      COPY_TILE(T, count_a, count_b)
+    }
+  })
+}
+
+// Elements of a row that are copied before the next row is looked at, where
+// one side of the square is so short that tiles would be mostly empty.
+enum { SHORT_SIDE = 8, LONG_PIECE = 1024 };
+
+// Rows along `row`, one for each element of the short dimension `side`.
+static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
+                           const etx_copy_dim* row, char* to,
+                           const char* from) {
+  for (ptrdiff_t i = 0; i < row->size; i += LONG_PIECE) {
+    const ptrdiff_t left = row->size - i;
+    etx_copy_dim piece = *row;
+    piece.size = left < LONG_PIECE ? left : LONG_PIECE;
+    for (ptrdiff_t k = 0; k < side->size; ++k) {
+      copy_loop(bytes, &piece, to + i * row->to + k * side->to,
+                from + i * row->from + k * side->from);
+    }
+  }
+}
+
+static void copy_tiles(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  if (a->size < SHORT_SIDE || b->size < SHORT_SIDE) {
+    const bool a_is_short = a->size < b->size;
+    copy_long_rows(bytes, a_is_short ? a : b, a_is_short ? b : a, to, from);
+    return;
+  }
+  for (ptrdiff_t i = 0; i < a->size; i += side) {
+    const ptrdiff_t left_a = a->size - i;
+    for (ptrdiff_t j = 0; j < b->size; j += side) {
+      const ptrdiff_t left_b = b->size - j;
+      copy_tile(bytes, a, b, (size_t)(left_a < side ? left_a : side),
+                (size_t)(left_b < side ? left_b : side),
+                to + i * a->to + j * b->to, from + i * a->from + j * b->from);
+    }
+  }
+}
+
+// Takes the dimension out along which the source is dense, if there is one and
+// the target is dense along its innermost.
+static bool take_dense_dim(etx_copy* copy, etx_copy_dim* out) {
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  const etx_copy_dim* last = &copy->dims[copy->rank - 1];
+  if (!etx_is_element_size(copy->bytes) || last->to != bytes ||
+      last->from == 0) {
+    return false;
+  }
+  for (size_t i = copy->rank - 1; i-- > 0;) {
+    if (copy->dims[i].from != bytes) continue;
+    *out = copy->dims[i];
+    for (--copy->rank; i < copy->rank; ++i) copy->dims[i] = copy->dims[i + 1];
+    return true;
+  }
+  return false;
+}
+
+// ---- the nest ----
+
+void etx_copy_strided(etx_copy* copy, char* to, const char* from) {
+  etx_copy_dim dense;
+  ptrdiff_t position[ETX_COPY_RANK];
+  if (!sort_dims(copy)) return;
+  join_dims(copy);
+  widen_element(copy);
+  if (copy->rank == 0) {
+    etx_copy_short(to, from, copy->bytes);
+    return;
+  }
+  const bool is_tiled = take_dense_dim(copy, &dense);
+  const etx_copy_dim row = copy->dims[--copy->rank];
+  for (size_t i = 0; i < copy->rank; ++i) position[i] = 0;
+  for (;;) {
+    if (is_tiled) {
+      copy_tiles(copy->bytes, &dense, &row, to, from);
+    } else {
+      copy_row(copy, &row, to, from);
+    }
+    size_t i = copy->rank;
+    while (i > 0 && ++position[i - 1] == copy->dims[i - 1].size) {
+      --i;
+      position[i] = 0;
+      to -= copy->dims[i].to * (copy->dims[i].size - 1);
+      from -= copy->dims[i].from * (copy->dims[i].size - 1);
+    }
+    if (i == 0) return;
+    to += copy->dims[i - 1].to;
+    from += copy->dims[i - 1].from;
+  }
+}

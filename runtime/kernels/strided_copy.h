@@ -1,0 +1,36 @@
+// Elements from one set of strides to another: the one loop nest under every
+// operator that moves data.
+//
+// A description is simplified first, so that few cases remain: dimensions of
+// size 1 go, the others are put in the order in which the target lies in
+// memory, neighbours that continue each other become one, and a dimension that
+// is dense on both sides becomes part of the element.
+
+#ifndef ETX_RUNTIME_KERNELS_STRIDED_COPY_H
+#define ETX_RUNTIME_KERNELS_STRIDED_COPY_H
+
+#include <stddef.h>
+
+#include "format/base/size_limits.h"
+
+// Dimensions of a description: a repeated tensor has two for each of its own.
+enum { ETX_COPY_RANK = 2 * ETX_MAX_RANK };
+
+typedef struct etx_copy_dim {
+  ptrdiff_t size;  // at least 0
+  ptrdiff_t to;    // bytes to the next element of the target
+  ptrdiff_t from;  // the same of the source; 0 repeats, negative goes back
+} etx_copy_dim;
+
+typedef struct etx_copy {
+  size_t bytes;  // of an element
+  size_t rank;
+  etx_copy_dim dims[ETX_COPY_RANK];
+} etx_copy;
+
+// Copies all elements; `copy` is simplified on the way. No byte of the target
+// is a byte of the source, and no two elements of the target overlap. Any
+// alignment. Pointers are not used if some size is 0.
+void etx_copy_strided(etx_copy* copy, char* to, const char* from);
+
+#endif

@@ -144,7 +144,7 @@ static etx_dim integer_at(void* context, size_t argument, size_t item) {
   }
 }
 
-static double real_at(void* context, size_t argument) {
+static double real_at(void* context, size_t argument, size_t item) {
   const etx_pte_value value = value_at(context, argument);
   switch (value.kind) {
     case ETX_PTE_DOUBLE:
@@ -153,6 +153,8 @@ static double real_at(void* context, size_t argument) {
       return (double)value.as.integer;
     case ETX_PTE_BOOL:
       return value.as.boolean ? 1 : 0;
+    case ETX_PTE_DOUBLE_LIST:
+      return value.as.reals.items[item];
     default:
       return 0;
   }

@@ -101,9 +101,9 @@ static etx_dim ask_integer(void* context, size_t argument, size_t item) {
   }
 }
 
-static double ask_real(void* context, size_t argument) {
+static double ask_real(void* context, size_t argument, size_t item) {
   const inference* const self = context;
-  const etx_ir_arg* const arg = item_of(self, argument, 0);
+  const etx_ir_arg* const arg = item_of(self, argument, item);
   if (arg == NULL) return 0.0;
   switch (arg->kind) {
     case ETX_IR_ARG_DOUBLE:

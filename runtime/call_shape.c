@@ -97,7 +97,7 @@ static etx_dim integer_at(void* context, size_t argument, size_t item) {
   }
 }
 
-static double real_at(void* context, size_t argument) {
+static double real_at(void* context, size_t argument, size_t item) {
   const etx_value* value = value_at(context, argument);
   switch (value->kind) {
     case ETX_VALUE_DOUBLE:
@@ -106,6 +106,8 @@ static double real_at(void* context, size_t argument) {
       return (double)value->as.integer;
     case ETX_VALUE_BOOL:
       return value->as.boolean ? 1 : 0;
+    case ETX_VALUE_DOUBLES:
+      return value->as.reals.items[item];
     default:
       return 0;
   }

@@ -35,7 +35,7 @@ bool etx_shape_is_none(const etx_shape_call* call, size_t argument) {
 }
 
 bool etx_shape_boolean(const etx_shape_call* call, size_t argument) {
-  return call->real(call->context, argument) != 0;
+  return call->real(call->context, argument, 0) != 0;
 }
 
 etx_status etx_shape_number(const etx_shape_call* call, size_t argument,
@@ -161,6 +161,21 @@ etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
                                "a size depends on the elements of a tensor");
   }
   return call->output_at_most(call->context, index, most);
+}
+
+etx_status etx_shape_spatial(const etx_shape_call* call, size_t argument,
+                             const char* what, size_t spatial, size_t item,
+                             int64_t least, int64_t* out_number) {
+  const size_t count = call->list_count(call->context, argument);
+  if (count != 1 && count != spatial) {
+    return etx_shape_refuse(call, "'%t' has %i numbers, expected 1 or %i",
+                            argument_name(call, argument), (int64_t)count,
+                            (int64_t)spatial);
+  }
+  ETX_TRY(etx_shape_number(call, argument, count == 1 ? 0 : item, out_number));
+  if (*out_number >= least && *out_number <= INT32_MAX) return ETX_OK;
+  return etx_shape_refuse(call, "%s is %i, expected %i to %i", what,
+                          *out_number, least, (int64_t)INT32_MAX);
 }
 
 void etx_shape_remove(etx_shape* shape, size_t dimension) {

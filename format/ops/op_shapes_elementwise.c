@@ -250,7 +250,7 @@ static etx_status put_steps(etx_shape_call* call, size_t count,
       real[at] = (double)whole[at];
     } else {
       is_whole = false;
-      real[at] = call->real(call->context, argument);
+      real[at] = call->real(call->context, argument, 0);
     }
   }
   if (is_known) ETX_TRY(check_step(call, real[0], real[1], real[2]));

@@ -78,6 +78,13 @@ etx_status etx_shape_numel(const etx_shape_call* call, const etx_shape* shape,
 etx_status etx_shape_put_at_most(const etx_shape_call* call, size_t index,
                                  const etx_shape* most);
 
+// Reads number `item` of a list with one number for each of `spatial`
+// dimensions, or one for all; refuses it below `least`. `what` names the
+// number in the message.
+etx_status etx_shape_spatial(const etx_shape_call* call, size_t argument,
+                             const char* what, size_t spatial, size_t item,
+                             int64_t least, int64_t* out_number);
+
 // Removes or inserts one dimension.
 void etx_shape_remove(etx_shape* shape, size_t dimension);
 etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,

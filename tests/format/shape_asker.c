@@ -26,10 +26,10 @@ void asker_integer(asker* a, etx_dim integer) {
   next(a, ETX_SHAPE_INT)->integers[0] = integer;
 }
 void asker_real(asker* a, double real) {
-  next(a, ETX_SHAPE_DOUBLE)->real = real;
+  next(a, ETX_SHAPE_DOUBLE)->reals[0] = real;
 }
 void asker_boolean(asker* a, bool boolean) {
-  next(a, ETX_SHAPE_BOOL)->real = boolean;
+  next(a, ETX_SHAPE_BOOL)->reals[0] = boolean;
 }
 void asker_none(asker* a) { next(a, ETX_SHAPE_NONE)->is_none[0] = true; }
 void asker_string(asker* a) { next(a, ETX_SHAPE_STRING); }
@@ -38,6 +38,12 @@ void asker_integers(asker* a, size_t count, const etx_dim* integers) {
   asker_argument* argument = next(a, ETX_SHAPE_LIST);
   argument->count = count;
   for (size_t i = 0; i < count; ++i) argument->integers[i] = integers[i];
+}
+
+void asker_reals(asker* a, size_t count, const double* reals) {
+  asker_argument* argument = next(a, ETX_SHAPE_LIST);
+  argument->count = count;
+  for (size_t i = 0; i < count; ++i) argument->reals[i] = reals[i];
 }
 
 void asker_gather_list(asker* a, size_t count) {
@@ -157,9 +163,10 @@ static bool tensor(void* context, size_t argument, size_t item,
 static etx_dim integer(void* context, size_t argument, size_t item) {
   return ((asker*)context)->arguments[argument].integers[item];
 }
-static double real(void* context, size_t argument) {
+static double real(void* context, size_t argument, size_t item) {
   const asker_argument* read = &((asker*)context)->arguments[argument];
-  return read->kind == ETX_SHAPE_INT ? (double)read->integers[0] : read->real;
+  if (read->kind == ETX_SHAPE_INT) return (double)read->integers[0];
+  return read->reals[item];
 }
 static etx_status output(void* context, size_t index, const etx_shape* shape) {
   asker* a = context;

@@ -21,7 +21,7 @@ typedef struct asker_argument {
   etx_shape shapes[6];  // tensors; is_none for missing ones of a list
   bool is_none[6];
   etx_dim integers[8];
-  double real;
+  double reals[4];
 } asker_argument;
 
 typedef struct asker {
@@ -44,6 +44,7 @@ void asker_boolean(asker* a, bool boolean);
 void asker_none(asker* a);
 void asker_string(asker* a);
 void asker_integers(asker* a, size_t count, const etx_dim* integers);
+void asker_reals(asker* a, size_t count, const double* reals);
 // The last `count` tensors (or None) become one list.
 void asker_gather_list(asker* a, size_t count);
 

@@ -1,0 +1,173 @@
+// Rules of convolution, plain and transposed, and of its gradients.
+
+#include "format/ops/op_shapes_internal.h"
+
+// One spatial dimension of the window.
+typedef struct window {
+  etx_dim kernel;
+  int64_t stride;
+  int64_t padding;
+  int64_t dilation;
+  int64_t output_padding;  // of a transposed convolution
+} window;
+
+// Where the arguments stand that both operators have in the same order.
+typedef struct parameters {
+  size_t stride, padding, dilation, transposed, output_padding, groups;
+} parameters;
+
+static const parameters forward_parameters = {3, 4, 5, 6, 7, 8};
+static const parameters backward_parameters = {4, 5, 6, 7, 8, 9};
+
+// (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1
+static etx_status forward_size(const etx_shape_call* call, const window* w,
+                               etx_dim in, etx_dim* out) {
+  etx_dim reach, span;
+  ETX_TRY(etx_dim_subtract(call, w->kernel, 1, &reach));
+  ETX_TRY(etx_dim_multiply(call, reach, w->dilation, &reach));
+  ETX_TRY(etx_dim_add(call, in, 2 * w->padding - 1, &span));
+  ETX_TRY(etx_dim_subtract(call, span, reach, &span));
+  int64_t low, high;
+  etx_dim_bounds(call, span, &low, &high);
+  if (high < 0) {
+    return etx_shape_refuse(call,
+                            "the window is larger than the padded size "
+                            "%i",
+                            etx_shape_shown(call, in) + 2 * w->padding);
+  }
+  ETX_TRY(etx_dim_floor_divide(call, span, w->stride, &span));
+  return etx_dim_add(call, span, 1, out);
+}
+
+// (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
+static etx_status transposed_size(const etx_shape_call* call, const window* w,
+                                  etx_dim in, etx_dim* out) {
+  if (w->output_padding >= w->stride && w->output_padding >= w->dilation) {
+    return etx_shape_refuse(call,
+                            "the output padding is %i, expected less than "
+                            "the stride %i or the dilation %i",
+                            w->output_padding, w->stride, w->dilation);
+  }
+  etx_dim size, reach;
+  ETX_TRY(etx_dim_subtract(call, in, 1, &size));
+  ETX_TRY(etx_dim_multiply(call, size, w->stride, &size));
+  ETX_TRY(etx_dim_subtract(call, w->kernel, 1, &reach));
+  ETX_TRY(etx_dim_multiply(call, reach, w->dilation, &reach));
+  ETX_TRY(etx_dim_add(call, size, reach, &size));
+  const int64_t constant = w->output_padding + 1 - 2 * w->padding;
+  ETX_TRY(etx_dim_add(call, size, constant, out));
+  if (!etx_shape_is_number(call, *out) || *out >= 0) return ETX_OK;
+  return etx_shape_refuse(call, "the result's size is %i", *out);
+}
+
+// Channels of a convolution: in and out, checked against the groups.
+static etx_status channels(const etx_shape_call* call, const parameters* p,
+                           const etx_shape* input, const etx_shape* weight,
+                           bool transposed, etx_dim* out) {
+  int64_t groups;
+  ETX_TRY(etx_shape_number(call, p->groups, 0, &groups));
+  if (groups <= 0) {
+    return etx_shape_refuse(call, "there are %i groups, expected at least 1",
+                            groups);
+  }
+  etx_dim wanted;
+  ETX_TRY(etx_dim_multiply(call, weight->dims[transposed ? 0 : 1],
+                           transposed ? 1 : groups, &wanted));
+  ETX_TRY(etx_shape_want_equal(call, "the count of input channels", wanted,
+                               input->dims[1]));
+  ETX_TRY(etx_dim_multiply(call, weight->dims[transposed ? 1 : 0],
+                           transposed ? groups : 1, out));
+  const etx_dim divided = weight->dims[0];
+  if (etx_shape_is_number(call, divided) && divided % groups != 0) {
+    return etx_shape_refuse(call, "%i channels do not divide into %i groups",
+                            divided, groups);
+  }
+  return ETX_OK;
+}
+
+static etx_status spatial_size(const etx_shape_call* call, const parameters* p,
+                               size_t spatial, size_t i, etx_dim kernel,
+                               etx_dim in, etx_dim* out) {
+  window w = {.kernel = kernel};
+  ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", spatial, i, 1,
+                            &w.stride));
+  ETX_TRY(etx_shape_spatial(call, p->padding, "the padding", spatial, i, 0,
+                            &w.padding));
+  ETX_TRY(etx_shape_spatial(call, p->dilation, "the dilation", spatial, i, 1,
+                            &w.dilation));
+  if (!etx_shape_boolean(call, p->transposed)) {
+    return forward_size(call, &w, in, out);
+  }
+  ETX_TRY(etx_shape_spatial(call, p->output_padding, "the output padding",
+                            spatial, i, 0, &w.output_padding));
+  return transposed_size(call, &w, in, out);
+}
+
+// The sizes that a convolution gives.
+static etx_status result(const etx_shape_call* call, const parameters* p,
+                         const etx_shape* input, const etx_shape* weight,
+                         etx_shape* out) {
+  if (input->rank < 3 || input->rank > 5) {
+    return etx_shape_refuse(call, "rank of 'input' is %i, expected 3 to 5",
+                            (int64_t)input->rank);
+  }
+  ETX_TRY(etx_shape_want_rank(call, "weight", weight, input->rank));
+  *out = *input;
+  ETX_TRY(channels(call, p, input, weight,
+                   etx_shape_boolean(call, p->transposed), &out->dims[1]));
+  const size_t spatial = (size_t)input->rank - 2;
+  for (size_t i = 0; i < spatial; ++i) {
+    ETX_TRY(spatial_size(call, p, spatial, i, weight->dims[2 + i],
+                         input->dims[2 + i], &out->dims[2 + i]));
+  }
+  return ETX_OK;
+}
+
+// (input, weight, bias, stride, padding, dilation, transposed,
+// output_padding, groups)
+etx_status etx_shape_convolution(etx_shape_call* call) {
+  etx_shape input, weight, bias, out;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &weight));
+  ETX_TRY(result(call, &forward_parameters, &input, &weight, &out));
+  if (!etx_shape_is_none(call, 2)) {
+    ETX_TRY(etx_shape_tensor(call, 2, &bias));
+    ETX_TRY(etx_shape_want_rank(call, "bias", &bias, 1));
+    ETX_TRY(etx_shape_want_equal(call, "the size of 'bias'", out.dims[1],
+                                 bias.dims[0]));
+  }
+  return call->output(call->context, 0, &out);
+}
+
+// A gradient that the mask leaves out has no elements.
+static etx_status put_gradient(const etx_shape_call* call, size_t index,
+                               const etx_shape* shape) {
+  const etx_shape none = {shape->dtype, 1, {0}};
+  int64_t wanted = 0;
+  ETX_TRY(etx_shape_number(call, 10, index, &wanted));
+  return call->output(call->context, index, wanted != 0 ? shape : &none);
+}
+
+// (grad_output, input, weight, bias_sizes, stride, padding, dilation,
+// transposed, output_padding, groups, output_mask)
+etx_status etx_shape_convolution_backward(etx_shape_call* call) {
+  etx_shape grad, input, weight, out;
+  ETX_TRY(etx_shape_tensor(call, 0, &grad));
+  ETX_TRY(etx_shape_tensor(call, 1, &input));
+  ETX_TRY(etx_shape_tensor(call, 2, &weight));
+  ETX_TRY(result(call, &backward_parameters, &input, &weight, &out));
+  ETX_TRY(etx_shape_want_rank(call, "grad_output", &grad, out.rank));
+  for (size_t i = 0; i < out.rank; ++i) {
+    ETX_TRY(etx_shape_want_equal(call, "a size of 'grad_output'", out.dims[i],
+                                 grad.dims[i]));
+  }
+  const size_t count = call->list_count(call->context, 10);
+  if (count != 3) {
+    return etx_shape_refuse(call, "'output_mask' has %i entries, expected 3",
+                            (int64_t)count);
+  }
+  const etx_shape bias = {input.dtype, 1, {out.dims[1]}};
+  ETX_TRY(put_gradient(call, 0, &input));
+  ETX_TRY(put_gradient(call, 1, &weight));
+  return put_gradient(call, 2, &bias);
+}

@@ -1,0 +1,169 @@
+// The largest element of each window, and where it stands.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/pooling.h"
+
+#define T float
+#define MEMBER f32
+#define NAME(x) x##_f32
+#include "runtime/kernels/max_pooling_template.h"
+#undef T
+#undef MEMBER
+#undef NAME
+#define T double
+#define MEMBER f64
+#define NAME(x) x##_f64
+#include "runtime/kernels/max_pooling_template.h"
+#undef T
+#undef MEMBER
+#undef NAME
+#define T int64_t
+#define MEMBER i64
+#define NAME(x) x##_i64
+#include "runtime/kernels/max_pooling_template.h"
+#undef T
+#undef MEMBER
+#undef NAME
+
+typedef struct loops {
+  void (*fill)(void* best, etx_number value);
+  void (*keep)(void* best, int32_t* taps, const void* elements, size_t count,
+               int32_t tap);
+  void (*scan)(void* best, int64_t* where, const void* elements, size_t count,
+               int64_t first, int64_t step);
+} loops;
+
+// By wide type.
+static const loops all_loops[] = {{fill_i64, keep_larger_i64, scan_larger_i64},
+                                  {fill_f32, keep_larger_f32, scan_larger_f32},
+                                  {fill_f64, keep_larger_f64, scan_larger_f64}};
+
+typedef struct max_pool {
+  etx_pool pool;
+  etx_planes indices;
+  etx_number lowest;
+} max_pool;
+
+// Taps are numbered row << 16 | column.
+enum { TAP_BITS = 16, TAP_MASK = (1 << TAP_BITS) - 1 };
+
+static void store_lanes(const max_pool* m, const etx_pool_lanes* l,
+                        const etx_block* best, const int32_t* taps,
+                        int64_t first_row) {
+  const etx_pool* p = &m->pool;
+  etx_block_store(best, p->wide, p->out.dtype, etx_pool_place(&p->out, l),
+                  etx_pool_step(p, &p->out), l->count);
+  int64_t* index = (int64_t*)(void*)etx_pool_place(&m->indices, l);
+  const ptrdiff_t step = etx_pool_step(p, &m->indices);
+  const int64_t start =
+      etx_window_start(&p->y, l->y) + first_row * p->y.dilation;
+  for (size_t i = 0; i < l->count; ++i) {
+    const int64_t x = etx_pool_column(p, l, i);
+    const int64_t row = start + (taps[i] >> TAP_BITS) * p->y.dilation;
+    const int64_t column =
+        etx_window_start(&p->x, x) + (taps[i] & TAP_MASK) * p->x.dilation;
+    index[(ptrdiff_t)i * step] = row * p->x.in + column;
+  }
+}
+
+static void pool_lanes(const max_pool* m, const etx_pool_lanes* l) {
+  const etx_pool* p = &m->pool;
+  const loops* own = &all_loops[p->wide];
+  etx_block best, block;
+  int32_t taps[ETX_BLOCK];
+  own->fill(&best, m->lowest);
+  // Where nothing is larger than the lowest number, the first tap inside.
+  for (size_t i = 0; i < l->count; ++i) {
+    const bool is_inside = l->are_inside && !p->are_lanes_channels;
+    const int64_t x = etx_pool_column(p, l, i);
+    taps[i] = is_inside ? 0 : (int32_t)etx_window_taps(&p->x, x).first;
+  }
+  const etx_span rows = etx_window_taps(&p->y, l->y);
+  const etx_span all = {0, p->x.kernel};
+  const etx_span columns =
+      p->are_lanes_channels ? etx_window_taps(&p->x, l->x) : all;
+  for (int64_t ky = rows.first; ky < rows.end; ++ky) {
+    const char* row = etx_pool_row(p, l, ky);
+    for (int64_t kx = columns.first; kx < columns.end; ++kx) {
+      const etx_pool_elements e = etx_pool_tap(p, l, row, kx, &block);
+      own->keep(etx_pool_lane(&best, p->wide, e.first), taps + e.first, e.data,
+                e.count, (int32_t)((ky - rows.first) << TAP_BITS | kx));
+    }
+  }
+  store_lanes(m, l, &best, taps, rows.first);
+}
+
+// One window by rows.
+static void pool_window(const max_pool* m, const etx_pool_lanes* l) {
+  const etx_pool* p = &m->pool;
+  const etx_span rows = etx_window_taps(&p->y, l->y);
+  const etx_span columns = etx_window_taps(&p->x, l->x);
+  const int64_t start_y = etx_window_start(&p->y, l->y);
+  const int64_t start_x = etx_window_start(&p->x, l->x);
+  etx_number best = m->lowest;
+  int64_t where = (start_y + rows.first * p->y.dilation) * p->x.in + start_x +
+                  columns.first * p->x.dilation;
+  for (int64_t ky = rows.first; ky < rows.end; ++ky) {
+    const int64_t y = start_y + ky * p->y.dilation;
+    for (int64_t kx = columns.first; kx < columns.end; kx += ETX_BLOCK) {
+      const int64_t left = columns.end - kx;
+      const size_t count = left < ETX_BLOCK ? (size_t)left : ETX_BLOCK;
+      const int64_t x = start_x + kx * p->x.dilation;
+      etx_block block;
+      const void* elements = etx_operand_widen(
+          &block, p->wide, p->in.dtype,
+          etx_pool_row(p, l, ky) + (ptrdiff_t)x * p->in.column * p->in.bytes,
+          (ptrdiff_t)p->x.dilation * p->in.column, count);
+      all_loops[p->wide].scan(&best, &where, elements, count, y * p->x.in + x,
+                              p->x.dilation);
+    }
+  }
+  etx_convert(p->out.dtype, etx_pool_place(&p->out, l), 1,
+              etx_wide_dtype(p->wide), &best, 1, 1);
+  *(int64_t*)(void*)etx_pool_place(&m->indices, l) = where;
+}
+
+static void pool_block(const void* context, const etx_pool_lanes* l) {
+  const max_pool* m = context;
+  if (m->pool.has_lanes) {
+    pool_lanes(m, l);
+  } else {
+    pool_window(m, l);
+  }
+}
+
+// The smallest number of a type.
+static etx_number lowest_of(etx_dtype dtype) {
+  etx_number lowest = {0};
+  const etx_wide wide = etx_wide_of(dtype);
+  if (wide == ETX_WIDE_F32) {
+    lowest.f32 = -__builtin_inff();
+  } else if (wide == ETX_WIDE_F64) {
+    lowest.f64 = -__builtin_inf();
+  } else if (dtype == ETX_DTYPE_INT64) {
+    lowest.i64 = INT64_MIN;
+  } else if (dtype != ETX_DTYPE_UINT8) {
+    lowest.i64 = -((int64_t)1 << (8 * etx_dtype_bytes(dtype) - 1));
+  }
+  return lowest;
+}
+
+// (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
+static etx_status run_max_pool(etx_call* call) {
+  const max_pool m = {.pool = etx_pool_read(call, 6, 1, true),
+                      .indices = etx_planes_of(etx_call_tensor(call, 7)),
+                      .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
+  etx_pool_run(&m.pool, call->parallel, pool_block, &m);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_max_pool2d_with_indices_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, 0, "numbers");
+  }
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 6));
+  ETX_TRY(etx_call_check_dtype(call, 7, ETX_DTYPE_INT64));
+  call->run = run_max_pool;
+  return ETX_OK;
+}

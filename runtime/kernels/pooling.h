@@ -1,0 +1,92 @@
+// What pooling over windows of a plane shares: how the results are cut into
+// blocks, and how the input's elements for a tap of the window are found.
+//
+// Results that lie side by side are the lanes of a block: each tap of the
+// window is one row of elements, one for each lane. Where channels lie
+// innermost, they are the lanes. Windows that are wide for their result (up to
+// all of the input) make blocks of one lane, which are gone through by row.
+
+#ifndef ETX_RUNTIME_KERNELS_POOLING_H
+#define ETX_RUNTIME_KERNELS_POOLING_H
+
+#include "runtime/kernels/operand.h"
+#include "runtime/kernels/planes.h"
+#include "runtime/kernels/window.h"
+
+typedef struct etx_pool {
+  etx_planes in, out;
+  etx_window y, x;
+  etx_wide wide;
+  bool has_lanes;           // else blocks have one lane
+  bool are_lanes_channels;  // else columns of the result
+} etx_pool;
+
+// A block of results: of columns from `x` on, or channels from `channel` on.
+typedef struct etx_pool_lanes {
+  size_t count;  // at most ETX_BLOCK
+  int64_t image, channel, y, x;
+  const char* in;     // element (0, 0) of the first lane's input plane
+  ptrdiff_t in_step;  // between lanes, in elements
+  bool are_inside;    // every tap of every lane lies inside its row
+} etx_pool_lanes;
+
+// Elements of some lanes.
+typedef struct etx_pool_elements {
+  const void* data;  // of the wide type, densely
+  size_t first;      // lane of the first element
+  size_t count;
+} etx_pool_elements;
+
+typedef void (*etx_pool_function)(const void* context,
+                                  const etx_pool_lanes* lanes);
+
+// Reads input, output (arguments 0 and `out`) and the window's lists from
+// argument `first` on: kernel size, stride, padding, and dilation if
+// `has_dilation`.
+etx_pool etx_pool_read(const etx_call* call, size_t out, size_t first,
+                       bool has_dilation);
+
+// Calls `function` for every block of results, on several threads.
+void etx_pool_run(const etx_pool* pool, const etx_parallel* parallel,
+                  etx_pool_function function, const void* context);
+
+// The input row that tap row `ky` sees; it must lie inside.
+static inline const char* etx_pool_row(const etx_pool* p,
+                                       const etx_pool_lanes* l, int64_t ky) {
+  const int64_t y = etx_window_start(&p->y, l->y) + ky * p->y.dilation;
+  return l->in + (ptrdiff_t)y * p->in.row * p->in.bytes;
+}
+
+// The elements of a row that tap column `kx` sees, through `block` where they
+// are not of the wide type or not dense.
+etx_pool_elements etx_pool_tap(const etx_pool* p, const etx_pool_lanes* l,
+                               const char* row, int64_t kx, etx_block* block);
+
+// Where the first lane's result lies in planes like those of the output.
+static inline char* etx_pool_place(const etx_planes* planes,
+                                   const etx_pool_lanes* l) {
+  return etx_planes_at(planes, l->image, l->channel) +
+         ((ptrdiff_t)l->y * planes->row + (ptrdiff_t)l->x * planes->column) *
+             planes->bytes;
+}
+
+// From one lane's result to the next, in elements.
+static inline ptrdiff_t etx_pool_step(const etx_pool* p,
+                                      const etx_planes* planes) {
+  return p->are_lanes_channels ? planes->channel : planes->column;
+}
+
+// Column of the result that a lane stands for.
+static inline int64_t etx_pool_column(const etx_pool* p,
+                                      const etx_pool_lanes* l, size_t lane) {
+  return l->x + (p->are_lanes_channels ? 0 : (int64_t)lane);
+}
+
+// Lane `lane` of a block.
+static inline void* etx_pool_lane(etx_block* block, etx_wide wide,
+                                  size_t lane) {
+  const size_t bytes = wide == ETX_WIDE_F32 ? sizeof(float) : sizeof(double);
+  return (char*)block + lane * bytes;
+}
+
+#endif

@@ -1,0 +1,33 @@
+#include "runtime/kernels/shares.h"
+
+enum {
+  // Operations below which other threads are not worth waking.
+  LEAST_WORK = 200000,
+  // Shares for each thread: cores differ, and machines are busy.
+  SHARES_PER_THREAD = 4,
+};
+
+typedef struct shares {
+  etx_share_function run;
+  const void* context;
+  size_t items, count;
+} shares;
+
+static void run_share(void* argument, size_t index) {
+  const shares* s = argument;
+  const size_t each = s->items / s->count, rest = s->items % s->count;
+  const size_t first = each * index + (index < rest ? index : rest);
+  s->run(s->context, first, first + each + (index < rest ? 1 : 0));
+}
+
+void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
+                    etx_share_function run, const void* context) {
+  if (count == 0) return;
+  if (parallel->thread_count < 2 || work < LEAST_WORK || count < 2) {
+    run(context, 0, count);
+    return;
+  }
+  const size_t wanted = parallel->thread_count * SHARES_PER_THREAD;
+  shares s = {run, context, count, wanted < count ? wanted : count};
+  parallel->parallel_for(parallel->context, run_share, &s, s.count);
+}

@@ -1,0 +1,18 @@
+// Splits independent work over the threads of a call.
+
+#ifndef ETX_RUNTIME_KERNELS_SHARES_H
+#define ETX_RUNTIME_KERNELS_SHARES_H
+
+#include "runtime/kernel.h"
+
+// Does items `first` up to `end`.
+typedef void (*etx_share_function)(const void* context, size_t first,
+                                   size_t end);
+
+// Does `count` items, each once, in shares on several threads if `work`, the
+// operations of all together, is worth it. What an item gives must not depend
+// on the others.
+void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
+                    etx_share_function run, const void* context);
+
+#endif

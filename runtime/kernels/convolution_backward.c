@@ -6,6 +6,7 @@
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/lanes.h"
+#include "runtime/kernels/planes.h"
 #include "runtime/kernels/shares.h"
 
 // The gradient of the weight: coarse positions o of `coarse` meet fine ones
@@ -23,10 +24,10 @@ static void add_products(const weight_gradient* g, const char* coarse,
                          const char* fine, ptrdiff_t fine_step, size_t count,
                          etx_number* sum) {
   etx_block loaded[2];
-  const void* a = etx_operand_widen(&loaded[0], g->wide, g->coarse.dtype,
-                                    coarse, g->coarse.strides[2], count);
-  const void* b = etx_operand_widen(&loaded[1], g->wide, g->fine.dtype, fine,
-                                    fine_step, count);
+  const void* a = etx_row_widen(&loaded[0], g->wide, g->coarse.dtype, coarse,
+                                g->coarse.strides[2], count);
+  const void* b =
+      etx_row_widen(&loaded[1], g->wide, g->fine.dtype, fine, fine_step, count);
   if (g->wide == ETX_WIDE_F32) {
     sum->f32 += etx_dot_f32(a, b, count);
     return;

@@ -110,7 +110,7 @@ static void pool_window(const max_pool* m, const etx_pool_lanes* l) {
       const size_t count = left < ETX_BLOCK ? (size_t)left : ETX_BLOCK;
       const int64_t x = start_x + kx * p->x.dilation;
       etx_block block;
-      const void* elements = etx_operand_widen(
+      const void* elements = etx_row_widen(
           &block, p->wide, p->in.dtype,
           etx_pool_row(p, l, ky) + (ptrdiff_t)x * p->in.column * p->in.bytes,
           (ptrdiff_t)p->x.dilation * p->in.column, count);

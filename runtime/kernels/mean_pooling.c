@@ -115,7 +115,7 @@ static etx_number sum_rectangle(const etx_planes* in, etx_wide wide,
       const size_t count = left < ETX_BLOCK ? (size_t)left : ETX_BLOCK;
       const ptrdiff_t at = (ptrdiff_t)y * in->row + (ptrdiff_t)x * in->column;
       etx_block block;
-      const void* elements = etx_operand_widen(
+      const void* elements = etx_row_widen(
           &block, wide, in->dtype, plane + at * in->bytes, in->column, count);
       add_row(wide, &sum, elements, count);
     }

@@ -3,6 +3,7 @@
 #ifndef ETX_RUNTIME_KERNELS_PLANES_H
 #define ETX_RUNTIME_KERNELS_PLANES_H
 
+#include "runtime/kernels/convert.h"
 #include "runtime/tensor.h"
 
 typedef struct etx_planes {
@@ -46,6 +47,16 @@ static inline char* etx_planes_at(const etx_planes* p, int64_t image,
 // channels in the innermost loop.
 static inline bool etx_planes_are_channels_last(const etx_planes* p) {
   return p->channels > 1 && p->channel == 1 && p->column != 1;
+}
+
+// At most ETX_BLOCK elements, `stride` apart, in a wide type: in place if they
+// have it and lie densely, else through `block`.
+static inline const void* etx_row_widen(etx_block* block, etx_wide wide,
+                                        etx_dtype dtype, const void* data,
+                                        ptrdiff_t stride, size_t count) {
+  if (stride == 1 && dtype == etx_wide_dtype(wide)) return data;
+  etx_block_load(block, wide, dtype, data, stride, count);
+  return block;
 }
 
 #endif

@@ -117,8 +117,8 @@ etx_pool_elements etx_pool_tap(const etx_pool* p, const etx_pool_lanes* l,
       (ptrdiff_t)column * p->in.column + (ptrdiff_t)range.first * l->in_step;
   const size_t count = (size_t)(range.end - range.first);
   const etx_pool_elements elements = {
-      etx_operand_widen(block, p->wide, p->in.dtype, row + at * p->in.bytes,
-                        l->in_step, count),
+      etx_row_widen(block, p->wide, p->in.dtype, row + at * p->in.bytes,
+                    l->in_step, count),
       (size_t)range.first, count};
   return elements;
 }

@@ -81,7 +81,7 @@ static void sum_rows(const smooth* s, const char* plane, const triangle* rows,
     for (size_t i = 0; i < count; i += ETX_BLOCK) {
       const size_t part = count - i < ETX_BLOCK ? count - i : ETX_BLOCK;
       etx_block block;
-      const void* elements = etx_operand_widen(
+      const void* elements = etx_row_widen(
           &block, s->wide, s->in.dtype,
           from + (ptrdiff_t)i * s->in.column * s->in.bytes, s->in.column, part);
       add_block(s->wide, sums, i, elements, part, weight);

@@ -309,3 +309,110 @@ etx_status etx_shape_embedding_2bit(etx_shape_call* call) {
   ETX_TRY(want_bounds(call, -2));
   return embedding(call, 4);
 }
+
+// The rows of `weight` [N, ..], which make out's last size, and what stands in
+// `argument` for each of them, or None.
+static etx_status want_column(const etx_shape_call* call, size_t argument,
+                              const char* what, etx_dim size) {
+  etx_shape shape;
+  if (etx_shape_is_none(call, argument)) return ETX_OK;
+  ETX_TRY(etx_shape_tensor(call, argument, &shape));
+  ETX_TRY(etx_shape_want_rank(call, what, &shape, 1));
+  return etx_shape_want_equal(call, what, size, shape.dims[0]);
+}
+
+// input [.., K] and a matrix of `rank` 2.
+static etx_status product(const etx_shape_call* call, etx_shape* input,
+                          etx_shape* weight) {
+  ETX_TRY(etx_shape_tensor(call, 0, input));
+  ETX_TRY(etx_shape_tensor(call, 1, weight));
+  if (input->rank == 0) return etx_shape_want_rank(call, "input", input, 1);
+  return etx_shape_want_rank(call, "weight", weight, 2);
+}
+
+// (input [M, K], weight [K, N], scales [K], zero_points)
+etx_status etx_shape_mixed_mm(etx_shape_call* call) {
+  etx_shape input, weight;
+  ETX_TRY(product(call, &input, &weight));
+  ETX_TRY(etx_shape_want_rank(call, "input", &input, 2));
+  ETX_TRY(etx_shape_want_equal(call, "the inner size of 'weight'",
+                               input.dims[1], weight.dims[0]));
+  ETX_TRY(want_column(call, 2, "weight_scales", weight.dims[0]));
+  input.dims[1] = weight.dims[1];
+  return put(call, &input);
+}
+
+// (input [M, K], weight [N, K], scales [N] or [N, groups], zero_points, dtype)
+etx_status etx_shape_mixed_linear(etx_shape_call* call) {
+  etx_shape input, weight, scales;
+  ETX_TRY(product(call, &input, &weight));
+  ETX_TRY(etx_shape_tensor(call, 2, &scales));
+  ETX_TRY(etx_shape_want_rank(call, "input", &input, 2));
+  ETX_TRY(etx_shape_want_equal(call, "the inner size of 'weight'",
+                               input.dims[1], weight.dims[1]));
+  if (scales.rank != 1) {
+    ETX_TRY(etx_shape_want_rank(call, "weight_scales", &scales, 2));
+  }
+  ETX_TRY(etx_shape_want_equal(call, "the count of rows of 'weight_scales'",
+                               weight.dims[0], scales.dims[0]));
+  input.dims[1] = weight.dims[0];
+  if (etx_shape_is_none(call, 4)) {
+    input.dtype = ETX_DTYPE_FROM_OUT;
+  } else {
+    ETX_TRY(real_type(call, 4, &input.dtype));
+  }
+  return put(call, &input);
+}
+
+// (input [.., K], weight [N, K], scales [N], bias [N])
+etx_status etx_shape_linear_w8(etx_shape_call* call) {
+  etx_shape input, weight;
+  ETX_TRY(product(call, &input, &weight));
+  etx_dim* last = &input.dims[input.rank - 1];
+  ETX_TRY(etx_shape_want_equal(call, "the inner size of 'weight'", *last,
+                               weight.dims[1]));
+  ETX_TRY(want_column(call, 2, "scales", weight.dims[0]));
+  ETX_TRY(want_column(call, 3, "bias", weight.dims[0]));
+  *last = weight.dims[0];
+  return put(call, &input);
+}
+
+// One number for each group of each row.
+static etx_status want_groups(const etx_shape_call* call, size_t argument,
+                              const char* what, etx_dim rows, etx_dim groups) {
+  etx_shape shape;
+  if (etx_shape_is_none(call, argument)) return ETX_OK;
+  ETX_TRY(etx_shape_tensor(call, argument, &shape));
+  ETX_TRY(etx_shape_want_rank(call, what, &shape, 2));
+  ETX_TRY(etx_shape_want_equal(call, what, rows, shape.dims[0]));
+  return etx_shape_want_equal(call, what, groups, shape.dims[1]);
+}
+
+// (input [.., K], packed [N, K / 2], scales [N, K / group_size], zero_points,
+// group_size, bias [N])
+etx_status etx_shape_linear_w4g(etx_shape_call* call) {
+  etx_shape input, packed;
+  etx_dim inner, groups, whole;
+  int64_t size = 0;
+  ETX_TRY(product(call, &input, &packed));
+  ETX_TRY(etx_shape_number(call, 4, 0, &size));
+  if (size <= 0 || size % 2 != 0) {
+    return etx_shape_refuse(call,
+                            "'group_size' is %i, expected a positive even "
+                            "number",
+                            size);
+  }
+  etx_dim* last = &input.dims[input.rank - 1];
+  ETX_TRY(etx_dim_multiply(call, packed.dims[1], 2, &inner));
+  ETX_TRY(etx_shape_want_equal(call, "twice the inner size of 'packed'", *last,
+                               inner));
+  ETX_TRY(etx_dim_floor_divide(call, inner, size, &groups));
+  ETX_TRY(etx_dim_multiply(call, groups, size, &whole));
+  ETX_TRY(etx_shape_want_equal(call, "the inner size in whole groups", inner,
+                               whole));
+  ETX_TRY(want_groups(call, 2, "scales", packed.dims[0], groups));
+  ETX_TRY(want_groups(call, 3, "zero_points", packed.dims[0], groups));
+  ETX_TRY(want_column(call, 5, "bias", packed.dims[0]));
+  *last = packed.dims[0];
+  return put(call, &input);
+}

@@ -185,26 +185,43 @@ static etx_status want_normalized(const etx_shape_call* call, size_t argument,
   return ETX_OK;
 }
 
-// (input, normalized_shape, weight, bias, eps): result, mean, 1/deviation.
-etx_status etx_shape_layer_norm(etx_shape_call* call) {
-  etx_shape input;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
+// The last dimensions of `input`, which argument 1 names; in `statistics` they
+// are 1.
+static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
+                             etx_shape* wanted, etx_shape* statistics) {
   const size_t count = call->list_count(call->context, 1);
-  if (count == 0 || count > input.rank) {
+  if (count == 0 || count > input->rank) {
     return etx_shape_refuse(call,
                             "%i dimensions are normalised, expected 1 "
                             "to %i",
-                            (int64_t)count, (int64_t)input.rank);
+                            (int64_t)count, (int64_t)input->rank);
   }
-  etx_shape wanted = {.dtype = input.dtype, .rank = (uint8_t)count};
-  etx_shape statistics = input;
+  *wanted = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
+  *statistics = *input;
   for (size_t i = 0; i < count; ++i) {
-    const size_t at = input.rank - count + i;
-    wanted.dims[i] = call->integer(call->context, 1, i);
-    statistics.dims[at] = 1;
-    ETX_TRY(etx_shape_want_equal(call, "a size of 'input'", wanted.dims[i],
-                                 input.dims[at]));
+    const size_t at = input->rank - count + i;
+    wanted->dims[i] = call->integer(call->context, 1, i);
+    statistics->dims[at] = 1;
+    ETX_TRY(etx_shape_want_equal(call, "a size of 'input'", wanted->dims[i],
+                                 input->dims[at]));
   }
+  return ETX_OK;
+}
+
+// (input, normalized_shape, weight, eps)
+etx_status etx_shape_rms_norm(etx_shape_call* call) {
+  etx_shape input, wanted, statistics;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(normalized(call, &input, &wanted, &statistics));
+  ETX_TRY(want_normalized(call, 2, "weight", &wanted));
+  return put(call, &input);
+}
+
+// (input, normalized_shape, weight, bias, eps): result, mean, 1/deviation.
+etx_status etx_shape_layer_norm(etx_shape_call* call) {
+  etx_shape input, wanted, statistics;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(normalized(call, &input, &wanted, &statistics));
   ETX_TRY(want_normalized(call, 2, "weight", &wanted));
   ETX_TRY(want_normalized(call, 3, "bias", &wanted));
   ETX_TRY(put(call, &input));

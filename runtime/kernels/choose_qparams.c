@@ -91,21 +91,22 @@ static extent new_extent(void) {
   return e;
 }
 
-etx_qparams etx_qparams_of_row(etx_dtype dtype, const void* data,
-                               ptrdiff_t stride, size_t count) {
+etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
+                               const void* data, ptrdiff_t stride,
+                               size_t count) {
   extent e = new_extent();
   extend(dtype, data, stride, count, &e);
   const double low = low_of(&e), high = high_of(&e);
-  const double span = rounded(dtype, rounded(dtype, high - low) / 255.0);
-  const double least = rounded(dtype, 1.1920928955078125e-07);
+  const double span = rounded(computed, rounded(computed, high - low) / 255.0);
+  const double least = rounded(computed, 1.1920928955078125e-07);
   const double scale = span < least ? least : span;
-  const double below = rounded(dtype, low / scale);
-  const double above = rounded(dtype, high / scale);
-  const double low_error = rounded(dtype, -128.0 + below);
-  const double high_error = rounded(dtype, 127.0 + above);
-  double zero = rounded(dtype, low_error + high_error) > 0
-                    ? rounded(dtype, -128.0 - below)
-                    : rounded(dtype, 127.0 - above);
+  const double below = rounded(computed, low / scale);
+  const double above = rounded(computed, high / scale);
+  const double low_error = rounded(computed, -128.0 + below);
+  const double high_error = rounded(computed, 127.0 + above);
+  double zero = rounded(computed, low_error + high_error) > 0
+                    ? rounded(computed, -128.0 - below)
+                    : rounded(computed, 127.0 - above);
   zero = zero < -128.0 ? -128.0 : (zero > 127.0 ? 127.0 : zero);
   zero = etx_round_f64(zero);
   const etx_qparams out = {scale, zero == zero ? (int64_t)zero : INT64_MIN};
@@ -129,9 +130,10 @@ static etx_status run_per_token(etx_call* call) {
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
     for (size_t i = 0; i < walk.count; ++i) {
       const ptrdiff_t n = (ptrdiff_t)i;
-      const etx_qparams q = etx_qparams_of_row(
-          input->dtype, walk.data[0] + n * walk.stride[0] * walk.bytes[0],
-          input->strides[last], (size_t)input->sizes[last]);
+      const etx_qparams q =
+          etx_qparams_of_row(input->dtype, input->dtype,
+                             walk.data[0] + n * walk.stride[0] * walk.bytes[0],
+                             input->strides[last], (size_t)input->sizes[last]);
       ((double*)(void*)walk.data[1])[n * walk.stride[1]] = q.scale;
       ((int64_t*)(void*)walk.data[2])[n * walk.stride[2]] = q.zero_point;
     }

@@ -12,9 +12,11 @@ typedef struct etx_qparams {
 } etx_qparams;
 
 // quantized_decomposed::choose_qparams_per_token_asymmetric for a row of
-// `count` elements, `stride` apart; each step is rounded to `dtype`, as PyTorch
-// computes it. NaN in the row gives a scale of NaN and the smallest zero point.
-etx_qparams etx_qparams_of_row(etx_dtype dtype, const void* data,
-                               ptrdiff_t stride, size_t count);
+// `count` elements of `dtype`, `stride` apart; each step is rounded to the type
+// `computed`, as PyTorch computes it. NaN in the row gives a scale of NaN and
+// the smallest zero point.
+etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
+                               const void* data, ptrdiff_t stride,
+                               size_t count);
 
 #endif

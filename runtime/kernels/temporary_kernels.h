@@ -22,4 +22,20 @@ etx_status etx_temporary_scatter_add(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_scatter_reduce(const etx_call* call,
                                         size_t* out_bytes);
 
+// Linear layers over quantised weights: the input as floats or integers.
+etx_status etx_temporary_quantized_linear(const etx_call* call,
+                                          size_t* out_bytes);
+#define ETX_TEMPORARY_linear_w8_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_linear_w4g_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_linear_a8w8_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_linear_a8w4g_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_mixed_linear_out , etx_temporary_quantized_linear
+
+// Attention: blocks of keys and values as floats, for each thread.
+etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_scaled_dot_product_attention_out , etx_temporary_attention
+#define ETX_TEMPORARY_custom_sdpa_out , etx_temporary_attention
+#define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
+#define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention
+
 #endif

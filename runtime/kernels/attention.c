@@ -1,0 +1,440 @@
+// Tiles of eight query rows meet blocks of 64 keys. Dense float32 is used where
+// it lies, and sums are kept in the result's own rows; anything else is
+// converted block by block into the share's piece of temporary memory:
+//
+//   query tile [8, width] | key block [64, width] | value block [64, value
+//   width] | sums [8, value width]
+
+#include "runtime/kernels/attention.h"
+
+#include "format/base/checked_math.h"
+#include "runtime/kernels/convert.h"
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/math_functions.h"
+
+enum {
+  TILE = 8,
+  KEYS = ETX_BLOCK,
+  // Multiply-adds below which other threads are not worth waking.
+  PARALLEL_LEAST = 100000,
+};
+
+// Dense float rows, `stride` elements apart.
+typedef struct rows {
+  const float* data;
+  ptrdiff_t stride;
+} rows;
+
+// A tile of query rows and what has been summed for them.
+typedef struct tile {
+  const etx_attention* attention;
+  size_t batch, first, count;  // query rows first up to first + count
+  rows query;
+  float* sums;  // count rows of value_width
+  ptrdiff_t sums_stride;
+  float largest[TILE];  // of the scores so far
+  float total[TILE];    // of their powers
+  // Temporary pieces; NULL if nothing is converted.
+  float* query_piece;
+  float* key_piece;
+  float* value_piece;
+  float* sum_piece;
+} tile;
+
+ptrdiff_t etx_attention_at(const etx_attention* a,
+                           const etx_attention_side* side, size_t batch,
+                           size_t row) {
+  ptrdiff_t at = (ptrdiff_t)row * side->row;
+  for (size_t i = a->batch_rank; i-- > 0;) {
+    const size_t size = (size_t)a->batch[i];
+    const bool is_head = i + 1 == a->batch_rank;
+    const size_t index = batch % size / (is_head ? side->repeat : 1);
+    at += (ptrdiff_t)index * side->batch[i];
+    batch /= size;
+  }
+  return at;
+}
+
+static ptrdiff_t pair_at(const etx_attention* a, const etx_attention_side* side,
+                         size_t batch, size_t row) {
+  ptrdiff_t at = (ptrdiff_t)row * side->pair_row;
+  for (size_t i = a->batch_rank; i-- > 0;) {
+    const size_t size = (size_t)a->batch[i];
+    const bool is_head = i + 1 == a->batch_rank;
+    const size_t index = batch % size / (is_head ? side->repeat : 1);
+    at += (ptrdiff_t)index * side->pair_batch[i];
+    batch /= size;
+  }
+  return at;
+}
+
+static bool is_dense(const etx_attention_side* side) {
+  return side->dtype == ETX_DTYPE_FLOAT32 && side->inner == 1;
+}
+
+static bool is_double(const etx_attention* a) {
+  return a->query.dtype == ETX_DTYPE_FLOAT64;
+}
+
+static bool needs_pieces(const etx_attention* a) {
+  return !is_dense(&a->query) || !is_dense(&a->key) || !is_dense(&a->value) ||
+         !is_dense(&a->out);
+}
+
+// ------------------------------------------------ temporary memory
+
+// Floats (doubles) of one share's pieces.
+static bool piece_elements(const etx_attention* a, size_t* out) {
+  size_t keys, values;
+  if (is_double(a)) {
+    *out = a->value_width;
+    return true;
+  }
+  return etx_multiply_size(a->width, TILE + KEYS, &keys) &&
+         etx_multiply_size(a->value_width, TILE + KEYS, &values) &&
+         etx_add_size(keys, values, out);
+}
+
+bool etx_attention_bytes(const etx_attention* a, size_t threads,
+                         size_t* out_bytes) {
+  const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
+  size_t elements;
+  *out_bytes = 0;
+  if (!is_double(a) && !needs_pieces(a)) return true;
+  return piece_elements(a, &elements) &&
+         etx_multiply_size(elements, bytes, &elements) &&
+         etx_multiply_size(elements, threads, out_bytes);
+}
+
+// ------------------------------------------------ conversion
+
+static void convert_row(const etx_attention_side* side, ptrdiff_t at,
+                        ptrdiff_t pair, size_t width, float* out) {
+  const char* data = side->data;
+  etx_convert(ETX_DTYPE_FLOAT32, out, 1, side->dtype,
+              data + at * (ptrdiff_t)etx_dtype_bytes(side->dtype), side->inner,
+              width);
+  if (side->scales == NULL) return;
+  const float scale = side->scales[pair];
+  const float zero = (float)side->zeros[pair];
+  for (size_t i = 0; i < width; ++i) out[i] = (out[i] - zero) * scale;
+}
+
+// Rows `first` up to first + count of a side, in place or through `piece`.
+static rows load_rows(const tile* t, const etx_attention_side* side,
+                      size_t first, size_t count, size_t width, float* piece) {
+  const etx_attention* a = t->attention;
+  const ptrdiff_t at = etx_attention_at(a, side, t->batch, first);
+  if (is_dense(side)) {
+    return (rows){(const float*)side->data + at, side->row};
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const ptrdiff_t pair =
+        side->scales == NULL ? 0 : pair_at(a, side, t->batch, first + i);
+    convert_row(side, at + (ptrdiff_t)i * side->row, pair, width,
+                piece + i * width);
+  }
+  return (rows){piece, (ptrdiff_t)width};
+}
+
+// ------------------------------------------------ scores
+
+// scores[r][k] = query row r * key k, for `count` keys.
+static void multiply_keys(const tile* t, rows keys, size_t count,
+                          float scores[TILE][KEYS]) {
+  const size_t width = t->attention->width;
+  size_t r = 0;
+  for (; r + 2 <= t->count; r += 2) {
+    const float* q = t->query.data + (ptrdiff_t)r * t->query.stride;
+    for (size_t k = 0; k < count; ++k) {
+      etx_dot_two_f32(q, q + t->query.stride,
+                      keys.data + (ptrdiff_t)k * keys.stride, width,
+                      &scores[r][k], &scores[r + 1][k]);
+    }
+  }
+  if (r == t->count) return;
+  const float* q = t->query.data + (ptrdiff_t)r * t->query.stride;
+  size_t k = 0;
+  for (; k + 2 <= count; k += 2) {
+    const float* key = keys.data + (ptrdiff_t)k * keys.stride;
+    etx_dot_two_f32(key, key + keys.stride, q, width, &scores[r][k],
+                    &scores[r][k + 1]);
+  }
+  if (k < count) {
+    scores[r][k] =
+        etx_dot_f32(q, keys.data + (ptrdiff_t)k * keys.stride, width);
+  }
+}
+
+static float minus_infinity(void) {
+  return etx_f32_of_bits(UINT32_C(0xff800000));
+}
+
+// Scales row r's scores of keys `first` on and masks them.
+static void mask_row(const tile* t, size_t r, size_t first, size_t count,
+                     float* scores) {
+  const etx_attention* a = t->attention;
+  const float scale = (float)a->scale;
+  for (size_t k = 0; k < count; ++k) scores[k] *= scale;
+  if (a->has_mask) {
+    const etx_attention_side* mask = &a->mask;
+    const ptrdiff_t at = etx_attention_at(a, mask, t->batch, t->first + r) +
+                         (ptrdiff_t)first * mask->inner;
+    etx_block block;
+    etx_block_load(
+        &block, ETX_WIDE_F32, mask->dtype,
+        (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype),
+        mask->inner, count);
+    const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
+    for (size_t k = 0; k < count; ++k) {
+      const float kept = block.f32[k] != 0 ? scores[k] : minus_infinity();
+      scores[k] = keeps ? kept : scores[k] + block.f32[k];
+    }
+  }
+  if (!a->is_causal) return;
+  const int64_t last = a->first + (int64_t)(t->first + r);
+  for (size_t k = 0; k < count; ++k) {
+    if ((int64_t)(first + k) > last) scores[k] = minus_infinity();
+  }
+}
+
+// ------------------------------------------------ sums
+
+static void scale_row(float* row, size_t width, float factor) {
+  for (size_t i = 0; i < width; ++i) row[i] *= factor;
+}
+
+// Makes powers of a row's scores and rescales what was summed before.
+static void absorb_row(tile* t, size_t r, size_t count, float* scores) {
+  float largest = t->largest[r];
+  bool has_nan = false;
+  for (size_t k = 0; k < count; ++k) {
+    largest = scores[k] > largest ? scores[k] : largest;
+    has_nan |= scores[k] != scores[k];
+  }
+  const float least = minus_infinity();
+  if (largest == least && !has_nan) {  // no key of this block is seen
+    memset(scores, 0, count * sizeof(float));
+    return;
+  }
+  // Without a largest score (all are NaN) any will do.
+  const float shift = largest == least ? 0.0f : largest;
+  if (largest != t->largest[r]) {
+    const float factor =
+        t->largest[r] == least ? 0.0f : etx_exp_f32(t->largest[r] - shift);
+    t->total[r] *= factor;
+    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride,
+              t->attention->value_width, factor);
+    t->largest[r] = largest;
+  }
+  for (size_t k = 0; k < count; ++k) scores[k] = etx_exp_f32(scores[k] - shift);
+  t->total[r] += etx_sum_f32(scores, count);
+}
+
+// Two rows of sums, sixteen columns from `column` on.
+static void add_values_two(float* first, float* second, const float* p,
+                           const float* q, rows values, size_t count) {
+  etx_f32x4 a[4], b[4];
+  for (size_t v = 0; v < 4; ++v) {
+    a[v] = etx_f32x4_load(first + 4 * v);
+    b[v] = etx_f32x4_load(second + 4 * v);
+  }
+  const float* from = values.data;
+  for (size_t k = 0; k < count; ++k, from += values.stride) {
+    const etx_f32x4 x = etx_f32x4_all(p[k]), y = etx_f32x4_all(q[k]);
+    for (size_t v = 0; v < 4; ++v) {
+      const etx_f32x4 value = etx_f32x4_load(from + 4 * v);
+      a[v] += x * value;
+      b[v] += y * value;
+    }
+  }
+  for (size_t v = 0; v < 4; ++v) {
+    etx_f32x4_store(first + 4 * v, a[v]);
+    etx_f32x4_store(second + 4 * v, b[v]);
+  }
+}
+
+// One row of sums, `vectors` groups of four columns. Inlined with a constant,
+// so that the sums stay in registers.
+static inline __attribute__((always_inline)) void add_values_one(
+    float* sums, const float* p, rows values, size_t count, size_t vectors) {
+  etx_f32x4 a[8];
+  for (size_t v = 0; v < vectors; ++v) a[v] = etx_f32x4_load(sums + 4 * v);
+  const float* from = values.data;
+  for (size_t k = 0; k < count; ++k, from += values.stride) {
+    const etx_f32x4 x = etx_f32x4_all(p[k]);
+    for (size_t v = 0; v < vectors; ++v) {
+      a[v] += x * etx_f32x4_load(from + 4 * v);
+    }
+  }
+  for (size_t v = 0; v < vectors; ++v) etx_f32x4_store(sums + 4 * v, a[v]);
+}
+
+static void add_row(float* sums, const float* p, rows values, size_t count,
+                    size_t column, size_t width) {
+  for (; column + 32 <= width; column += 32) {
+    add_values_one(sums + column, p,
+                   (rows){values.data + column, values.stride}, count, 8);
+  }
+  for (; column + 4 <= width; column += 4) {
+    add_values_one(sums + column, p,
+                   (rows){values.data + column, values.stride}, count, 1);
+  }
+  for (; column < width; ++column) {
+    float sum = sums[column];
+    for (size_t k = 0; k < count; ++k) {
+      sum +=
+          p[k] * values.data[(ptrdiff_t)k * values.stride + (ptrdiff_t)column];
+    }
+    sums[column] = sum;
+  }
+}
+
+// sums[r] += sum over k of powers[r][k] * value k
+static void add_values(tile* t, float powers[TILE][KEYS], rows values,
+                       size_t count) {
+  const size_t width = t->attention->value_width;
+  size_t r = 0;
+  for (; r + 2 <= t->count; r += 2) {
+    float* first = t->sums + (ptrdiff_t)r * t->sums_stride;
+    float* second = first + t->sums_stride;
+    size_t column = 0;
+    for (; column + 16 <= width; column += 16) {
+      add_values_two(first + column, second + column, powers[r], powers[r + 1],
+                     (rows){values.data + column, values.stride}, count);
+    }
+    add_row(first, powers[r], values, count, column, width);
+    add_row(second, powers[r + 1], values, count, column, width);
+  }
+  if (r < t->count) {
+    add_row(t->sums + (ptrdiff_t)r * t->sums_stride, powers[r], values, count,
+            0, width);
+  }
+}
+
+// ------------------------------------------------ tiles
+
+static void start_tile(tile* t) {
+  const etx_attention* a = t->attention;
+  t->query =
+      load_rows(t, &a->query, t->first, t->count, a->width, t->query_piece);
+  t->sums = t->sum_piece;
+  t->sums_stride = (ptrdiff_t)a->value_width;
+  if (is_dense(&a->out)) {
+    t->sums = (float*)(uintptr_t)a->out.data +
+              etx_attention_at(a, &a->out, t->batch, t->first);
+    t->sums_stride = a->out.row;
+  }
+  for (size_t r = 0; r < t->count; ++r) {
+    t->largest[r] = minus_infinity();
+    t->total[r] = 0;
+    memset(t->sums + (ptrdiff_t)r * t->sums_stride, 0,
+           a->value_width * sizeof(float));
+  }
+}
+
+static void finish_tile(tile* t) {
+  const etx_attention* a = t->attention;
+  const size_t bytes = etx_dtype_bytes(a->out.dtype);
+  for (size_t r = 0; r < t->count; ++r) {
+    float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
+    const float total = t->total[r];
+    scale_row(sums, a->value_width, total == 0 ? 0.0f : 1.0f / total);
+    if (is_dense(&a->out)) continue;
+    char* out =
+        (char*)(uintptr_t)a->out.data +
+        etx_attention_at(a, &a->out, t->batch, t->first + r) * (ptrdiff_t)bytes;
+    etx_convert(a->out.dtype, out, a->out.inner, ETX_DTYPE_FLOAT32, sums, 1,
+                a->value_width);
+  }
+}
+
+// Keys that some row of the tile can see.
+static size_t keys_in_reach(const tile* t) {
+  const etx_attention* a = t->attention;
+  const int64_t reach = a->first + (int64_t)(t->first + t->count);
+  if (!a->is_causal || reach >= (int64_t)a->keys) return a->keys;
+  return reach < 0 ? 0 : (size_t)reach;
+}
+
+static void run_tile(tile* t) {
+  const etx_attention* a = t->attention;
+  const size_t keys = keys_in_reach(t);
+  start_tile(t);
+  for (size_t k = 0; k < keys; k += KEYS) {
+    float scores[TILE][KEYS];
+    const size_t count = keys - k < KEYS ? keys - k : KEYS;
+    multiply_keys(t, load_rows(t, &a->key, k, count, a->width, t->key_piece),
+                  count, scores);
+    for (size_t r = 0; r < t->count; ++r) {
+      mask_row(t, r, k, count, scores[r]);
+      absorb_row(t, r, count, scores[r]);
+    }
+    add_values(
+        t, scores,
+        load_rows(t, &a->value, k, count, a->value_width, t->value_piece),
+        count);
+  }
+  finish_tile(t);
+}
+
+// ------------------------------------------------ shares
+
+typedef struct share {
+  const etx_attention* attention;
+  char* temporary;     // pieces of all shares
+  size_t piece_bytes;  // of one share
+  size_t tiles;        // of one batch
+  size_t units;        // tiles of all batches
+  size_t count;        // shares
+} share;
+
+static void run_unit(const share* s, size_t unit, char* piece) {
+  const etx_attention* a = s->attention;
+  tile t = {.attention = a,
+            .batch = unit / s->tiles,
+            .first = unit % s->tiles * TILE};
+  t.count = a->queries - t.first < TILE ? a->queries - t.first : TILE;
+  if (is_double(a)) {
+    for (size_t r = 0; r < t.count; ++r) {
+      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
+    }
+    return;
+  }
+  if (piece != NULL) {
+    t.query_piece = (float*)(void*)piece;
+    t.key_piece = t.query_piece + TILE * a->width;
+    t.value_piece = t.key_piece + KEYS * a->width;
+    t.sum_piece = t.value_piece + KEYS * a->value_width;
+  }
+  run_tile(&t);
+}
+
+static void run_share(void* argument, size_t index) {
+  const share* s = argument;
+  const size_t first = s->units * index / s->count;
+  const size_t last = s->units * (index + 1) / s->count;
+  char* piece =
+      s->piece_bytes == 0 ? NULL : s->temporary + index * s->piece_bytes;
+  for (size_t unit = first; unit < last; ++unit) run_unit(s, unit, piece);
+}
+
+void etx_attention_run(const etx_attention* a, void* temporary,
+                       const etx_parallel* parallel) {
+  share s = {.attention = a, .temporary = temporary, .count = 1};
+  size_t batches = 1;
+  for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
+  s.tiles = (a->queries + TILE - 1) / TILE;
+  s.units = batches * s.tiles;
+  if (s.units == 0 || a->value_width == 0) return;
+  // The same number as when the bytes were stated.
+  if (!etx_attention_bytes(a, 1, &s.piece_bytes)) return;
+  const double work = (double)batches * (double)a->queries * (double)a->keys *
+                      (double)(a->width + a->value_width);
+  if (parallel->thread_count < 2 || work < PARALLEL_LEAST || s.units < 2) {
+    run_share(&s, 0);
+    return;
+  }
+  s.count = parallel->thread_count < s.units ? parallel->thread_count : s.units;
+  parallel->parallel_for(parallel->context, run_share, &s, s.count);
+}

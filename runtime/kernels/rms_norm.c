@@ -1,0 +1,125 @@
+// Division by the root of the mean square: out = x / sqrt(mean(x^2) + eps) * w
+// over rows of the last dimensions. Halves are computed in float32 and rounded
+// once. A row is measured before any of it is written, so the result may lie
+// on the input.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/operand.h"
+
+enum { INPUT, SHAPE, WEIGHT, EPS, OUT };
+
+typedef struct norm {
+  size_t count;  // elements of a row
+  double eps;
+  etx_dtype dtype;     // of all tensors
+  const char* weight;  // [count]; NULL: ones
+} norm;
+
+static void row_f32(const norm* n, const float* in, float* out) {
+  const float mean = etx_sum_of_squares_f32(in, 0, n->count) / (float)n->count;
+  const float scale = 1.0f / etx_sqrt_f32(mean + (float)n->eps);
+  const float* weight = (const float*)(const void*)n->weight;
+  if (weight == NULL) {
+    for (size_t i = 0; i < n->count; ++i) out[i] = in[i] * scale;
+    return;
+  }
+  for (size_t i = 0; i < n->count; ++i) out[i] = in[i] * scale * weight[i];
+}
+
+static double sum_of_squares(const norm* n, etx_wide wide, const char* in) {
+  const size_t bytes = etx_dtype_bytes(n->dtype);
+  double sum = 0;
+  for (size_t i = 0; i < n->count; i += ETX_BLOCK) {
+    const size_t rest = n->count - i;
+    const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
+    etx_block x;
+    etx_block_load(&x, wide, n->dtype, in + i * bytes, 1, count);
+    for (size_t k = 0; k < count; ++k) {
+      const double y = wide == ETX_WIDE_F32 ? (double)x.f32[k] : x.f64[k];
+      sum += y * y;
+    }
+  }
+  return sum;
+}
+
+static void scale_block(etx_wide wide, etx_block* x, const etx_block* weight,
+                        double scale, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    if (wide == ETX_WIDE_F32) {
+      x->f32[k] =
+          x->f32[k] * (float)scale * (weight == NULL ? 1.0f : weight->f32[k]);
+    } else {
+      x->f64[k] *= scale * (weight == NULL ? 1.0 : weight->f64[k]);
+    }
+  }
+}
+
+static void row_of_any(const norm* n, const char* in, char* out) {
+  const etx_wide wide = etx_wide_of(n->dtype);
+  const size_t bytes = etx_dtype_bytes(n->dtype);
+  const double mean = sum_of_squares(n, wide, in) / (double)n->count;
+  const double scale = 1.0 / etx_sqrt_f64(mean + n->eps);
+  for (size_t i = 0; i < n->count; i += ETX_BLOCK) {
+    const size_t rest = n->count - i;
+    const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
+    etx_block x, weight;
+    etx_block_load(&x, wide, n->dtype, in + i * bytes, 1, count);
+    if (n->weight != NULL) {
+      etx_block_load(&weight, wide, n->dtype, n->weight + i * bytes, 1, count);
+    }
+    scale_block(wide, &x, n->weight == NULL ? NULL : &weight, scale, count);
+    etx_block_store(&x, wide, n->dtype, out + i * bytes, 1, count);
+  }
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* input = etx_call_tensor(call, INPUT);
+  const etx_tensor* out = etx_call_tensor(call, OUT);
+  norm n = {.count = (size_t)call->prepared[0], .dtype = input->dtype};
+  if (n.count == 0) return ETX_OK;
+  // Without eps: what separates 1 from the next number, of float for halves.
+  n.eps = input->dtype == ETX_DTYPE_FLOAT64 ? 2.220446049250313e-16
+                                            : 1.1920928955078125e-07;
+  if (!etx_call_is_none(call, EPS)) n.eps = etx_call_real(call, EPS);
+  if (!etx_call_is_none(call, WEIGHT)) {
+    n.weight = etx_call_tensor(call, WEIGHT)->data;
+  }
+  const size_t rows = etx_tensor_numel(input) / n.count;
+  const size_t bytes = n.count * etx_dtype_bytes(input->dtype);
+  for (size_t row = 0; row < rows; ++row) {
+    const char* from = (const char*)input->data + row * bytes;
+    char* to = (char*)out->data + row * bytes;
+    if (n.dtype == ETX_DTYPE_FLOAT32) {
+      row_f32(&n, (const float*)(const void*)from, (float*)(void*)to);
+    } else {
+      row_of_any(&n, from, to);
+    }
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_rms_norm_out_prepare(etx_call* call) {
+  static const size_t tensors[] = {INPUT, WEIGHT, OUT};
+  const etx_tensor* input = etx_call_tensor(call, INPUT);
+  const etx_wide wide = etx_wide_of(input->dtype);
+  if (wide != ETX_WIDE_F32 && wide != ETX_WIDE_F64) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'input' has type '%s', expected floats",
+                           etx_dtype_name(input->dtype));
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    if (etx_call_is_none(call, tensors[i])) continue;
+    ETX_TRY(etx_call_check_same_dtype(call, INPUT, tensors[i]));
+    ETX_TRY(etx_call_check_contiguous(call, tensors[i]));
+  }
+  int64_t count = 1;
+  const size_t normalized = etx_call_value(call, SHAPE)->as.integers.count;
+  for (size_t i = 0; i < normalized; ++i) {
+    count *= input->sizes[input->rank - 1 - i];
+  }
+  call->prepared[0] = count;
+  call->run = run;
+  return ETX_OK;
+}

@@ -21,8 +21,14 @@ def rows():
     found = re.findall(r'^OP\(\w+, "([^"]+)", "([^"]*)"', text, re.M)
     known = {name + ('.' + overload if overload else '')
              for name, overload in found}
-    # Rows of our own run cases of other names.
-    return known | {name.replace('etx::', 'aten::', 1) for name in known}
+    # Rows of our own run cases of other names, and functional forms are run
+    # by rows that express the same.
+    forms = open(os.path.join(here, 'vector_forms.def')).read()
+    own = [name[5:] for name in known if name.startswith('etx::')]
+    own += [name[:-4] for name in own if name.endswith('.out')]
+    return (known | {'aten::' + name for name in own} |
+            {'fused::' + name for name in own} |
+            set(re.findall(r'^FORM\("([^"]+)"', forms, re.M)))
 
 
 def read(base):

@@ -323,12 +323,18 @@ static const char* build_argument(vector_call* c, const vector_file* file,
   }
   if (!argument->written) return "an argument is missing";
   if (outs == NULL) {
+    c->is_unstated[c->count - 1] = true;
     new_unknown(c, argument->type, value);
     return NULL;
   }
   json_t* wanted = find_named(outs, argument->name);
   // A functional form calls its results `result`, or `result0`, `result1`.
   if (wanted == NULL) wanted = json_array_get(outs, c->output_count);
+  if (wanted == NULL && json_object_get(one, "form") != NULL) {
+    c->is_unstated[c->count - 1] = true;
+    new_unknown(c, argument->type, value);
+    return NULL;
+  }
   if (wanted == NULL) return "a result is missing";
   return new_out(c, file, wanted, argument->type, value);
 }
@@ -424,8 +430,16 @@ static etx_status resize_out(void* context, const etx_value* output,
                        "the kernel gives other sizes than the case");
 }
 
-// An expected result must have the rule's sizes; the out tensor of a case that
-// ends in an error gets them.
+// True for an out tensor about which the case says nothing, or an item of such
+// a list.
+static bool is_unstated(const vector_call* c, const etx_value* value) {
+  const bool is_item = value < c->values || value > c->values + c->count;
+  if (is_item) return c->expects_error;
+  return c->is_unstated[value - c->values];
+}
+
+// An expected result must have the rule's sizes; one that the case does not
+// state gets them.
 static etx_status size_output(void* context, const etx_value* output,
                               const etx_shape* shape, bool at_most) {
   vector_call* c = context;
@@ -434,7 +448,7 @@ static etx_status size_output(void* context, const etx_value* output,
   const bool is_free = shape->dtype == ETX_DTYPE_FROM_OUT;
   int32_t sizes[ETX_MAX_RANK] = {0};
   for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
-  if (c->expects_error && c->op->result != ETX_RESULT_SELF) {
+  if (is_unstated(c, value)) {
     if (at_most) sizes[0] = 0;  // until the kernel says
     if (numel_of(sizes, shape->rank) > 1 << 24) return ETX_OUT_OF_RANGE;
     new_tensor(c, value, is_free ? ETX_DTYPE_FLOAT32 : shape->dtype, sizes,

@@ -22,6 +22,7 @@ typedef struct vector_call {
   etx_value values[ETX_MAX_ARGUMENTS + 1];
   const etx_value* arguments[ETX_MAX_ARGUMENTS + 1];
   bool is_written[ETX_MAX_ARGUMENTS + 1];
+  bool is_unstated[ETX_MAX_ARGUMENTS + 1];  // an out that the rule must size
   // Outputs in the order of the shape rule: out arguments, items of an out
   // list, or the changed first argument.
   etx_value* outputs[VECTOR_LIST_MOST];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/ops/vector_forms.h"
+
 static unsigned char* read_all(const char* path, size_t* out_size) {
   FILE* stream = fopen(path, "rb");
   if (stream == NULL) return NULL;
@@ -59,7 +61,12 @@ bool vector_file_open(vector_file* file, const char* base) {
     file->header =
         json_loadb((const char*)file->bytes + 8, (size_t)header, 0, NULL);
   }
-  if (file->header != NULL) return true;
+  if (file->header != NULL) {
+    size_t i;
+    json_t* one;
+    json_array_foreach(file->cases, i, one) vector_forms_apply(file, one);
+    return true;
+  }
   fprintf(stderr, "%s: the header is damaged\n", path);
   vector_file_close(file);
   return false;

@@ -84,14 +84,20 @@ typedef enum etx_argument_type {
 } etx_argument_type;
 
 typedef struct etx_argument {
-  etx_text name;           // "self"
-  etx_text default_text;   // "1", "None", "[]"; size 0 if there is none
+  etx_text name;          // "self"
+  etx_text default_text;  // "1", "None", "[]"; size 0 if there is none
   etx_argument_type type;
-  uint8_t fixed_count;     // 2 for int[2], else 0
-  bool optional;           // "?" after the type: may be a Null value
-  bool written;            // "(a!)"
-  bool keyword_only;       // stands after "*"
+  uint8_t fixed_count;  // 2 for int[2], else 0
+  bool optional;        // "?" after the type: may be a Null value
+  bool written;         // "(a!)"
+  bool keyword_only;    // stands after "*"
 } etx_argument;
+
+// True for a written argument that has a content before the call (the self of
+// copy_, the cache of update_cache); out arguments, behind "*", have none.
+static inline bool etx_argument_is_changed(const etx_argument* argument) {
+  return argument->written && !argument->keyword_only;
+}
 
 // Position in an argument text; start with the text and zeros.
 typedef struct etx_argument_cursor {
@@ -119,8 +125,7 @@ const etx_op* etx_op_find(etx_text name, etx_text overload);
 // True if the operator makes its last argument another header over the bytes
 // of its first: nothing is computed or copied.
 static inline bool etx_op_makes_view(const etx_op* op) {
-  return op->id == ETX_OP_et_view_default ||
-         op->id == ETX_OP_part_view_default;
+  return op->id == ETX_OP_et_view_default || op->id == ETX_OP_part_view_default;
 }
 
 // True if the operator gives its output sizes and writes none of its bytes:

@@ -48,17 +48,24 @@ static void every_row_is_found_by_its_name_alone(void** unused) {
   }
 }
 
-// Counts written arguments and checks that an argument's parts make sense.
+// Counts out arguments, or those that are changed where there are none, and
+// checks that an argument's parts make sense.
 static size_t check_arguments(const etx_op* op) {
   etx_argument_cursor cursor = etx_argument_first(op->arguments);
   etx_argument argument;
-  size_t written = 0;
+  size_t outs = 0, changed = 0;
   while (etx_argument_next(&cursor, &argument)) {
     assert_true(argument.name.size > 0);
-    if (argument.written) ++written;
-    if (argument.written) assert_false(argument.optional);
+    if (!argument.written) continue;
+    assert_false(argument.optional);
+    if (etx_argument_is_changed(&argument)) {
+      assert_int_equal(outs, 0);  // out arguments stand last
+      ++changed;
+    } else {
+      ++outs;
+    }
   }
-  return written;
+  return outs > 0 ? outs : changed;
 }
 
 static void every_row_can_be_read(void** unused) {

@@ -215,6 +215,59 @@ static void a_size_may_be_read_from_a_tensor(void** state) {
   end(&f);
 }
 
+static etx_status run_selected(fixture* f, float* x, int64_t* repeats) {
+  static const int32_t sizes[2] = {3, 4};
+  static const int32_t three[1] = {3};
+  const etx_value inputs[2] = {
+      etx_module_tensor(x, ETX_DTYPE_FLOAT32, sizes, 2),
+      etx_module_tensor(repeats, ETX_DTYPE_INT64, three, 1)};
+  return etx_module_execute(&f->module, "forward", inputs, 2, &diag);
+}
+
+static void a_size_may_depend_on_elements(void** state) {
+  (void)state;
+  fixture f;
+  static const int32_t sizes[2] = {3, 4};
+  static const int32_t three[1] = {3};
+  static const float shifts[3] = {0, 9, -9};
+  int64_t repeats[3] = {2, 0, 3};
+  start(&f, "selected");
+  for (size_t i = 0; i < 3; ++i) {
+    float x[MAX_ELEMENTS];
+    const etx_value inputs[2] = {
+        ramp(x, sizes, 2),
+        etx_module_tensor(repeats, ETX_DTYPE_INT64, three, 1)};
+    for (size_t k = 0; k < 12; ++k) x[k] -= shifts[i];
+    call(&f, "forward", inputs, 2);
+  }
+  end(&f);
+}
+
+// The file has room for 8 rows; the next call finds everything as before.
+static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
+  (void)state;
+  fixture f;
+  float x[MAX_ELEMENTS];
+  int64_t fitting[3] = {2, 0, 3}, many[3] = {4, 4, 1}, negative[3] = {1, -1, 0};
+  start(&f, "selected");
+  etx_planned_memory allocator;
+  const etx_value* value = NULL;
+  assert_ok(
+      etx_module_shared_allocator(&f.shared, "forward", &allocator, &diag));
+  assert_ok(etx_module_load_method(&f.module, "forward", &allocator, &diag));
+  static const int32_t sizes[2] = {3, 4};
+  (void)ramp(x, sizes, 2);
+  assert_refused(run_selected(&f, x, many), ETX_OUT_OF_RANGE,
+                 "has room for 8 elements, found 9");
+  assert_refused(run_selected(&f, x, negative), ETX_BAD_ARGUMENT,
+                 "index 1 repeats -1 times");
+  assert_ok(run_selected(&f, x, fitting));
+  assert_ok(etx_module_output(&f.module, "forward", 3, &value, &diag));
+  assert_int_equal(value->as.tensor.sizes[0], 5);
+  while (fgetc(f.expected) != EOF) continue;
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_buffer_in_arena_1_lives_on),
@@ -226,6 +279,8 @@ int main(void) {
       cmocka_unit_test(a_mutable_input_changes_the_callers_data),
       cmocka_unit_test(outputs_without_memory_get_some),
       cmocka_unit_test(a_size_may_be_read_from_a_tensor),
+      cmocka_unit_test(a_size_may_depend_on_elements),
+      cmocka_unit_test(more_elements_than_the_file_has_room_for_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

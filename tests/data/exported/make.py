@@ -92,6 +92,24 @@ class Item(torch.nn.Module):
         return x.narrow(0, 0, k) * 2
 
 
+class Selected(torch.nn.Module):
+    """Sizes that depend on elements: three operators, and what follows them."""
+
+    def forward(self, x, repeats):
+        positive = x[x > 0]
+        torch._check(positive.shape[0] <= 12)
+        small = torch.masked_select(x, x < 0.25)
+        torch._check(small.shape[0] <= 12)
+        rows = torch.repeat_interleave(repeats)
+        torch._check(rows.shape[0] <= 8)
+        return (
+            positive * 2 + 1,
+            torch.cat([small.exp(), x[0]]),
+            small.sum(),
+            x[rows % 3],
+        )
+
+
 def ramp(*sizes):
     count = int(np.prod(sizes))
     return torch.arange(count, dtype=torch.float32).reshape(*sizes) / 8 - 1
@@ -159,6 +177,13 @@ def main():
         "item",
         {"forward": export(Item(), (ramp(5, 2), torch.tensor(3)))},
         [("forward", (ramp(5, 2), torch.tensor(n))) for n in (3, 5, 0)],
+    )
+    repeats = torch.tensor([2, 0, 3])
+    x = ramp(3, 4)
+    write(
+        "selected",
+        {"forward": export(Selected(), (x, repeats))},
+        [("forward", (x - shift, repeats)) for shift in (0.0, 9.0, -9.0)],
     )
 
 

@@ -1,0 +1,167 @@
+// Outputs whose sizes depend on elements: the file states a bound, the kernel
+// the sizes, and what follows is prepared after that.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+} fixture;
+
+static void load(fixture* f) {
+  assert_ok(etx_program_open(&f->program, test_file(f->p), &etx_all_kernels,
+                             NULL, &diag));
+  assert_ok(test_load(&f->loaded, &f->program, "forward", NULL, &diag));
+}
+
+static void end(fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static etx_status run(fixture* f, float* x, int32_t count) {
+  const etx_tensor tensor = TEST_TENSOR(x, ETX_DTYPE_FLOAT32, count);
+  assert_ok(etx_method_set_input(&f->loaded.method, 0, &tensor, &diag));
+  return etx_method_run(&f->loaded.method, &diag);
+}
+
+// places = nonzero(x), of at most `room` rows; twice = places + places
+static void start_places(fixture* f, int32_t room, bool is_fixed) {
+  test_program* p = f->p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 256, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4)), "");
+  const int places = test_scratch(p, ETX_DTYPE_INT64, SIZES(room, 1), 0);
+  const int twice = test_scratch(p, ETX_DTYPE_INT64, SIZES(room, 1), 128);
+  const int alpha = test_int(p, 1);
+  if (!is_fixed) {
+    test_dynamic(p, places);
+    test_dynamic(p, twice);
+  }
+  test_call(p, "aten::nonzero", "out", ARGS(x, places, places));
+  test_call(p, "aten::add", "out", ARGS(places, places, alpha, twice, twice));
+  test_output(p, twice, "");
+  load(f);
+}
+
+static void what_follows_has_the_sizes_that_the_kernel_found(void** state) {
+  (void)state;
+  fixture f;
+  start_places(&f, 4, false);
+  float rows[3][4] = {{0, 1, 0, 2}, {0, 0, 0, 0}, {1, 2, 3, 4}};
+  static const struct {
+    int32_t count;
+    int64_t wanted[4];
+  } runs[3] = {{2, {2, 6}}, {0, {0}}, {4, {0, 2, 4, 6}}};
+  for (size_t i = 0; i < 3; ++i) {
+    assert_ok(run(&f, rows[i], 4));
+    const etx_tensor* out = test_output_tensor(&f.loaded.method, 0);
+    assert_int_equal(out->sizes[0], runs[i].count);
+    assert_memory_equal(out->data, runs[i].wanted,
+                        (size_t)runs[i].count * sizeof(int64_t));
+  }
+  end(&f);
+}
+
+static void more_than_there_is_room_for_is_refused(void** state) {
+  (void)state;
+  fixture f;
+  start_places(&f, 2, false);
+  float few[4] = {0, 1, 0, 2}, many[4] = {1, 1, 0, 2};
+  assert_refused(run(&f, many, 4), ETX_OUT_OF_RANGE,
+                 "has room for 2 elements, found 3");
+  assert_ok(run(&f, few, 4));
+  assert_int_equal(test_output_tensor(&f.loaded.method, 0)->sizes[0], 2);
+  end(&f);
+}
+
+static void a_fixed_output_takes_exactly_its_size(void** state) {
+  (void)state;
+  fixture f;
+  start_places(&f, 2, true);
+  assert_false(f.loaded.method.prepares_as_it_runs);
+  float fitting[4] = {0, 1, 0, 2}, few[4] = {0, 0, 0, 2};
+  assert_ok(run(&f, fitting, 4));
+  assert_refused(run(&f, few, 4), ETX_BAD_ARGUMENT,
+                 "'out' has size 2 in dimension 0, found 1");
+  assert_ok(run(&f, fitting, 4));
+  end(&f);
+}
+
+// An output over the bytes of the tensor that it is counted from: the kernel
+// would read what it has written.
+static void all_of_the_room_is_compared_with_other_arguments(void** state) {
+  (void)state;
+  fixture f;
+  test_program* p = f.p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 256, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(4)), "");
+  const int copy = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(4), 16);
+  const int places = test_scratch(p, ETX_DTYPE_INT64, SIZES(4, 1), 0);
+  const int none = test_none(p);
+  test_dynamic(p, places);
+  test_call(p, "aten::clone", "out", ARGS(x, none, copy, copy));
+  test_call(p, "aten::nonzero", "out", ARGS(copy, places, places));
+  test_output(p, places, "");
+  load(&f);
+  float row[4] = {0, 0, 0, 1};
+  assert_refused(run(&f, row, 4), ETX_BAD_FILE,
+                 "lies in the same memory as an output");
+  end(&f);
+}
+
+// do { places = nonzero(x); x = x - one } while (the first is not zero): each
+// turn finds other sizes in the same slot.
+static void a_loop_may_find_other_sizes_each_time(void** state) {
+  (void)state;
+  fixture f;
+  static const float one = 1;
+  test_program* p = f.p = test_program_new();
+  const uint32_t data = test_data(p, &one, sizeof one);
+  test_method(p, "forward");
+  test_arenas(p, 256, 0);
+  const int x =
+      test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(3)), "");
+  const int rest = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(3), 128);
+  const int places = test_scratch(p, ETX_DTYPE_INT64, SIZES(3, 1), 0);
+  const int c = test_constant(p, ETX_DTYPE_FLOAT32, SIZES(1), data);
+  const int alpha = test_int(p, 1), none = test_none(p);
+  const int turn = test_int(p, 0), step = test_int(p, 1);
+  const int last = test_int(p, 2), done = test_bool(p, false);
+  const int start = test_int(p, 0);
+  test_dynamic(p, places);
+  test_call(p, "aten::clone", "out", ARGS(x, none, rest, rest));
+  test_call(p, "aten::nonzero", "out", ARGS(rest, places, places));
+  test_call(p, "aten::sub", "out", ARGS(rest, c, alpha, rest, rest));
+  test_call(p, "executorch_prim::add", "Scalar", ARGS(turn, step, turn));
+  test_call(p, "executorch_prim::eq", "Scalar", ARGS(turn, last, done));
+  test_jump_false(p, done, 1);
+  test_move(p, start, turn);
+  test_output(p, places, "");
+  load(&f);
+  float few[3] = {1, 2, 1}, more[3] = {0, 1, 2};
+  assert_ok(run(&f, few, 3));
+  assert_int_equal(test_output_tensor(&f.loaded.method, 0)->sizes[0], 1);
+  assert_ok(run(&f, more, 3));
+  assert_int_equal(test_output_tensor(&f.loaded.method, 0)->sizes[0], 2);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_follows_has_the_sizes_that_the_kernel_found),
+      cmocka_unit_test(more_than_there_is_room_for_is_refused),
+      cmocka_unit_test(a_fixed_output_takes_exactly_its_size),
+      cmocka_unit_test(all_of_the_room_is_compared_with_other_arguments),
+      cmocka_unit_test(a_loop_may_find_other_sizes_each_time),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -76,3 +76,81 @@ etx_status etx_shape_linear(etx_shape_call* call) {
   }
   return put(call, &input);
 }
+
+etx_status etx_shape_baddbmm(etx_shape_call* call) {
+  etx_shape self, left, right;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(product(call, 1, 3, 2, 1, &left, &right));
+  ETX_TRY(etx_shape_want_equal(call, "the count of right matrices",
+                               left.dims[0], right.dims[0]));
+  left.dims[2] = right.dims[2];
+  if (self.rank > 3) return etx_shape_want_rank(call, "self", &self, 3);
+  ETX_TRY(etx_shape_want_broadcasts(call, &self, &left));
+  return put(call, &left);
+}
+
+etx_status etx_shape_mv(etx_shape_call* call) {
+  etx_shape self, vec;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &vec));
+  ETX_TRY(etx_shape_want_rank(call, "self", &self, 2));
+  ETX_TRY(etx_shape_want_rank(call, "vec", &vec, 1));
+  ETX_TRY(etx_shape_want_equal(call, "the size of 'vec'", self.dims[1],
+                               vec.dims[0]));
+  self.rank = 1;
+  return put(call, &self);
+}
+
+etx_status etx_shape_dot(etx_shape_call* call) {
+  etx_shape self, other;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &other));
+  ETX_TRY(etx_shape_want_rank(call, "self", &self, 1));
+  ETX_TRY(etx_shape_want_rank(call, "tensor", &other, 1));
+  ETX_TRY(etx_shape_want_equal(call, "the size of 'tensor'", self.dims[0],
+                               other.dims[0]));
+  self.rank = 0;
+  return put(call, &self);
+}
+
+// A vector on the left is a row, one on the right a column; the dimension that
+// it lacks is not in the result. Leading dimensions broadcast.
+etx_status etx_shape_matmul(etx_shape_call* call) {
+  etx_shape left, right;
+  ETX_TRY(etx_shape_tensor(call, 0, &left));
+  ETX_TRY(etx_shape_tensor(call, 1, &right));
+  if (left.rank == 0) return etx_shape_want_rank(call, "self", &left, 1);
+  if (right.rank == 0) return etx_shape_want_rank(call, "other", &right, 1);
+  const bool is_row = left.rank == 1, is_column = right.rank == 1;
+  if (is_row) ETX_TRY(etx_shape_insert(call, &left, 0, 1));
+  if (is_column) ETX_TRY(etx_shape_insert(call, &right, 1, 1));
+  ETX_TRY(etx_shape_want_equal(call, "the inner size of 'other'",
+                               left.dims[left.rank - 1],
+                               right.dims[right.rank - 2]));
+  const etx_dim rows = left.dims[left.rank - 2];
+  const etx_dim columns = right.dims[right.rank - 1];
+  left.rank = (uint8_t)(left.rank - 2);
+  right.rank = (uint8_t)(right.rank - 2);
+  ETX_TRY(etx_shape_broadcast_into(call, &left, &right));
+  if (!is_row) ETX_TRY(etx_shape_insert(call, &left, left.rank, rows));
+  if (!is_column) ETX_TRY(etx_shape_insert(call, &left, left.rank, columns));
+  return put(call, &left);
+}
+
+// The last size is a power of two, or 28 times one.
+etx_status etx_shape_hadamard(etx_shape_call* call) {
+  etx_shape mat;
+  ETX_TRY(etx_shape_tensor(call, 0, &mat));
+  if (mat.rank == 0) return put(call, &mat);
+  const etx_dim last = mat.dims[mat.rank - 1];
+  if (!etx_shape_is_number(call, last)) {
+    return etx_shape_refuse_as(call, ETX_UNSUPPORTED,
+                               "the last size varies, expected a number");
+  }
+  const etx_dim factor = last % 28 == 0 ? last / 28 : last;
+  if ((factor & (factor - 1)) == 0) return put(call, &mat);
+  return etx_shape_refuse(call,
+                          "the last size is %i, expected a power of two or "
+                          "28 times one",
+                          last);
+}

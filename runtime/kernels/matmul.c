@@ -1,8 +1,10 @@
-// mm, bmm, bmm_nt, addmm and linear.
+// Matrix products: of two matrices, of batches of them, of matrices and
+// vectors, with and without something added.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/product.h"
+#include "runtime/kernels/walk.h"
 
 // All tensors of one type, out dense.
 static etx_status prepare(etx_call* call, size_t first,
@@ -20,149 +22,216 @@ static etx_status prepare(etx_call* call, size_t first,
   return ETX_OK;
 }
 
-// left [.., M, K] and right [.., K, N], or [.., N, K] if `transposed`.
+// Makes `tensor`'s last two dimensions the left operand, or its only one a
+// row; likewise the right operand, where an only one is a column and
+// `transposed` exchanges the two.
+static void set_left(etx_product* product, const etx_tensor* tensor) {
+  const size_t r = tensor->rank;
+  product->dtype = tensor->dtype;
+  product->left = tensor->data;
+  product->inner = (size_t)tensor->sizes[r - 1];
+  product->left_inner = tensor->strides[r - 1];
+  product->rows = r == 1 ? 1 : (size_t)tensor->sizes[r - 2];
+  product->left_row = r == 1 ? 0 : tensor->strides[r - 2];
+}
+
+static void set_right(etx_product* product, const etx_tensor* tensor,
+                      bool transposed) {
+  const size_t r = tensor->rank;
+  const size_t inner = transposed || r == 1 ? r - 1 : r - 2;
+  product->right = tensor->data;
+  product->right_inner = tensor->strides[inner];
+  product->columns = 1;
+  product->right_column = 0;
+  if (r == 1) return;
+  const size_t column = transposed ? r - 2 : r - 1;
+  product->columns = (size_t)tensor->sizes[column];
+  product->right_column = tensor->strides[column];
+}
+
+static void set_out(etx_product* product, const etx_tensor* out) {
+  product->out = out->data;
+  product->out_row = (ptrdiff_t)product->columns;
+}
+
 static etx_product product_of(const etx_tensor* left, const etx_tensor* right,
                               const etx_tensor* out, bool transposed) {
-  const size_t r = left->rank;
-  const size_t inner = transposed ? r - 1 : r - 2;
-  const size_t column = transposed ? r - 2 : r - 1;
-  const etx_product product = {
-      .rows = (size_t)left->sizes[r - 2],
-      .columns = (size_t)right->sizes[column],
-      .inner = (size_t)left->sizes[r - 1],
-      .dtype = left->dtype,
-      .left = left->data,
-      .left_row = left->strides[r - 2],
-      .left_inner = left->strides[r - 1],
-      .right = right->data,
-      .right_inner = right->strides[inner],
-      .right_column = right->strides[column],
-      .out = out->data,
-      .out_row = right->sizes[column],
-  };
+  etx_product product = {0};
+  set_left(&product, left);
+  set_right(&product, right, transposed);
+  set_out(&product, out);
   return product;
 }
 
-static etx_status run_mm(etx_call* call) {
-  const etx_product product =
-      product_of(etx_call_tensor(call, 0), etx_call_tensor(call, 1),
-                 etx_call_tensor(call, 2), false);
-  etx_product_run(&product, call->parallel);
-  return ETX_OK;
-}
-
-etx_status etx_kernel_mm_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_mm);
-}
-
-static void run_batch(const etx_call* call, bool transposed) {
-  const etx_tensor* left = etx_call_tensor(call, 0);
-  const etx_tensor* right = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  etx_product product = product_of(left, right, out, transposed);
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(left->dtype);
-  const ptrdiff_t out_step = (ptrdiff_t)(product.rows * product.columns);
-  if (out_step == 0) return;
-  for (int32_t i = 0; i < left->sizes[0]; ++i) {
-    etx_product_run(&product, call->parallel);
-    product.left += left->strides[0] * bytes;
-    product.right += right->strides[0] * bytes;
-    product.out += out_step * bytes;
-  }
-}
-
-static etx_status run_bmm(etx_call* call) {
-  run_batch(call, false);
-  return ETX_OK;
-}
-
-static etx_status run_bmm_nt(etx_call* call) {
-  run_batch(call, true);
-  return ETX_OK;
-}
-
-etx_status etx_kernel_bmm_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_bmm);
-}
-etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
-  return prepare(call, 0, run_bmm_nt);
-}
-
-// Adds `added`, which broadcasts to [rows, columns], to the product.
-static void add_tensor(etx_product* product, const etx_tensor* added) {
+// Adds a tensor, whose last dimensions broadcast to [rows, columns], to the
+// product.
+static void set_added(etx_product* product, const etx_tensor* added) {
+  const size_t r = added->rank;
   product->added = added->data;
-  if (added->rank >= 1 && added->sizes[added->rank - 1] != 1) {
-    product->added_column = added->strides[added->rank - 1];
+  if (r >= 1 && added->sizes[r - 1] != 1) {
+    product->added_column = added->strides[r - 1];
   }
-  if (added->rank >= 2 && added->sizes[added->rank - 2] != 1) {
-    product->added_row = added->strides[added->rank - 2];
+  if (r >= 2 && added->sizes[r - 2] != 1) {
+    product->added_row = added->strides[r - 2];
   }
   product->alpha = product->beta = etx_number_one(added->dtype);
 }
 
-// (self, mat1, mat2, beta, alpha, out)
-static etx_status run_addmm(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  etx_product product =
-      product_of(etx_call_tensor(call, 1), etx_call_tensor(call, 2),
-                 etx_call_tensor(call, 5), false);
-  const double beta = etx_call_real(call, 3), alpha = etx_call_real(call, 4);
-  add_tensor(&product, self);
-  product.beta = etx_number_read(etx_call_value(call, 3), self->dtype);
-  product.alpha = etx_number_read(etx_call_value(call, 4), self->dtype);
-  product.is_scaled = beta != 1 || alpha != 1;
-  product.ignores_added = beta == 0;
-  etx_product_run(&product, call->parallel);
-  return ETX_OK;
+// Factors of what is added and of the product: arguments `beta` and the next.
+static void set_factors(etx_product* product, const etx_call* call,
+                        size_t beta) {
+  const double b = etx_call_real(call, beta);
+  const double a = etx_call_real(call, beta + 1);
+  product->beta = etx_number_read(etx_call_value(call, beta), product->dtype);
+  product->alpha =
+      etx_number_read(etx_call_value(call, beta + 1), product->dtype);
+  product->is_scaled = b != 1 || a != 1;
+  product->ignores_added = b == 0;
 }
 
-etx_status etx_kernel_addmm_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_same_dtype(call, 1, 0));
-  for (size_t i = 3; i <= 4; ++i) {
+// A whole factor for whole numbers.
+static etx_status check_factors(const etx_call* call, size_t beta,
+                                etx_dtype own) {
+  for (size_t i = beta; i < beta + 2; ++i) {
     const etx_dtype_category given =
         etx_number_category(etx_call_value(call, i));
-    const etx_dtype own = etx_call_tensor(call, 0)->dtype;
     if (given <= etx_dtype_category_of(own)) continue;
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "a factor is a float, the matrices have type '%s'",
                            etx_dtype_name(own));
   }
-  return prepare(call, 1, run_addmm);
+  return ETX_OK;
 }
 
-// (input [.., K], weight [N, K] or [K], bias, out): the leading dimensions of
-// input are rows.
+// Adds an operand of a walk over the batch: the dimensions of `tensor` in
+// front of its matrix, right-aligned and broadcast.
+static void add_batch(etx_walk* walk, const etx_tensor* tensor,
+                      size_t matrix_dims) {
+  ptrdiff_t strides[ETX_MAX_RANK];
+  const size_t own =
+      tensor->rank > matrix_dims ? tensor->rank - matrix_dims : 0;
+  for (size_t i = 0; i < walk->rank; ++i) {
+    const bool is_missing = i + own < walk->rank;
+    const size_t at = i + own - walk->rank;
+    strides[i] = is_missing || tensor->sizes[at] == 1 ? 0 : tensor->strides[at];
+  }
+  etx_walk_add_strided(walk, tensor->data, etx_dtype_bytes(tensor->dtype),
+                       strides);
+}
+
+// Runs a product once for each of the first `batch_rank` dimensions of out.
+static void run_batches(const etx_call* call, etx_product* product,
+                        size_t batch_rank, const etx_tensor* left,
+                        const etx_tensor* right, const etx_tensor* added) {
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  if (etx_tensor_numel(out) == 0) return;
+  etx_walk walk;
+  etx_walk_init(&walk, out->sizes, batch_rank);
+  add_batch(&walk, out, out->rank - batch_rank);
+  add_batch(&walk, left, 2);
+  add_batch(&walk, right, 2);
+  if (added != NULL) add_batch(&walk, added, 2);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    product->out = walk.data[0];
+    product->left = walk.data[1];
+    product->right = walk.data[2];
+    if (added != NULL) product->added = walk.data[3];
+    for (size_t i = 0; i < walk.count; ++i) {
+      etx_product_run(product, call->parallel);
+      product->out += walk.stride[0] * walk.bytes[0];
+      product->left += walk.stride[1] * walk.bytes[1];
+      product->right += walk.stride[2] * walk.bytes[2];
+      if (added != NULL) product->added += walk.stride[3] * walk.bytes[3];
+    }
+  }
+}
+
+// (self [.., M, K], other, out): batches as they broadcast.
+static etx_status run_products(etx_call* call, bool transposed) {
+  const etx_tensor* left = etx_call_tensor(call, 0);
+  const etx_tensor* right = etx_call_tensor(call, 1);
+  const etx_tensor* out = etx_call_tensor(call, 2);
+  etx_product product = product_of(left, right, out, transposed);
+  const size_t own = (left->rank > 1 ? 1u : 0u) + (right->rank > 1 ? 1u : 0u);
+  run_batches(call, &product, out->rank - own, left, right, NULL);
+  return ETX_OK;
+}
+
+static etx_status run_product(etx_call* call) {
+  return run_products(call, false);
+}
+static etx_status run_transposed(etx_call* call) {
+  return run_products(call, true);
+}
+
+etx_status etx_kernel_mm_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_product);
+}
+etx_status etx_kernel_bmm_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_product);
+}
+etx_status etx_kernel_matmul_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_product);
+}
+etx_status etx_kernel_mv_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_product);
+}
+etx_status etx_kernel_dot_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_product);
+}
+etx_status etx_kernel_bmm_nt_out_prepare(etx_call* call) {
+  return prepare(call, 0, run_transposed);
+}
+
+// (self, left [.., M, K], right [.., K, N], beta, alpha, out)
+static etx_status run_add(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* left = etx_call_tensor(call, 1);
+  const etx_tensor* right = etx_call_tensor(call, 2);
+  const etx_tensor* out = etx_call_tensor(call, 5);
+  etx_product product = product_of(left, right, out, false);
+  set_added(&product, self);
+  set_factors(&product, call, 3);
+  run_batches(call, &product, out->rank - 2u, left, right, self);
+  return ETX_OK;
+}
+
+static etx_status prepare_add(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, 1, 0));
+  ETX_TRY(check_factors(call, 3, etx_call_tensor(call, 0)->dtype));
+  return prepare(call, 1, run_add);
+}
+
+etx_status etx_kernel_addmm_out_prepare(etx_call* call) {
+  return prepare_add(call);
+}
+etx_status etx_kernel_baddbmm_out_prepare(etx_call* call) {
+  return prepare_add(call);
+}
+
+// (input [.., K], weight [N, K] or [K], bias [N] or [], out): the leading
+// dimensions of a dense input are rows of one product.
 static etx_status run_linear(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* weight = etx_call_tensor(call, 1);
   const etx_tensor* out = etx_call_tensor(call, 3);
-  const bool is_vector = weight->rank == 1;
-  const size_t inner = (size_t)input->sizes[input->rank - 1];
-  const size_t columns = is_vector ? 1 : (size_t)weight->sizes[0];
-  if (columns == 0) return ETX_OK;
-  etx_product product = {
-      .rows = etx_tensor_numel(out) / columns,
-      .columns = columns,
-      .inner = inner,
-      .dtype = input->dtype,
-      .left = input->data,
-      .left_row = (ptrdiff_t)inner,
-      .left_inner = 1,
-      .right = weight->data,
-      .right_inner = weight->strides[weight->rank - 1],
-      .right_column = is_vector ? 0 : weight->strides[0],
-      .out = out->data,
-      .out_row = (ptrdiff_t)columns,
-  };
+  const size_t numel = etx_tensor_numel(out);
+  if (numel == 0) return ETX_OK;
+  etx_product product = product_of(input, weight, out, true);
   if (!etx_call_is_none(call, 2)) {
-    add_tensor(&product, etx_call_tensor(call, 2));
+    set_added(&product, etx_call_tensor(call, 2));
   }
+  if (input->rank > 2 && !etx_tensor_is_contiguous(input)) {
+    const size_t batch_rank = input->rank - 2u;
+    run_batches(call, &product, batch_rank, input, weight, NULL);
+    return ETX_OK;
+  }
+  product.rows = numel / product.columns;
   etx_product_run(&product, call->parallel);
   return ETX_OK;
 }
 
 etx_status etx_kernel_linear_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_contiguous(call, 0));
   if (!etx_call_is_none(call, 2)) {
     ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
     if (etx_call_tensor(call, 2)->rank > 1) {

@@ -10,6 +10,10 @@
 
 #include "runtime/kernel.h"
 
+// A line in a wide type.
+#define ETX_TEMPORARY_fast_hadamard_transform_out , etx_temporary_hadamard
+etx_status etx_temporary_hadamard(const etx_call* call, size_t* out_bytes);
+
 // Sums and other results of elements that an index sends to one place.
 #define ETX_TEMPORARY_index_put_out , etx_temporary_index_put
 #define ETX_TEMPORARY_index_put_in_place , etx_temporary_index_put

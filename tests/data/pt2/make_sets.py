@@ -1,0 +1,217 @@
+"""Writes the sets `prefix` and `integers` of this folder.
+
+    pip install torch==2.13 safetensors
+    python make_sets.py
+"""
+
+import json
+import os
+import warnings
+
+import torch
+from safetensors.torch import save_file
+from torch.export import Dim, export, save
+
+warnings.filterwarnings("ignore")
+
+ROWS, WIDTH = 16, 4
+
+
+class Prefix(torch.nn.Module):
+    """Rows that are read from the front of states, constants and intermediate
+    values, as many as an input has."""
+
+    states = ("cache", "mask")
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(7)
+        self.register_buffer("cache", torch.zeros(ROWS, WIDTH))
+        self.register_buffer("mask", torch.zeros(1, ROWS, dtype=torch.bool))
+        self.register_buffer("table", torch.randn(ROWS, WIDTH))
+        self.register_buffer("places", torch.arange(100, 100 + ROWS)[None])
+        self.weight = torch.nn.Parameter(torch.randn(WIDTH, WIDTH))
+
+    def push(self, x):
+        """The newest rows stand in front: old ones are read while new ones
+        are written."""
+        n = x.shape[0]
+        kept = torch.cat([x, self.cache])[:ROWS]
+        self.cache.copy_(kept)
+        self.mask[:, :n] = True
+
+    def attend(self, x):
+        """Reads prefixes of two states and two constants."""
+        n = x.shape[0]
+        keys = self.cache[:n]
+        scores = torch.softmax(x @ keys.T, -1)
+        seen = torch.where(self.mask[:, :n], self.places[:, :n], 0)
+        return scores @ (keys + self.table[:n]), seen
+
+    def later(self, x):
+        """Prefixes behind a fixed start, one of them next to the whole."""
+        n = x.shape[0]
+        return (
+            x + self.cache[2 : 2 + n] * self.table[3 : 3 + n],
+            self.table.sum(0) + x,
+        )
+
+    def add(self, x):
+        """Changes a prefix in place; returns what was there before."""
+        n = x.shape[0]
+        before = self.cache[:n].clone()
+        self.cache[:n] += x
+        return before, self.cache[:n] * 2
+
+    def show(self, x):
+        """Returns prefixes as they are."""
+        n = x.shape[0]
+        return self.cache[:n], self.table[:n], self.table[2 : 2 + n]
+
+    def work(self, x):
+        """The same of a value that this call computes, used twice."""
+        n = x.shape[0]
+        hidden = torch.relu(self.cache @ self.weight)
+        front = hidden[:n]
+        return (front + x).sum(0), front.reshape(-1), hidden[1 : 1 + n] - front
+
+
+class Integers(torch.nn.Module):
+    """Quotients, powers and sums beyond what floats hold."""
+
+    states = ()
+
+    def wide(self, a, b):
+        return (
+            torch.remainder(a, b),
+            torch.fmod(a, b),
+            torch.div(a, b, rounding_mode="floor"),
+            torch.div(a, b, rounding_mode="trunc"),
+            a**3,
+            a.sum(0),
+        )
+
+    def medium(self, a, b):
+        return self.wide(a, b)[:5]
+
+    def small(self, a, b):
+        return self.wide(a, b)[:4]
+
+    def unsigned(self, a, b):
+        return torch.remainder(a, b), torch.fmod(a, b), a // b, a**5
+
+    def numbers(self, a):
+        return (
+            a % 7,
+            a % -7,
+            torch.fmod(a, -7),
+            a // -7,
+            torch.div(a, -7, rounding_mode="trunc"),
+            a**5,
+            a.sum(1),
+            a.sum(-2, keepdim=True),
+        )
+
+    def doubles(self, a, b):
+        return torch.remainder(a, b), torch.remainder(a, 0.3), a.sum(0)
+
+
+class Recorder:
+    def __init__(self, model, folder):
+        self.model, self.folder = model.eval(), folder
+        self.methods, self.calls, self.tensors = {}, [], {}
+        os.makedirs(os.path.join(folder, "core"), exist_ok=True)
+
+    def method(self, name, inputs, sizes=None):
+        self.model.forward = getattr(self.model, name)
+        exported = export(self.model, inputs, dynamic_shapes=sizes, strict=False)
+        for form, folder in (
+            (exported.run_decompositions({}), ""),
+            (exported.run_decompositions(), "core"),
+        ):
+            for module in form.graph_module.modules():
+                for node in module.graph.nodes:
+                    # Where the author's files lie is nobody's business.
+                    for key in ("stack_trace", "from_node", "nn_module_stack"):
+                        node.meta.pop(key, None)
+            save(form, os.path.join(self.folder, folder, name + ".pt2"))
+        self.methods[name] = name + ".pt2"
+
+    def call(self, name, *inputs):
+        key = f"c{len(self.calls):03d}"
+        record = {"method": name, "inputs": [], "outputs": [],
+                  "input_mutations": [], "state": {}}
+
+        def note(what, tensor):
+            self.tensors[f"{key}.{what}"] = tensor.clone().contiguous()
+            return f"{key}.{what}"
+
+        for i, tensor in enumerate(inputs):
+            record["inputs"].append({"tensor": note(f"in{i}", tensor)})
+        with torch.no_grad():
+            outputs = getattr(self.model, name)(*inputs)
+        for i, tensor in enumerate(outputs or ()):
+            record["outputs"].append({"tensor": note(f"out{i}", tensor)})
+        if outputs is None:
+            record["outputs"].append({"none": True})
+        for state in self.model.states:
+            record["state"][state] = note(state, getattr(self.model, state))
+        self.calls.append(record)
+
+    def write(self, tolerance):
+        with open(os.path.join(self.folder, "cases.json"), "w") as file:
+            json.dump({"format": 1, "atol": tolerance, "rtol": tolerance,
+                       "methods": self.methods, "calls": self.calls},
+                      file, indent=1)
+            file.write("\n")
+        path = os.path.join(self.folder, "expected.safetensors")
+        save_file(self.tensors, path)
+        os.chmod(path, 0o644)
+
+
+def write_prefix():
+    recorder = Recorder(Prefix(), "prefix")
+    rows = Dim("n", min=1, max=12)
+    for name in ("push", "attend", "later", "add", "show", "work"):
+        recorder.method(name, (torch.zeros(3, WIDTH),), ({0: rows},))
+    for name, count in (
+        ("attend", 5), ("push", 3), ("attend", 3), ("attend", 1), ("push", 12),
+        ("later", 12), ("later", 1), ("show", 7), ("add", 4), ("add", 12),
+        ("show", 12), ("show", 1), ("work", 6), ("work", 12), ("work", 1),
+        ("push", 1), ("attend", 12), ("add", 1), ("later", 9),
+    ):
+        recorder.call(name, torch.randn(count, WIDTH))
+    recorder.write(1e-5)
+
+
+def write_integers():
+    recorder = Recorder(Integers(), "integers")
+
+    def signs(dtype, large):
+        a = torch.tensor([5, -5, 5, -5, large, -large, 7, -1, 0, large - 1])
+        b = torch.tensor([3, 3, -3, -3, 3, -7, -7, 2, -5, 1 - large])
+        return a.to(dtype), b.to(dtype)
+
+    calls = {
+        "wide": signs(torch.int64, 2**60 + 12345),
+        "medium": signs(torch.int32, 2**30 + 7),
+        "small": signs(torch.int8, 120),
+        "unsigned": (torch.tensor([0, 1, 7, 250, 120, 13], dtype=torch.uint8),
+                     torch.tensor([3, 3, 3, 7, 255, 2], dtype=torch.uint8)),
+        "numbers": (torch.tensor([[5, -5, 2**56 + 1, -(2**56) - 3],
+                                  [0, 48, 2**24 + 1, -(2**31)]]),),
+        "doubles": (
+            torch.tensor([5.5, -5.5, 5.5, -5.5, 1e15 + 0.5, -0.1, 7, 1 / 3, 0],
+                         dtype=torch.float64),
+            torch.tensor([3, 3, -3, -3, 0.7, 0.3, 0.1, -1 / 7, -2],
+                         dtype=torch.float64)),
+    }
+    for name, inputs in calls.items():
+        recorder.method(name, inputs)
+        recorder.call(name, *inputs)
+    recorder.write(1e-14)
+
+
+if __name__ == "__main__":
+    write_prefix()
+    write_integers()

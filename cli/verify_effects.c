@@ -106,8 +106,8 @@ static bool looks_at_sizes(etx_op_id id) {
   }
 }
 
-// An operator that writes its first argument replaces all of it; a copy by
-// index fills a list bit by bit, so its first write finds nothing.
+// An operator that changes an argument replaces all of it; a copy by index
+// fills a list bit by bit, so its first write finds nothing.
 static bool replaces_all(etx_op_id id) {
   return id == ETX_OP_copy_in_place || id == ETX_OP_et_copy_index_tensor;
 }
@@ -145,10 +145,13 @@ typedef struct reading {
 } reading;
 
 static void add_tensor(reading* r, uint32_t value, bool is_first,
-                       bool is_written) {
+                       const etx_argument* argument) {
   etx_verify_effects* const e = r->effects;
-  const etx_verify_access access = {value, is_first};
-  if (is_written) {
+  const bool is_changed = etx_argument_is_changed(argument);
+  const etx_op_id op = r->m->steps[r->step].op->id;
+  const etx_verify_access access = {value, is_first, is_changed,
+                                    is_changed && !replaces_all(op)};
+  if (argument->written) {
     e->writes[e->write_count++] = access;
   } else {
     e->reads[e->read_count++] = access;
@@ -179,7 +182,7 @@ static etx_status add_argument(reading* r, const etx_argument* argument,
       if (!argument->written && is_first && looks_at_sizes(step->op->id)) {
         return ETX_OK;
       }
-      add_tensor(r, v, is_first, argument->written);
+      add_tensor(r, v, is_first, argument);
       return ETX_OK;
     }
     case ETX_ARGUMENT_TENSORS:
@@ -194,16 +197,12 @@ static etx_status add_argument(reading* r, const etx_argument* argument,
         if (item < 0 || r->m->values[item].home == ETX_VERIFY_NO_TENSOR) {
           continue;
         }
-        add_tensor(r, (uint32_t)item, false, argument->written);
+        add_tensor(r, (uint32_t)item, false, argument);
       }
       return ETX_OK;
     default:
       return ETX_OK;
   }
-}
-
-static bool is_in_place(const etx_op* op) {
-  return op->result == ETX_RESULT_SELF || op->id == ETX_OP_et_copy_index_tensor;
 }
 
 // What an instruction does to the header of its output.
@@ -242,8 +241,6 @@ static etx_status read_call(const etx_verify_method* m, size_t index,
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     ETX_TRY(add_argument(&r, &argument, i));
   }
-  effects->is_in_place = is_in_place(step->op);
-  effects->updates = effects->is_in_place && !replaces_all(step->op->id);
   read_header(step, effects);
   return ETX_OK;
 }
@@ -277,8 +274,6 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
   const etx_pte_instruction* const at = &m->steps[index].instruction;
   effects->read_count = 0;
   effects->write_count = 0;
-  effects->is_in_place = false;
-  effects->updates = false;
   effects->rebound = effects->rebound_from = ETX_VERIFY_NONE;
   effects->sized = ETX_VERIFY_NONE;
   effects->released = ETX_VERIFY_NONE;
@@ -290,7 +285,7 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
     case ETX_PTE_JUMP_FALSE_CALL:
       if (m->values[at->index].home != ETX_VERIFY_NO_TENSOR) {
         effects->reads[effects->read_count++] =
-            (etx_verify_access){(uint32_t)at->index, false};
+            (etx_verify_access){.value = (uint32_t)at->index};
       }
       return ETX_OK;
     case ETX_PTE_FREE_CALL:

@@ -189,7 +189,7 @@ static etx_status check_call(flow* f, const etx_op* op) {
       return etx_verify_refuse(f->m, "value '%u' is a constant and is written",
                                (uint64_t)written);
     }
-    if (e->updates) ETX_TRY(check_read(f, written, "changes"));
+    if (e->writes[i].updates) ETX_TRY(check_read(f, written, "changes"));
     for (size_t k = 0; k < e->read_count; ++k) {
       ETX_TRY(etx_verify_sharing(f->m, op, &e->reads[k], written));
     }
@@ -207,10 +207,8 @@ static void note_killer(flow* f, uint32_t value, uint32_t killer, size_t step) {
 
 // In a stock file a value that shows bytes of another one may be changed in
 // place, and then the other is changed, not lost.
-static bool is_changed_through(const flow* f, uint32_t value, uint32_t other,
-                               bool was_intact) {
-  return f->m->blob == NULL && f->effects.updates && !was_intact &&
-         f->m->values[value].place_count == 1 &&
+static bool is_changed_through(const flow* f, uint32_t value, uint32_t other) {
+  return f->m->values[value].place_count == 1 &&
          f->m->values[other].place_count == 1 &&
          etx_verify_contains(etx_verify_place(f->m, other, 0),
                              etx_verify_place(f->m, value, 0));
@@ -233,7 +231,7 @@ static void lose_both(flow* f, uint32_t value, size_t piece, size_t step) {
 }
 
 // Takes down whatever else has a byte in one of the places of `value`.
-static void take_down(flow* f, uint32_t value, bool was_intact, size_t step) {
+static void take_down(flow* f, uint32_t value, bool is_changed, size_t step) {
   for (uint32_t i = 0; i < f->m->values[value].place_count; ++i) {
     const etx_verify_range range = etx_verify_place(f->m, value, i);
     size_t piece = etx_verify_intact_next(&f->intact, range, 0);
@@ -241,7 +239,7 @@ static void take_down(flow* f, uint32_t value, bool was_intact, size_t step) {
          piece = etx_verify_intact_next(&f->intact, range, piece + 1)) {
       const uint32_t other = f->intact.pieces[piece].owner;
       if (other == value || is_view_of(f, value, other) ||
-          is_changed_through(f, value, other, was_intact)) {
+          (is_changed && is_changed_through(f, value, other))) {
         continue;
       }
       if (f->written_at[other] == step + 1) lose_both(f, value, piece, step);
@@ -251,11 +249,13 @@ static void take_down(flow* f, uint32_t value, bool was_intact, size_t step) {
   }
 }
 
-static void write_value(flow* f, uint32_t value, size_t step) {
+// `updates`: what is written keeps some of its content, which may be that of
+// another value.
+static void write_value(flow* f, uint32_t value, bool updates, size_t step) {
   const etx_verify_value* const v = &f->m->values[value];
   const bool was_intact = etx_verify_intact_has(&f->intact, v->top, v->range);
   etx_verify_intact_add(&f->intact, v->top, v->range);
-  take_down(f, value, was_intact, step);
+  take_down(f, value, f->m->blob == NULL && updates && !was_intact, step);
   f->written_at[v->top] = (uint32_t)step + 1;
   if (f->was_written != NULL) f->was_written[value] = true;
 }
@@ -278,7 +278,7 @@ static etx_status run_step(flow* f, size_t step) {
   const etx_status status = check_call(f, f->m->steps[step].op);
   if (status != ETX_OK) return etx_verify_at(f->m, step, status);
   for (size_t i = 0; i < e->write_count; ++i) {
-    write_value(f, e->writes[i].value, step);
+    write_value(f, e->writes[i].value, e->writes[i].updates, step);
   }
   if (e->rebound != ETX_VERIFY_NONE) {
     const bool is_good = holds(f, e->rebound_from);
@@ -318,13 +318,12 @@ static void enter(flow* f) {
       etx_verify_intact_add(&f->intact, value->top, value->range);
     }
   }
-  f->effects.updates = false;
   for (size_t i = 0; i < inputs; ++i) {
     const uint32_t v = (uint32_t)etx_pte_input_at(&f->m->plan, i);
     if (f->m->values[v].home == ETX_VERIFY_NO_TENSOR) continue;
     f->m->values[v].is_written = true;
     if (f->written_at[v] == f->m->step_count + 1) continue;
-    write_value(f, v, f->m->step_count);
+    write_value(f, v, false, f->m->step_count);
   }
 }
 

@@ -98,7 +98,9 @@ static inline etx_verify_range etx_verify_place(const etx_verify_method* m,
 // One tensor that an instruction touches.
 typedef struct etx_verify_access {
   uint32_t value;
-  bool is_first;  // the operator's first tensor argument
+  bool is_first;    // the operator's first tensor argument
+  bool is_changed;  // written: an argument that had a content before
+  bool updates;     // changed: and keeps some of it
 } etx_verify_access;
 
 // What an instruction does. Arrays are the cursor's and change with the next
@@ -108,8 +110,6 @@ typedef struct etx_verify_effects {
   size_t read_count;
   etx_verify_access* writes;  // bytes are written
   size_t write_count;
-  bool is_in_place;       // what it writes is an argument of its own
-  bool updates;           // what it writes it also reads
   uint32_t rebound;       // value that gets the header of ...
   uint32_t rebound_from;  // ... this one; ETX_VERIFY_NONE
   uint32_t sized;         // value that gets sizes only: its bytes stay

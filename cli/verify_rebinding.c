@@ -31,7 +31,7 @@ static etx_status mark(rebinding* r, etx_verify_effects* effects) {
     for (size_t i = 0; i < effects->write_count; ++i) {
       etx_verify_value* const written = &m->values[effects->writes[i].value];
       written->is_written = true;
-      if (effects->is_in_place) written->is_changed = true;
+      if (effects->writes[i].is_changed) written->is_changed = true;
     }
     if (effects->rebound == ETX_VERIFY_NONE) continue;
     etx_verify_value* const value = &m->values[effects->rebound];

@@ -356,6 +356,11 @@ static bool ignores_first(const etx_op* op) {
   return false;
 }
 
+static bool replaces_all(const etx_op* op) {
+  return strcmp(op->name, "aten::copy_") == 0 ||
+         strcmp(op->name, "executorch_prim::et_copy_index") == 0;
+}
+
 static void read_arguments(const method* m, const etx_op* op,
                            const etx_pte_instruction* call, touched* t) {
   etx_argument_cursor cursor = etx_argument_first(op->arguments);
@@ -370,9 +375,8 @@ static void read_arguments(const method* m, const etx_op* op,
       if (is_first && !argument.written && ignores_first(op)) continue;
       touch(t, v, is_first, argument.written);
       // Changed in place: what it does not replace it keeps.
-      if (is_first && argument.written &&
-          strcmp(op->name, "aten::index_put_") == 0) {
-        touch(t, v, true, false);
+      if (argument.written && !argument.keyword_only && !replaces_all(op)) {
+        touch(t, v, is_first, false);
       }
     }
     if (value.kind != ETX_PTE_TENSOR_LIST &&
@@ -426,13 +430,11 @@ static void rename_slot(const method* m, uint32_t to, uint32_t from) {
 }
 
 // Only the bytes from `start` on, as many as the tensor has.
-static void cut_slot(const method* m, uint32_t to, size_t start,
-                     size_t bytes) {
+static void cut_slot(const method* m, uint32_t to, size_t start, size_t bytes) {
   slot* const target = &m->slots[to];
   if (start > target->bytes) start = target->bytes;
   target->bytes -= start;
-  memmove(target->means, target->means + start,
-          target->bytes * sizeof(stamp));
+  memmove(target->means, target->means + start, target->bytes * sizeof(stamp));
   target->at.offset += start;
   if (bytes < target->bytes) target->bytes = bytes;
 }
@@ -447,8 +449,7 @@ static void view_slot(simulation* s, const method* m, const etx_op* op,
   if (op->id == ETX_OP_part_view_default) {
     const etx_pte_value start =
         etx_pte_value_at(&m->plan, (size_t)call->arguments[1]);
-    cut_slot(m, to,
-             (size_t)start.as.integer * etx_dtype_bytes(t.dtype),
+    cut_slot(m, to, (size_t)start.as.integer * etx_dtype_bytes(t.dtype),
              etx_pte_tensor_bytes(&t));
   }
   if (t.has_allocation && (m->slots[to].at.memory != s->arenas[t.memory_id] ||

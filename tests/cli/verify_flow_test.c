@@ -474,6 +474,70 @@ static void a_constant_reached_by_a_move_is_not_written(void** state) {
   refuse(s.p, "is a constant and is written");
 }
 
+// ---- operators that change an argument and have an out ----
+
+// Rows of `value` [1, 1, 1, 4] go to row 1 of a cache [1, 2, 1, 4].
+static void update_cache(test_program* p, int value, int cache, int out) {
+  const int start = test_int(p, 1);
+  test_call(p, "llama::update_cache", "out",
+            ARGS(value, cache, start, out, out));
+}
+
+static void what_an_operator_changes_in_part_must_hold(void** state) {
+  (void)state;
+  for (int holds = 0; holds < 2; ++holds) {
+    const small s = start(96);
+    const int x =
+        test_input(s.p, test_borrowed(s.p, F32, SIZES(1, 2, 1, 4)), "x");
+    const int row = test_scratch(s.p, F32, SIZES(1, 1, 1, 4), 0);
+    const int cache = test_scratch(s.p, F32, SIZES(1, 2, 1, 4), 16);
+    const int out = test_scratch(s.p, F32, SIZES(1), 48);
+    const int y = test_scratch(s.p, F32, SIZES(1, 2, 1, 4), 64);
+    const int value =
+        test_input(s.p, test_borrowed(s.p, F32, SIZES(1, 1, 1, 4)), "value");
+    relu(s.p, value, row);
+    if (holds) relu(s.p, x, cache);
+    update_cache(s.p, row, cache, out);
+    relu(s.p, cache, y);
+    test_output(s.p, y, "y");
+    if (holds) {
+      accept(s.p);
+    } else {
+      refuse(s.p, "changes value");
+    }
+  }
+}
+
+static void what_is_changed_may_not_lie_on_what_is_read(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x =
+      test_input(s.p, test_borrowed(s.p, F32, SIZES(1, 2, 1, 4)), "x");
+  const int cache = test_scratch(s.p, F32, SIZES(1, 2, 1, 4), 0);
+  const int row = test_scratch(s.p, F32, SIZES(1, 1, 1, 4), 0);
+  const int out = test_scratch(s.p, F32, SIZES(1), 48);
+  relu(s.p, x, cache);
+  test_view(s.p, row, cache, 0);
+  update_cache(s.p, row, cache, out);
+  test_output(s.p, cache, "y");
+  refuse(s.p, "is written over value");
+}
+
+static void what_is_changed_and_an_out_have_bytes_of_their_own(void** state) {
+  (void)state;
+  const small s = start(64);
+  const int x =
+      test_input(s.p, test_borrowed(s.p, F32, SIZES(1, 2, 1, 4)), "x");
+  const int value =
+      test_input(s.p, test_borrowed(s.p, F32, SIZES(1, 1, 1, 4)), "value");
+  const int cache = test_scratch(s.p, F32, SIZES(1, 2, 1, 4), 0);
+  const int out = test_scratch(s.p, F32, SIZES(1), 16);
+  relu(s.p, x, cache);
+  update_cache(s.p, value, cache, out);
+  test_output(s.p, cache, "y");
+  refuse(s.p, "an output reads value");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_of_a_dead_value_may_be_used_again),
@@ -506,6 +570,9 @@ int main(void) {
       cmocka_unit_test(a_jump_past_the_end_leaves_and_outputs_must_hold),
       cmocka_unit_test(a_value_read_in_a_loop_lives_through_it),
       cmocka_unit_test(a_constant_reached_by_a_move_is_not_written),
+      cmocka_unit_test(what_an_operator_changes_in_part_must_hold),
+      cmocka_unit_test(what_is_changed_may_not_lie_on_what_is_read),
+      cmocka_unit_test(what_is_changed_and_an_out_have_bytes_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

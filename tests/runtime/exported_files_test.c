@@ -268,6 +268,36 @@ static void more_elements_than_the_file_has_room_for_are_refused(void** state) {
   end(&f);
 }
 
+// One token after the other; values are twice the keys.
+static void call_with_tokens(fixture* f) {
+  static const int32_t query[4] = {1, 1, 2, 4}, row[4] = {1, 1, 1, 4};
+  float q[MAX_ELEMENTS], k[MAX_ELEMENTS], v[MAX_ELEMENTS];
+  for (int64_t at = 0; at < 3; ++at) {
+    int64_t start = at;
+    const etx_value inputs[4] = {
+        ramp(q, query, 4), ramp(k, row, 4), ramp(v, row, 4),
+        etx_module_tensor(&start, ETX_DTYPE_INT64, NULL, 0)};
+    for (size_t i = 0; i < MAX_ELEMENTS; ++i) v[i] *= 2;
+    call(f, "forward", inputs, 4);
+  }
+}
+
+static void an_operator_may_change_an_argument_and_have_an_out(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "update_cache");
+  call_with_tokens(&f);
+  end(&f);
+}
+
+static void an_operator_may_change_two_arguments(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, "kv_cache");
+  call_with_tokens(&f);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_buffer_in_arena_1_lives_on),
@@ -281,6 +311,8 @@ int main(void) {
       cmocka_unit_test(a_size_may_be_read_from_a_tensor),
       cmocka_unit_test(a_size_may_depend_on_elements),
       cmocka_unit_test(more_elements_than_the_file_has_room_for_are_refused),
+      cmocka_unit_test(an_operator_may_change_an_argument_and_have_an_out),
+      cmocka_unit_test(an_operator_may_change_two_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

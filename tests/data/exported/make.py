@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 import torch
+import executorch.extension.llm.custom_ops.custom_ops  # registers llama::
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
@@ -110,6 +111,38 @@ class Selected(torch.nn.Module):
         )
 
 
+class UpdatedCaches(torch.nn.Module):
+    """An operator for each cache, and one that reads them."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 6, 1, 4))
+        self.register_buffer("values", torch.zeros(1, 6, 1, 4))
+
+    def start(self, at):
+        start = at.item()
+        torch._check_is_size(start)
+        torch._check(start < 5)
+        return start
+
+    def forward(self, q, k, v, at):
+        start = self.start(at)
+        torch.ops.llama.update_cache(k, self.keys, start)
+        torch.ops.llama.update_cache(v, self.values, start)
+        return torch.ops.llama.custom_sdpa(
+            q, self.keys, self.values, start, None, 0.0, True
+        )
+
+
+class AttentionWithCaches(UpdatedCaches):
+    """One operator that changes two arguments and has a result."""
+
+    def forward(self, q, k, v, at):
+        return torch.ops.llama.sdpa_with_kv_cache(
+            q, k, v, self.keys, self.values, self.start(at), 1, None, 0.0, True
+        )
+
+
 def ramp(*sizes):
     count = int(np.prod(sizes))
     return torch.arange(count, dtype=torch.float32).reshape(*sizes) / 8 - 1
@@ -185,6 +218,16 @@ def main():
         {"forward": export(Selected(), (x, repeats))},
         [("forward", (x - shift, repeats)) for shift in (0.0, 9.0, -9.0)],
     )
+    token = (ramp(1, 1, 2, 4), ramp(1, 1, 1, 4), ramp(1, 1, 1, 4) * 2)
+    for name, module in (
+        ("update_cache", UpdatedCaches()),
+        ("kv_cache", AttentionWithCaches()),
+    ):
+        write(
+            name,
+            {"forward": export(module, (*token, torch.tensor(0)), strict=True)},
+            [("forward", (*token, torch.tensor(n))) for n in (0, 1, 2)],
+        )
 
 
 if __name__ == "__main__":

@@ -32,6 +32,14 @@ typedef struct etx_parallel {
   size_t thread_count;  // threads that may run at once, at least 1
 } etx_parallel;
 
+// What random operators draw from: block number `drawn` of a counter-based
+// generator is a function of the seed and that number alone, so a method that
+// starts from the same seed draws the same numbers on every machine.
+typedef struct etx_random_stream {
+  uint64_t seed;
+  uint64_t drawn;  // blocks that were drawn so far
+} etx_random_stream;
+
 typedef struct etx_call etx_call;
 typedef etx_status (*etx_kernel_function)(etx_call* call);
 
@@ -53,6 +61,8 @@ struct etx_call {
   size_t temporary_bytes;             // stated by prepare
   const etx_parallel* parallel;       // never NULL
   const etx_resizer* resizer;         // NULL while all sizes are known
+  etx_random_stream* random;          // the method's; NULL where nothing
+                                      // random may be computed (constants)
   etx_diag* diag;                     // may be NULL
   int64_t prepared[6];                // whatever prepare leaves for run
 };

@@ -192,6 +192,7 @@ static void start_scratch(etx_method* method) {
 static etx_status load(etx_method* method, etx_method_pieces* pieces,
                        etx_diag* diag) {
   etx_diag_init(method->kernel_diag);
+  etx_method_seed(method, 0);
   for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
   ETX_TRY(etx_method_decode_values(method, pieces, diag));
   ETX_TRY(etx_method_decode_records(method, pieces, diag));
@@ -227,6 +228,11 @@ etx_status etx_method_init(etx_method* method, const etx_program* program,
   start_scratch(&loaded);
   *method = loaded;
   return ETX_OK;
+}
+
+void etx_method_seed(etx_method* method, uint64_t seed) {
+  method->random->seed = seed;
+  method->random->drawn = 0;
 }
 
 etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,

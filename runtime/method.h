@@ -27,15 +27,15 @@ enum { ETX_MEMORY_ALIGNMENT = 16 };
 typedef struct etx_memory_needed {
   size_t structure_bytes;
   size_t scratch_bytes;
-  size_t state_bytes;      // of the shared arena 2; 0 if the method has none
+  size_t state_bytes;  // of the shared arena 2; 0 if the method has none
   size_t temporary_bytes;
 } etx_memory_needed;
 
 // The shared state of one session, as a method sees it.
 typedef struct etx_planned_memory {
-  uint8_t* data;     // arena 2, aligned to 16
-  size_t size;       // bytes
-  uint32_t* torn;    // non-zero: half-written; lies in the state's memory
+  uint8_t* data;   // arena 2, aligned to 16
+  size_t size;     // bytes
+  uint32_t* torn;  // non-zero: half-written; lies in the state's memory
 } etx_planned_memory;
 
 typedef struct etx_method_memory {
@@ -76,13 +76,14 @@ typedef struct etx_method {
   size_t symbol_count;
   etx_bytes_mut scratch;
   etx_bytes_mut temporary;
-  etx_planned_memory state;  // data NULL: the method has none
-  etx_diag* kernel_diag;     // where kernels put their messages
-  bool is_prepared;          // steps are ready for the present input sizes
-  bool prepares_as_it_runs;  // sizes or the way depend on data
-  bool moved_pointers;       // some memory was replaced since the last run
-  bool writes_state;         // some record may write arena 2
-  uint32_t busy;             // 1 while a thread is inside; atomic
+  etx_planned_memory state;   // data NULL: the method has none
+  etx_diag* kernel_diag;      // where kernels put their messages
+  etx_random_stream* random;  // what its random operators draw from
+  bool is_prepared;           // steps are ready for the present input sizes
+  bool prepares_as_it_runs;   // sizes or the way depend on data
+  bool moved_pointers;        // some memory was replaced since the last run
+  bool writes_state;          // some record may write arena 2
+  uint32_t busy;              // 1 while a thread is inside; atomic
 } etx_method;
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose
@@ -144,6 +145,11 @@ ETX_MUST_USE etx_status etx_method_run(etx_method* method, etx_diag* diag);
 ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
                                           size_t index,
                                           const etx_value** out_value);
+
+// Starts the numbers that random operators draw (rand, randn, native_dropout)
+// anew: equal seeds give equal numbers, run after run. Until then the seed is
+// 0. Not part of the state: not saved, not forked.
+void etx_method_seed(etx_method* method, uint64_t seed);
 
 // Switches to another session's state: patches pointers, copies nothing.
 ETX_MUST_USE etx_status etx_method_bind(etx_method* method,

@@ -149,7 +149,7 @@ static bool take(etx_arena* arena, size_t count, size_t bytes, void** out) {
 
 bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
                         etx_arena* arena, etx_method_pieces* out_pieces) {
-  enum { ARRAYS = 14 };
+  enum { ARRAYS = 15 };
   void* at[ARRAYS];
   const struct {
     size_t count;
@@ -169,6 +169,7 @@ bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
       {totals->integers, sizeof(int32_t)},
       {totals->values, sizeof(uint8_t)},
       {1, sizeof(etx_diag)},
+      {1, sizeof(etx_random_stream)},
   };
   for (size_t i = 0; i < ARRAYS; ++i) {
     if (!take(arena, arrays[i].count, arrays[i].bytes, &at[i])) return false;
@@ -187,6 +188,7 @@ bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
   out_pieces->integers = (int32_t*)at[11];
   method->marks = (uint8_t*)at[12];
   method->kernel_diag = (etx_diag*)at[13];
+  method->random = (etx_random_stream*)at[14];
   method->value_count = totals->values;
   method->tensor_count = totals->tensors;
   method->record_count = totals->records;

@@ -152,6 +152,7 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   }
   record->call.arguments = arguments;
   record->call.argument_count = from->argument_count;
+  record->call.random = method->random;
   record->call.parallel = method->program->limits.parallel;
   record->call.diag = method->kernel_diag;
   record->call.temporary = method->temporary.data;

@@ -48,8 +48,8 @@ typedef struct etx_method_info {
   size_t input_count;
   size_t output_count;
   size_t instruction_count;  // of all chains
-  uint64_t scratch_bytes;  // arena 1
-  bool is_constant;        // no instructions, no inputs, no state: see below
+  uint64_t scratch_bytes;    // arena 1
+  bool is_constant;          // no instructions, no inputs, no state: see below
 } etx_method_info;
 
 size_t etx_program_method_count(const etx_program* program);
@@ -63,9 +63,9 @@ typedef struct etx_port_info {
   etx_text name;  // "input_0" style names are made up for stock files by the
                   // caller; here size 0
   etx_pte_kind kind;
-  etx_pte_value value;  // tensor: upper-bound sizes; scalars: the fixed value
-  bool is_mutable;      // input that the method writes
-  bool varies;          // Int input that may take any value of a symbol
+  etx_pte_value value;    // tensor: upper-bound sizes; scalars: the fixed value
+  bool is_mutable;        // input that the method writes
+  bool varies;            // Int input that may take any value of a symbol
   int32_t mutated_input;  // output: see etx_blob_output; -1 otherwise
 } etx_port_info;
 

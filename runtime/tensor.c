@@ -16,6 +16,5 @@ size_t etx_tensor_bytes(const etx_tensor* tensor) {
 
 bool etx_tensor_is_contiguous(const etx_tensor* tensor) {
   return tensor->strides == NULL ||
-         etx_layout_is_contiguous(tensor->sizes, tensor->strides,
-                                  tensor->rank);
+         etx_layout_is_contiguous(tensor->sizes, tensor->strides, tensor->rank);
 }

@@ -12,7 +12,7 @@ typedef enum etx_value_kind {
   ETX_VALUE_DOUBLE,
   ETX_VALUE_STRING,
   ETX_VALUE_TENSOR,
-  ETX_VALUE_INTS,     // IntList: each item is another slot, so it may change
+  ETX_VALUE_INTS,  // IntList: each item is another slot, so it may change
   ETX_VALUE_DOUBLES,
   ETX_VALUE_BOOLS,
   ETX_VALUE_TENSORS,  // both tensor lists; an item may be NULL (None)

@@ -147,6 +147,41 @@ etx_status etx_shape_clamp_tensor(etx_shape_call* call) {
   return put(call, &out);
 }
 
+etx_status etx_shape_broadcast_three(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(broadcast_tensors(call, 0, 3, &out));
+  return put(call, &out);
+}
+
+// (self, dim): half of a dimension, which must be even.
+etx_status etx_shape_glu(etx_shape_call* call) {
+  etx_shape out;
+  size_t dimension;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  if (out.rank == 0) {
+    return etx_shape_refuse(call, "a tensor without dimensions has no halves");
+  }
+  ETX_TRY(etx_shape_dimension(call, 1, 0, out.rank, &dimension));
+  const etx_dim whole = out.dims[dimension];
+  etx_dim half, twice;
+  ETX_TRY(etx_dim_floor_divide(call, whole, 2, &half));
+  ETX_TRY(etx_dim_add(call, half, half, &twice));
+  ETX_TRY(etx_shape_want_equal(call, "twice half the dimension", whole, twice));
+  out.dims[dimension] = half;
+  return put(call, &out);
+}
+
+// (input, p, train): the mask of no elements has the input's type.
+etx_status etx_shape_native_dropout(etx_shape_call* call) {
+  etx_shape out;
+  etx_dim numel;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(put(call, &out));
+  ETX_TRY(etx_shape_numel(call, &out, &numel));
+  if (!etx_shape_is(call, numel, 0)) out.dtype = ETX_DTYPE_BOOL;
+  return call->output(call->context, 1, &out);
+}
+
 etx_status etx_shape_where(etx_shape_call* call) {
   etx_shape condition, out;
   ETX_TRY(etx_shape_tensor(call, 0, &condition));

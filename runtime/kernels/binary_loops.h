@@ -19,10 +19,12 @@ typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
 
 typedef enum etx_binary_row {
 #define REAL_AND_WHOLE(name, real, whole) ETX_BINARY_##name,
+#define REAL(name, real) ETX_BINARY_##name,
 #define COMPARISON(name, expression) ETX_BINARY_##name,
 #define WHOLE(name, whole) ETX_BINARY_##name,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef REAL
 #undef COMPARISON
 #undef WHOLE
   ETX_BINARY_COUNT

@@ -3,50 +3,70 @@
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/whole_math.h"
 
-// x^-0.5; the exponent is known.
+// Powers whose exponent is known.
+static inline double etx_root_f64(double x, double exponent) {
+  (void)exponent;
+  return etx_sqrt_f64(x);
+}
 static inline double etx_inverse_root_f64(double x, double exponent) {
   (void)exponent;
   return 1.0 / etx_sqrt_f64(x);
+}
+static inline double etx_squared_f64(double x, double exponent) {
+  (void)exponent;
+  return x * x;
+}
+static inline double etx_cubed_f64(double x, double exponent) {
+  (void)exponent;
+  return x * x * x;
 }
 
 #define F(f) etx_##f##_f64
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f64, double, double, real)
+#define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, real)
 #define COMPARISON(name, expression) \
   ETX_BINARY_LOOP(name##_f64, double, uint8_t, expression)
 #define WHOLE(name, whole)
 #include "runtime/kernels/binary_list.def"
 #undef F
 #undef REAL_AND_WHOLE
+#undef REAL
 #undef COMPARISON
 #undef WHOLE
 
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
+#define REAL(name, real)
 #define COMPARISON(name, expression) \
   ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, expression)
 #define WHOLE(name, whole) ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef REAL
 #undef COMPARISON
 #undef WHOLE
 
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
+#define REAL(name, real) name##_f64,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef REAL
 #undef COMPARISON
 #undef WHOLE
 };
 
 const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_i64,
+#define REAL(name, real) NULL,
 #define COMPARISON(name, expression) name##_i64,
 #define WHOLE(name, whole) name##_i64,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef REAL
 #undef COMPARISON
 #undef WHOLE
 };

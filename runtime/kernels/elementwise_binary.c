@@ -6,27 +6,9 @@
 // through blocks on the stack. Every loop reads element i before it writes
 // element i, so the result may overwrite an operand of its size.
 
-#include "runtime/kernels/binary_loops.h"
+#include "runtime/kernels/binary_rows.h"
+#include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/operand.h"
-#include "runtime/kernels/walk.h"
-
-// Comparisons give truth values.
-static const bool is_comparison[ETX_BINARY_COUNT] = {
-#define REAL_AND_WHOLE(name, real, whole) false,
-#define COMPARISON(name, expression) true,
-#define WHOLE(name, whole) false,
-#include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef COMPARISON
-#undef WHOLE
-};
-
-static etx_binary_loop loop_of(size_t row, etx_wide wide) {
-  if (wide == ETX_WIDE_F32) return etx_binary_loops_f32[row];
-  return wide == ETX_WIDE_F64 ? etx_binary_loops_f64[row]
-                              : etx_binary_loops_i64[row];
-}
 
 // What prepare leaves in etx_call.prepared.
 enum {
@@ -60,8 +42,9 @@ static etx_status run_direct(etx_call* call);
 static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   const size_t out = call->argument_count - 1;
   const etx_wide wide = etx_wide_of(common);
-  const etx_dtype result = is_comparison[row] ? ETX_DTYPE_BOOL : common;
-  if (loop_of(row, wide) == NULL) {
+  const etx_dtype result =
+      etx_binary_is_comparison(row) ? ETX_DTYPE_BOOL : common;
+  if (etx_binary_loop_of(row, wide) == NULL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "type '%s' is given, expected integers or bool",
                            etx_dtype_name(common));
@@ -69,7 +52,8 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   ETX_TRY(etx_call_check_result(call, out, result));
   const etx_dtype native = etx_wide_dtype(wide);
   const etx_tensor* to = etx_call_tensor(call, out);
-  const etx_dtype stored = is_comparison[row] ? ETX_DTYPE_BOOL : native;
+  const etx_dtype stored =
+      etx_binary_is_comparison(row) ? ETX_DTYPE_BOOL : native;
   const bool direct =
       common == native && to->dtype == stored && etx_tensor_is_contiguous(to) &&
       is_direct(call, 0, out, native) && is_direct(call, 1, out, native);
@@ -195,74 +179,10 @@ static etx_status run_direct(etx_call* call) {
       b.data != &b.value && etx_tensor_numel(etx_call_tensor(call, 1)) > 1;
   ETX_TRY(check_divisor(call, &b));
   if (count > 0) {
-    loop_of(row, wide)(out->data, a.data, b.data, count, a_moves, b_moves,
-                       &parameter);
+    etx_binary_loop_of(row, wide)(out->data, a.data, b.data, count, a_moves,
+                                  b_moves, &parameter);
   }
   return ETX_OK;
-}
-
-// What all rows of a run share. Index 0 is the result, 1 and 2 the operands.
-typedef struct binary {
-  const etx_call* call;
-  size_t row;
-  etx_dtype common;
-  etx_wide wide;
-  etx_dtype dtypes[3];  // in memory
-  etx_dtype as[3];      // what an operand is cut to
-  etx_number parameter;
-  etx_binary_loop loop;
-} binary;
-
-// True if an operand's row is one the loop can read as it is.
-static bool reads_directly(const binary* b, const etx_walk* walk, size_t k) {
-  const etx_dtype native = etx_wide_dtype(b->wide);
-  const bool is_dense = walk->stride[k] == 0 || walk->stride[k] == 1;
-  return b->dtypes[k] == native && b->as[k] == native && is_dense;
-}
-
-// A row whose operands are all native is one call of the loop.
-static bool row_is_direct(const binary* b, const etx_walk* walk) {
-  const etx_dtype native = etx_wide_dtype(b->wide);
-  const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
-  return (b->common == native || is_comparison[b->row]) &&
-         b->dtypes[0] == stored && reads_directly(b, walk, 1) &&
-         reads_directly(b, walk, 2) &&
-         (walk->stride[0] == 1 || walk->count == 1);
-}
-
-static void run_blocks(const binary* b, const etx_walk* walk) {
-  const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
-  etx_block x_block, y_block, out_block;
-  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
-    const size_t left = walk->count - done;
-    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    char* at[3];
-    for (size_t k = 0; k < 3; ++k) {
-      at[k] =
-          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
-    }
-    const void* x = etx_operand_widen(&x_block, b->as[1], b->dtypes[1], at[1],
-                                      walk->stride[1], count);
-    const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
-                                      walk->stride[2], count);
-    b->loop(&out_block, x, y, count, x_moves, y_moves, &b->parameter);
-    if (is_comparison[b->row]) {
-      etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
-                  &out_block, 1, count);
-    } else {
-      etx_operand_store(&out_block, b->common, b->dtypes[0], at[0],
-                        walk->stride[0], count);
-    }
-  }
-}
-
-static void run_row(const binary* b, const etx_walk* walk) {
-  if (!row_is_direct(b, walk)) {
-    run_blocks(b, walk);
-    return;
-  }
-  b->loop(walk->data[0], walk->data[1], walk->data[2], walk->count,
-          walk->stride[1] != 0, walk->stride[2] != 0, &b->parameter);
 }
 
 static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
@@ -277,29 +197,24 @@ static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
 
 static etx_status run(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const etx_wide wide = etx_wide_of(common);
-  const size_t row = (size_t)call->prepared[ROW];
   operand x, y;
   read_operand(call, 0, &x);
   read_operand(call, 1, &y);
   ETX_TRY(check_divisor(call, &y));
-  const binary b = {.call = call,
-                    .row = row,
-                    .common = common,
-                    .wide = wide,
-                    .dtypes = {out->dtype, x.dtype, y.dtype},
-                    .as = {common, x.as, y.as},
-                    .parameter = read_parameter(call),
-                    .loop = loop_of(row, wide)};
+  etx_binary b = etx_binary_of((size_t)call->prepared[ROW],
+                               (etx_dtype)call->prepared[COMMON]);
+  b.dtypes[0] = out->dtype;
+  b.dtypes[1] = x.dtype;
+  b.dtypes[2] = y.dtype;
+  b.as[1] = x.as;
+  b.as[2] = y.as;
+  b.parameter = read_parameter(call);
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
   etx_walk_add(&walk, out);
   add_operand(&walk, call, 0, &x);
   add_operand(&walk, call, 1, &y);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    run_row(&b, &walk);
-  }
+  etx_binary_run(&b, &walk);
   return ETX_OK;
 }
 
@@ -385,6 +300,20 @@ static etx_status prepare_shift(etx_call* call, size_t row) {
   return ETX_OK;
 }
 
+// PyTorch computes powers with some numbers in another way; for -0 and minus
+// infinity the results differ.
+static size_t row_of_power(const etx_value* exponent, size_t row) {
+  if (exponent->kind == ETX_VALUE_TENSOR) return row;
+  const double real = exponent->kind == ETX_VALUE_INT
+                          ? (double)exponent->as.integer
+                          : exponent->as.real;
+  if (exponent->kind == ETX_VALUE_BOOL) return row;
+  if (real == 0.5) return ETX_BINARY_root;
+  if (real == -0.5) return ETX_BINARY_inverse_root;
+  if (real == 2) return ETX_BINARY_squared;
+  return real == 3 ? ETX_BINARY_cubed : row;
+}
+
 // PyTorch refuses a negative whole exponent that is a number.
 static etx_status prepare_power(etx_call* call, size_t row) {
   etx_dtype common;
@@ -396,15 +325,20 @@ static etx_status prepare_power(etx_call* call, size_t row) {
                            "integers are raised to the negative power %i",
                            exponent->as.integer);
   }
-  // PyTorch takes this one number for a reciprocal root: they differ at -0.
-  const bool is_root =
-      exponent->kind == ETX_VALUE_DOUBLE && exponent->as.real == -0.5;
-  return prepare(call, is_root ? ETX_BINARY_inverse_root : row, common);
+  // Whole powers of integers wrap; they have one loop.
+  if (etx_wide_of(common) != ETX_WIDE_I64) row = row_of_power(exponent, row);
+  return prepare(call, row, common);
+}
+
+static etx_status prepare_any(etx_call* call, size_t row,
+                              etx_status (*how)(etx_call*, size_t)) {
+  if (etx_complex_is_wanted(call)) return etx_complex_binary_prepare(call, row);
+  return how(call, row);
 }
 
 #define KERNEL(symbol, how, row)                             \
   etx_status etx_kernel_##symbol##_prepare(etx_call* call) { \
-    return how(call, ETX_BINARY_##row);                      \
+    return prepare_any(call, ETX_BINARY_##row, how);         \
   }
 #include "runtime/kernels/binary_kernels.def"
 #undef KERNEL

@@ -2,20 +2,22 @@
 // type (convert.h). A dense operand that already has the wide type goes
 // through the loop in one piece; anything else passes through blocks.
 
+#include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/unary_loops.h"
+#include "runtime/kernels/unary_parameters.h"
 #include "runtime/kernels/walk.h"
 
 // Predicates give truth values.
 static const bool is_truth[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) false,
 #define REAL(name, real) false,
-#define SINGLE(name, real) false,
+#define ANGLE(name) false,
 #define TRUTH(name, real, whole) true,
 #include "runtime/kernels/unary_list.def"
 #undef SAME
 #undef REAL
-#undef SINGLE
+#undef ANGLE
 #undef TRUTH
 };
 
@@ -29,41 +31,20 @@ static etx_unary_loop loop_of(size_t row, etx_wide wide) {
 enum {
   ROW,     // of the table
   COMMON,  // the type computed for
-  FIRST,   // argument that holds p, or -1: the lowest number
-  SECOND,  // argument that holds q, or -1: the highest number
+  READER,  // of the parameters
 };
 
-static etx_number lowest(etx_wide wide) {
-  etx_number number = {.i64 = INT64_MIN};
-  if (wide == ETX_WIDE_F32) number.f32 = -__builtin_inff();
-  if (wide == ETX_WIDE_F64) number.f64 = -__builtin_inf();
-  return number;
-}
-
-static etx_number highest(etx_wide wide) {
-  etx_number number = {.i64 = INT64_MAX};
-  if (wide == ETX_WIDE_F32) number.f32 = __builtin_inff();
-  if (wide == ETX_WIDE_F64) number.f64 = __builtin_inf();
-  return number;
-}
-
-static void read_parameters(const etx_call* call, etx_number out[2]) {
+static void read_parameters(const etx_call* call,
+                            etx_number out[ETX_UNARY_PARAMETERS]) {
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const etx_wide wide = etx_wide_of(common);
-  const int64_t first = call->prepared[FIRST], second = call->prepared[SECOND];
-  out[0] = first < 0
-               ? lowest(wide)
-               : etx_number_read(etx_call_value(call, (size_t)first), common);
-  out[1] = second < 0
-               ? highest(wide)
-               : etx_number_read(etx_call_value(call, (size_t)second), common);
+  etx_unary_readers[call->prepared[READER]](call, common, out);
 }
 
 static etx_status run_direct(etx_call* call) {
   const size_t row = (size_t)call->prepared[ROW];
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  etx_number parameters[2];
+  etx_number parameters[ETX_UNARY_PARAMETERS];
   read_parameters(call, parameters);
   loop_of(row, etx_wide_of(self->dtype))(out->data, self->data,
                                          etx_tensor_numel(self), parameters);
@@ -71,7 +52,7 @@ static etx_status run_direct(etx_call* call) {
 }
 
 static void run_row(const etx_call* call, const etx_walk* walk,
-                    const etx_dtype dtypes[2], const etx_number parameters[2]) {
+                    const etx_dtype dtypes[2], const etx_number* parameters) {
   const size_t row = (size_t)call->prepared[ROW];
   const etx_dtype common = (etx_dtype)call->prepared[COMMON];
   const etx_wide wide = etx_wide_of(common);
@@ -100,7 +81,7 @@ static etx_status run(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const etx_dtype dtypes[2] = {out->dtype, self->dtype};
-  etx_number parameters[2];
+  etx_number parameters[ETX_UNARY_PARAMETERS];
   read_parameters(call, parameters);
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
@@ -129,7 +110,7 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
                       etx_tensor_is_contiguous(to);
   call->prepared[ROW] = (int64_t)row;
   call->prepared[COMMON] = common;
-  call->prepared[FIRST] = call->prepared[SECOND] = -1;
+  call->prepared[READER] = ETX_UNARY_READS_NOTHING;
   call->run = direct ? run_direct : run;
   return ETX_OK;
 }
@@ -155,13 +136,6 @@ static etx_status prepare_real(etx_call* call, size_t row) {
   return prepare(call, row, is_exact ? ETX_DTYPE_FLOAT32 : own);
 }
 
-static etx_status prepare_bounds(etx_call* call, size_t row) {
-  ETX_TRY(prepare_neg(call, row));
-  call->prepared[FIRST] = 1;
-  call->prepared[SECOND] = 2;
-  return ETX_OK;
-}
-
 static etx_status refuse_exact(const etx_call* call) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
   if (etx_wide_of(dtype) != ETX_WIDE_I64) return ETX_OK;
@@ -170,10 +144,45 @@ static etx_status refuse_exact(const etx_call* call) {
                          etx_dtype_name(dtype));
 }
 
-static etx_status prepare_leaky_relu(etx_call* call, size_t row) {
+static etx_status prepare_floats(etx_call* call, size_t row) {
   ETX_TRY(refuse_exact(call));
+  return prepare_same(call, row);
+}
+
+// With parameters from the arguments.
+static etx_status prepare_with(etx_call* call, size_t row,
+                               etx_unary_reader reader) {
+  ETX_TRY(prepare_floats(call, row));
+  call->prepared[READER] = reader;
+  return ETX_OK;
+}
+static etx_status prepare_slope(etx_call* call, size_t row) {
+  return prepare_with(call, row, ETX_UNARY_READS_SLOPE);
+}
+static etx_status prepare_elu(etx_call* call, size_t row) {
+  return prepare_with(call, row, ETX_UNARY_READS_ELU);
+}
+static etx_status prepare_softplus(etx_call* call, size_t row) {
+  return prepare_with(call, row, ETX_UNARY_READS_PAIR);
+}
+static etx_status prepare_hardtanh(etx_call* call, size_t row) {
+  ETX_TRY(prepare_neg(call, row));
+  call->prepared[READER] = ETX_UNARY_READS_BOUNDS;
+  return ETX_OK;
+}
+static etx_status prepare_relu6(etx_call* call, size_t row) {
+  ETX_TRY(prepare_neg(call, row));
+  call->prepared[READER] = ETX_UNARY_READS_ZERO_SIX;
+  return ETX_OK;
+}
+static etx_status prepare_nan_to_num(etx_call* call, size_t row) {
   ETX_TRY(prepare_same(call, row));
-  call->prepared[FIRST] = 1;
+  call->prepared[READER] = ETX_UNARY_READS_REPLACEMENTS;
+  return ETX_OK;
+}
+static etx_status prepare_logit(etx_call* call, size_t row) {
+  ETX_TRY(prepare_real(call, row));
+  call->prepared[READER] = ETX_UNARY_READS_MARGIN;
   return ETX_OK;
 }
 
@@ -182,9 +191,16 @@ static etx_status prepare_clamp(etx_call* call, size_t row) {
   etx_dtype common;
   ETX_TRY(etx_call_common_type(call, 0, 3, &common));
   ETX_TRY(prepare(call, row, common));
-  if (!etx_call_is_none(call, 1)) call->prepared[FIRST] = 1;
-  if (!etx_call_is_none(call, 2)) call->prepared[SECOND] = 2;
+  call->prepared[READER] = ETX_UNARY_READS_BOUNDS;
   return ETX_OK;
+}
+
+static etx_status prepare_conjugate(etx_call* call, size_t row) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  if (dtype != ETX_DTYPE_COMPLEX64 && dtype != ETX_DTYPE_COMPLEX128) {
+    return prepare_same(call, row);
+  }
+  return etx_complex_conjugate_prepare(call);
 }
 
 static etx_status prepare_bitwise_not(etx_call* call, size_t row) {

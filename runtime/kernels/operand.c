@@ -90,6 +90,18 @@ const void* etx_operand_widen(etx_block* block, etx_dtype common,
   return block;
 }
 
+void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
+                      const void* data, ptrdiff_t stride, size_t count) {
+  const etx_wide wide = etx_wide_of(common);
+  if (dtype == common || common == etx_wide_dtype(wide)) {
+    etx_block_load(block, wide, dtype, data, stride, count);
+    return;
+  }
+  etx_block narrow;
+  etx_convert(common, &narrow, 1, dtype, data, stride, count);
+  etx_block_load(block, wide, common, &narrow, 1, count);
+}
+
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count) {
   const etx_wide wide = etx_wide_of(common);

@@ -51,6 +51,10 @@ const void* etx_operand_widen(etx_block* block, etx_dtype common,
                               etx_dtype dtype, const void* data,
                               ptrdiff_t stride, size_t count);
 
+// The same, always into `block` and `count` elements of it, for stride 0 too.
+void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
+                      const void* data, ptrdiff_t stride, size_t count);
+
 // Stores a block computed for the common type `common`: it is first cut or
 // rounded to that type.
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,

@@ -134,17 +134,6 @@ static void clamp_block(etx_wide wide, etx_block* x, const etx_block* low,
   }
 }
 
-// Fills a block, also from a stride of 0.
-static void load_common(etx_block* block, etx_dtype common, etx_dtype dtype,
-                        const void* in, ptrdiff_t stride, size_t count) {
-  const etx_wide wide = etx_wide_of(common);
-  const bool narrows = dtype != common && common != etx_wide_dtype(wide);
-  etx_block narrow;
-  if (narrows) etx_convert(common, &narrow, 1, dtype, in, stride, count);
-  etx_block_load(block, wide, narrows ? common : dtype, narrows ? &narrow : in,
-                 narrows ? 1 : stride, count);
-}
-
 // Operands of the walk: out, self, and the bounds that are there.
 typedef struct clamp {
   etx_walk walk;
@@ -165,8 +154,8 @@ static void clamp_row(const clamp* c) {
       at[k] =
           walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
       if (k == 0) continue;
-      load_common(&blocks[k], c->common, c->dtypes[k], at[k], walk->stride[k],
-                  count);
+      etx_operand_fill(&blocks[k], c->common, c->dtypes[k], at[k],
+                       walk->stride[k], count);
     }
     clamp_block(wide, &blocks[1], c->low == 0 ? NULL : &blocks[c->low],
                 c->high == 0 ? NULL : &blocks[c->high], count);

@@ -6,19 +6,22 @@
 
 #include "runtime/kernels/operand.h"
 
+enum { ETX_UNARY_PARAMETERS = 3 };
+
 // Computes `count` elements; `out` may be `in`.
-typedef void (*etx_unary_loop)(void* out, const void* in, size_t count,
-                               const etx_number parameters[2]);
+typedef void (*etx_unary_loop)(
+    void* out, const void* in, size_t count,
+    const etx_number parameters[ETX_UNARY_PARAMETERS]);
 
 typedef enum etx_unary_row {
 #define SAME(name, real, whole) ETX_UNARY_##name,
 #define REAL(name, real) ETX_UNARY_##name,
-#define SINGLE(name, real) ETX_UNARY_##name,
+#define ANGLE(name) ETX_UNARY_##name,
 #define TRUTH(name, real, whole) ETX_UNARY_##name,
 #include "runtime/kernels/unary_list.def"
 #undef SAME
 #undef REAL
-#undef SINGLE
+#undef ANGLE
 #undef TRUTH
   ETX_UNARY_COUNT
 } etx_unary_row;
@@ -29,15 +32,17 @@ extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
 extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
 
 // One loop over operands of type T, which stands as `member` in an etx_number,
-// and results of type R; the expression is of x and the parameters p and q.
+// and results of type R; the expression is of x and the parameters p, q and r.
 #define ETX_UNARY_LOOP(name, T, R, member, expression)                \
   static void name(void* out_data, const void* in_data, size_t count, \
-                   const etx_number parameters[2]) {                  \
+                   const etx_number* parameters) {                    \
     R* out = out_data;                                                \
     const T* in = in_data;                                            \
     const T p = parameters[0].member, q = parameters[1].member;       \
+    const T r = parameters[2].member;                                 \
     (void)p;                                                          \
     (void)q;                                                          \
+    (void)r;                                                          \
     for (size_t i = 0; i < count; ++i) {                              \
       const T x = in[i];                                              \
       (void)x;                                                        \

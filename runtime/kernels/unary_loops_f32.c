@@ -10,28 +10,80 @@ static inline float etx_clamp_f32(float x, float low, float high) {
   return raised <= high || raised != raised ? raised : high;
 }
 
+static inline float etx_nan_to_num_f32(float x, float nan, float high,
+                                       float low) {
+  const float below = x > 3.40282347e38f ? high : x;
+  const float above = x < -3.40282347e38f ? low : below;
+  return x != x ? nan : above;
+}
+
+static inline float etx_softshrink_f32(float x, float width) {
+  const float shrunk = x > 0.0f ? x - width : x + width;
+  return x >= -width && x <= width ? 0.0f : shrunk;
+}
+
+// The operand is held between the bounds first.
+static inline float etx_logit_f32(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  const float z = raised > high ? high : raised;
+  return etx_log_f32(z / (1.0f - z));
+}
+
+// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2).
+static inline float etx_mish_f32(float x) {
+  const float e = etx_exp_f32(x > 20.0f ? 20.0f : x);
+  const float n = e * (e + 2.0f);
+  return x > 20.0f ? x : x * (n / (n + 2.0f));
+}
+
+// Elements looked at together.
+enum { GROUP = 64 };
+
+#define ANGLE_LOOPS(name)                                                  \
+  ETX_UNARY_LOOP(name##_near, float, float, f32, etx_##name##_near_f32(x)) \
+  ETX_UNARY_LOOP(name##_any, float, float, f32, etx_##name##_f32(x))       \
+  static void name##_f32(void* out, const void* in, size_t count,          \
+                         const etx_number* parameters) {                   \
+    run_groups(out, in, count, parameters, name##_near, name##_any);       \
+  }
+
+// Both loops give the same bits where the argument is near.
+static void run_groups(float* out, const float* in, size_t count,
+                       const etx_number* parameters, etx_unary_loop near,
+                       etx_unary_loop any) {
+  for (size_t done = 0; done < count; done += GROUP) {
+    const size_t left = count - done;
+    const size_t part = left < GROUP ? left : GROUP;
+    unsigned far = 0;
+    for (size_t i = 0; i < part; ++i) {
+      far |= etx_angle_is_near_f32(in[done + i]) ? 0u : 1u;
+    }
+    (far != 0 ? any : near)(out + done, in + done, part, parameters);
+  }
+}
+
 #define F(f) etx_##f##_f32
 #define SAME(name, real, whole) \
   ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
 #define REAL(name, real) ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
-#define SINGLE(name, real) ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
+#define ANGLE(name) ANGLE_LOOPS(name)
 #define TRUTH(name, real, whole) \
   ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, real)
 #include "runtime/kernels/unary_list.def"
 #undef F
 #undef SAME
 #undef REAL
-#undef SINGLE
+#undef ANGLE
 #undef TRUTH
 
 const etx_unary_loop etx_unary_loops_f32[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_f32,
 #define REAL(name, real) name##_f32,
-#define SINGLE(name, real) name##_f32,
+#define ANGLE(name) name##_f32,
 #define TRUTH(name, real, whole) name##_f32,
 #include "runtime/kernels/unary_list.def"
 #undef SAME
 #undef REAL
-#undef SINGLE
+#undef ANGLE
 #undef TRUTH
 };

@@ -379,6 +379,7 @@ const char* vector_call_build(vector_call* c, const vector_file* file,
                        .arguments = c->arguments,
                        .argument_count = c->count,
                        .parallel = &parallel,
+                       .random = &c->random,
                        .diag = &c->diag};
   return NULL;
 }

@@ -30,6 +30,7 @@ typedef struct vector_call {
   bool expects_error;
   bool dtype_differs;  // the rule names another type than the case
   bool is_strided;     // some tensor does not lie densely
+  etx_random_stream random;
   etx_call call;
   etx_diag diag;
   void* blocks[8192];  // everything allocated, freed by vector_call_end

@@ -173,6 +173,7 @@ etx_status test_call_run(test_call* c, etx_dtype dtype) {
                        .arguments = c->arguments,
                        .argument_count = c->count,
                        .parallel = &parallel,
+                       .random = &c->random,
                        .diag = &c->diag};
   if (c->op->result != ETX_RESULT_SCALAR) {
     ETX_TRY(etx_call_size_outputs(&c->call, etx_op_written_arguments(c->op),

@@ -26,6 +26,7 @@ typedef struct test_call {
   size_t output_count;
   etx_dtype result_dtype;
   etx_call call;
+  etx_random_stream random;
   etx_diag diag;
   size_t threads;  // that the call may use; 1 unless a test sets it
   void* blocks[64];

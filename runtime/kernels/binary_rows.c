@@ -1,0 +1,85 @@
+#include "runtime/kernels/binary_rows.h"
+
+static const bool is_comparison[ETX_BINARY_COUNT] = {
+#define REAL_AND_WHOLE(name, real, whole) false,
+#define REAL(name, real) false,
+#define COMPARISON(name, expression) true,
+#define WHOLE(name, whole) false,
+#include "runtime/kernels/binary_list.def"
+#undef REAL_AND_WHOLE
+#undef REAL
+#undef COMPARISON
+#undef WHOLE
+};
+
+etx_binary_loop etx_binary_loop_of(size_t row, etx_wide wide) {
+  if (wide == ETX_WIDE_F32) return etx_binary_loops_f32[row];
+  return wide == ETX_WIDE_F64 ? etx_binary_loops_f64[row]
+                              : etx_binary_loops_i64[row];
+}
+
+bool etx_binary_is_comparison(size_t row) { return is_comparison[row]; }
+
+etx_binary etx_binary_of(size_t row, etx_dtype common) {
+  const etx_binary binary = {
+      .row = row,
+      .common = common,
+      .dtypes = {common, common, common},
+      .as = {common, common, common},
+      .loop = etx_binary_loop_of(row, etx_wide_of(common))};
+  return binary;
+}
+
+// True if an operand's row is one the loop can read as it is.
+static bool reads_directly(const etx_binary* b, const etx_walk* walk,
+                           size_t k) {
+  const etx_dtype native = etx_wide_dtype(etx_wide_of(b->common));
+  const bool is_dense = walk->stride[k] == 0 || walk->stride[k] == 1;
+  return b->dtypes[k] == native && b->as[k] == native && is_dense;
+}
+
+static bool row_is_direct(const etx_binary* b, const etx_walk* walk) {
+  const etx_dtype native = etx_wide_dtype(etx_wide_of(b->common));
+  const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
+  return b->common == native && b->dtypes[0] == stored &&
+         reads_directly(b, walk, 1) && reads_directly(b, walk, 2) &&
+         (walk->stride[0] == 1 || walk->count == 1);
+}
+
+static void run_blocks(const etx_binary* b, const etx_walk* walk) {
+  const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
+  etx_block x_block, y_block, out_block;
+  for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
+    const size_t left = walk->count - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    char* at[3];
+    for (size_t k = 0; k < 3; ++k) {
+      at[k] =
+          walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
+    }
+    const void* x = etx_operand_widen(&x_block, b->as[1], b->dtypes[1], at[1],
+                                      walk->stride[1], count);
+    const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
+                                      walk->stride[2], count);
+    b->loop(&out_block, x, y, count, x_moves, y_moves, &b->parameter);
+    if (is_comparison[b->row]) {
+      etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
+                  &out_block, 1, count);
+    } else {
+      etx_operand_store(&out_block, b->common, b->dtypes[0], at[0],
+                        walk->stride[0], count);
+    }
+  }
+}
+
+void etx_binary_run(const etx_binary* binary, etx_walk* walk) {
+  for (bool more = etx_walk_start(walk); more; more = etx_walk_next(walk)) {
+    if (row_is_direct(binary, walk)) {
+      binary->loop(walk->data[0], walk->data[1], walk->data[2], walk->count,
+                   walk->stride[1] != 0, walk->stride[2] != 0,
+                   &binary->parameter);
+    } else {
+      run_blocks(binary, walk);
+    }
+  }
+}

@@ -1,4 +1,4 @@
-// Rules of reductions and normalisations.
+// Rules of reductions, sorting and distances.
 
 #include "format/ops/op_shapes_internal.h"
 
@@ -41,14 +41,21 @@ static void reduce_dims(etx_shape* shape, uint32_t bits, bool keeps) {
   }
 }
 
-// (self, dim, keepdim, ...) with self's type.
-static etx_status reduced(const etx_shape_call* call, bool empty_is_all,
-                          etx_shape* out) {
+// (self, dim, ...) with self's type; argument `keepdim` says whether reduced
+// dimensions stay.
+static etx_status reduced_at(const etx_shape_call* call, bool empty_is_all,
+                             size_t keepdim, etx_shape* out) {
   uint32_t bits;
   ETX_TRY(etx_shape_tensor(call, 0, out));
   ETX_TRY(chosen_dims(call, 1, out->rank, empty_is_all, &bits));
-  reduce_dims(out, bits, etx_shape_boolean(call, 2));
+  reduce_dims(out, bits, etx_shape_boolean(call, keepdim));
   return ETX_OK;
+}
+
+// (self, dim, keepdim, ...)
+static etx_status reduced(const etx_shape_call* call, bool empty_is_all,
+                          etx_shape* out) {
+  return reduced_at(call, empty_is_all, 2, out);
 }
 
 static bool is_exact(etx_dtype dtype) {
@@ -87,6 +94,42 @@ etx_status etx_shape_mean(etx_shape_call* call) {
     return etx_shape_refuse(call, "the mean of type '%s' is not defined",
                             etx_dtype_name(out.dtype));
   }
+  return put(call, &out);
+}
+
+// (self, dtype)
+etx_status etx_shape_mean_all(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  out.rank = 0;
+  ETX_TRY(stated_type(call, 1, out.dtype, &out.dtype));
+  if (is_exact(out.dtype)) {
+    return etx_shape_refuse(call, "the mean of type '%s' is not defined",
+                            etx_dtype_name(out.dtype));
+  }
+  return put(call, &out);
+}
+
+// (self, dim, correction or unbiased, keepdim)
+etx_status etx_shape_variance(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(reduced_at(call, true, 3, &out));
+  return put(call, &out);
+}
+
+// The same with a second output, the mean.
+etx_status etx_shape_variance_mean(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(reduced_at(call, true, 3, &out));
+  ETX_TRY(put(call, &out));
+  return call->output(call->context, 1, &out);
+}
+
+// (self, dim, keepdim) with a float result.
+etx_status etx_shape_reduce_float(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(reduced(call, true, &out));
+  out.dtype = etx_shape_float_type(out.dtype);
   return put(call, &out);
 }
 
@@ -163,68 +206,80 @@ etx_status etx_shape_cumsum(etx_shape_call* call) {
   return put(call, &out);
 }
 
-etx_status etx_shape_softmax(etx_shape_call* call) {
+// Two outputs of one shape: values and indices.
+static etx_status put_ordered(const etx_shape_call* call, etx_shape* shape) {
+  ETX_TRY(put(call, shape));
+  shape->dtype = ETX_DTYPE_INT64;
+  return call->output(call->context, 1, shape);
+}
+
+// (self, k, dim)
+etx_status etx_shape_topk(etx_shape_call* call) {
+  etx_shape out;
+  size_t at;
+  int64_t low, high, least, most;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_dimension(call, 2, 0, out.rank, &at));
+  const etx_dim k = call->integer(call->context, 1, 0);
+  const etx_dim size = out.rank == 0 ? 1 : out.dims[at];
+  etx_dim_bounds(call, k, &low, &high);
+  etx_dim_bounds(call, size, &least, &most);
+  if (low < 0 || low > most) {
+    return etx_shape_refuse(call, "'k' is %i, expected 0 to %i",
+                            etx_shape_shown(call, k), most);
+  }
+  if (out.rank > 0) out.dims[at] = k;
+  return put_ordered(call, &out);
+}
+
+// (self, stable, dim)
+etx_status etx_shape_sort(etx_shape_call* call) {
   etx_shape out;
   size_t at;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
-  ETX_TRY(etx_shape_dimension(call, 1, 0, out.rank, &at));
+  ETX_TRY(etx_shape_dimension(call, 2, 0, out.rank, &at));
+  return put_ordered(call, &out);
+}
+
+// (self, other): one truth value.
+etx_status etx_shape_allclose(etx_shape_call* call) {
+  etx_shape self, other;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(etx_shape_tensor(call, 1, &other));
+  ETX_TRY(etx_shape_broadcast_into(call, &self, &other));
+  const etx_shape out = {.dtype = ETX_DTYPE_BOOL, .rank = 1, .dims = {1}};
   return put(call, &out);
 }
 
-// Refuses unless an optional weight or bias has the normalised sizes.
-static etx_status want_normalized(const etx_shape_call* call, size_t argument,
-                                  const char* name, const etx_shape* wanted) {
-  if (etx_shape_is_none(call, argument)) return ETX_OK;
-  etx_shape shape;
-  ETX_TRY(etx_shape_tensor(call, argument, &shape));
-  ETX_TRY(etx_shape_want_rank(call, name, &shape, wanted->rank));
-  for (size_t i = 0; i < shape.rank; ++i) {
-    ETX_TRY(etx_shape_want_equal(call, "a size of weight or bias",
-                                 wanted->dims[i], shape.dims[i]));
+// (x1 [..., P, M], x2 [..., R, M]): [..., P, R], leading sizes broadcast.
+etx_status etx_shape_cdist(etx_shape_call* call) {
+  etx_shape a, b;
+  ETX_TRY(etx_shape_tensor(call, 0, &a));
+  ETX_TRY(etx_shape_tensor(call, 1, &b));
+  if (a.rank < 2 || b.rank < 2) {
+    return etx_shape_refuse(call, "ranks are %i and %i, expected at least 2",
+                            (int64_t)a.rank, (int64_t)b.rank);
   }
-  return ETX_OK;
+  ETX_TRY(etx_shape_want_equal(call, "the last size of 'x2'",
+                               a.dims[a.rank - 1], b.dims[b.rank - 1]));
+  const etx_dim rows = a.dims[a.rank - 2], columns = b.dims[b.rank - 2];
+  a.rank = (uint8_t)(a.rank - 2);
+  b.rank = (uint8_t)(b.rank - 2);
+  ETX_TRY(etx_shape_broadcast_into(call, &a, &b));
+  ETX_TRY(etx_shape_insert(call, &a, a.rank, rows));
+  ETX_TRY(etx_shape_insert(call, &a, a.rank, columns));
+  return put(call, &a);
 }
 
-// The last dimensions of `input`, which argument 1 names; in `statistics` they
-// are 1.
-static etx_status normalized(const etx_shape_call* call, const etx_shape* input,
-                             etx_shape* wanted, etx_shape* statistics) {
-  const size_t count = call->list_count(call->context, 1);
-  if (count == 0 || count > input->rank) {
-    return etx_shape_refuse(call,
-                            "%i dimensions are normalised, expected 1 "
-                            "to %i",
-                            (int64_t)count, (int64_t)input->rank);
-  }
-  *wanted = (etx_shape){.dtype = input->dtype, .rank = (uint8_t)count};
-  *statistics = *input;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = input->rank - count + i;
-    wanted->dims[i] = call->integer(call->context, 1, i);
-    statistics->dims[at] = 1;
-    ETX_TRY(etx_shape_want_equal(call, "a size of 'input'", wanted->dims[i],
-                                 input->dims[at]));
-  }
-  return ETX_OK;
-}
-
-// (input, normalized_shape, weight, eps)
-etx_status etx_shape_rms_norm(etx_shape_call* call) {
-  etx_shape input, wanted, statistics;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(normalized(call, &input, &wanted, &statistics));
-  ETX_TRY(want_normalized(call, 2, "weight", &wanted));
-  return put(call, &input);
-}
-
-// (input, normalized_shape, weight, bias, eps): result, mean, 1/deviation.
-etx_status etx_shape_layer_norm(etx_shape_call* call) {
-  etx_shape input, wanted, statistics;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(normalized(call, &input, &wanted, &statistics));
-  ETX_TRY(want_normalized(call, 2, "weight", &wanted));
-  ETX_TRY(want_normalized(call, 3, "bias", &wanted));
-  ETX_TRY(put(call, &input));
-  ETX_TRY(call->output(call->context, 1, &statistics));
-  return call->output(call->context, 2, &statistics);
+// (self [N, M]): one distance for each of the N (N - 1) / 2 pairs.
+etx_status etx_shape_pdist(etx_shape_call* call) {
+  etx_shape out;
+  etx_dim fewer;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_want_rank(call, "self", &out, 2));
+  ETX_TRY(etx_dim_subtract(call, out.dims[0], 1, &fewer));
+  ETX_TRY(etx_dim_multiply(call, out.dims[0], fewer, &fewer));
+  ETX_TRY(etx_dim_floor_divide(call, fewer, 2, &out.dims[0]));
+  out.rank = 1;
+  return put(call, &out);
 }

@@ -5,111 +5,144 @@
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/reduce.h"
 
-// True if x takes over from y: more extreme, or the first NaN. A float is
-// exact as a double.
-static inline bool precedes(double x, double y, bool smallest) {
-  return (smallest ? x < y : x > y) || (x != x && y == y);
+enum { LANES = 16, RUN = 256 };
+
+#define NAME(x) x##_largest_i64
+#define T int64_t
+#define member i64
+#define TAKES(x, y) ((x) > (y))
+#define IS_NAN(x) ((void)(x), 0)
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_i64
+#define T int64_t
+#define member i64
+#define TAKES(x, y) ((x) < (y))
+#define IS_NAN(x) ((void)(x), 0)
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_largest_f32
+#define T float
+#define member f32
+#define TAKES(x, y) ((x) > (y))
+#define IS_NAN(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_f32
+#define T float
+#define member f32
+#define TAKES(x, y) ((x) < (y))
+#define IS_NAN(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_largest_f64
+#define T double
+#define member f64
+#define TAKES(x, y) ((x) > (y))
+#define IS_NAN(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_f64
+#define T double
+#define member f64
+#define TAKES(x, y) ((x) < (y))
+#define IS_NAN(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+// The first element sets value and index.
+static void start_nothing(etx_folded* folded, size_t count) {
+  (void)folded;
+  (void)count;
 }
 
-static inline void fold_extreme(etx_wide wide, etx_fold* fold,
-                                const void* elements, size_t count,
-                                bool smallest) {
-  const int64_t* whole = elements;
-  const float* single = elements;
-  const double* real = elements;
-  for (size_t i = 0; i < count; ++i, ++fold->count) {
-    bool takes = fold->count == 0;
-    if (wide == ETX_WIDE_I64) {
-      takes |=
-          smallest ? whole[i] < fold->value.i64 : whole[i] > fold->value.i64;
-      if (takes) fold->value.i64 = whole[i];
-    } else if (wide == ETX_WIDE_F32) {
-      takes |= precedes(single[i], fold->value.f32, smallest);
-      if (takes) fold->value.f32 = single[i];
-    } else {
-      takes |= precedes(real[i], fold->value.f64, smallest);
-      if (takes) fold->value.f64 = real[i];
-    }
-    if (takes) fold->index = fold->count;
+#define ETX_EXTREME_FOLDS(direction, columns)                              \
+  {                                                                        \
+    [ETX_WIDE_I64] = {start_nothing,                                       \
+                      row_##direction##_i64,                               \
+                      columns##_##direction##_i64,                         \
+                      NULL,                                                \
+                      ETX_WIDE_I64,                                        \
+                      ETX_WIDE_I64},                                       \
+    [ETX_WIDE_F32] = {start_nothing,                                       \
+                      row_##direction##_f32,                               \
+                      columns##_##direction##_f32,                         \
+                      NULL,                                                \
+                      ETX_WIDE_F32,                                        \
+                      ETX_WIDE_I64},                                       \
+    [ETX_WIDE_F64] = {                                                     \
+        start_nothing, row_##direction##_f64, columns##_##direction##_f64, \
+        NULL,          ETX_WIDE_F64,          ETX_WIDE_I64},               \
   }
-}
 
-static void fold_largest(etx_wide wide, etx_fold* fold, const void* elements,
-                         size_t count) {
-  fold_extreme(wide, fold, elements, count, false);
-}
-static void fold_smallest(etx_wide wide, etx_fold* fold, const void* elements,
-                          size_t count) {
-  fold_extreme(wide, fold, elements, count, true);
-}
+static const etx_fold largest[] = ETX_EXTREME_FOLDS(largest, columns);
+static const etx_fold smallest[] = ETX_EXTREME_FOLDS(smallest, columns);
+static const etx_fold largest_values[] = ETX_EXTREME_FOLDS(largest, values);
+static const etx_fold smallest_values[] = ETX_EXTREME_FOLDS(smallest, values);
 
-static const etx_tensor* last_tensor(const etx_call* call) {
-  return etx_call_tensor(call, call->argument_count - 1);
-}
-
-// Extremes have no value for no elements.
-static etx_status check_elements(const etx_call* call, uint32_t dims) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  if (etx_reduced_count(self, dims) > 0) return ETX_OK;
-  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                         "the extreme of no elements is asked for");
-}
-
-static void run_extreme(const etx_call* call, uint32_t dims, bool smallest,
-                        const etx_tensor* values, const etx_tensor* indices) {
-  etx_reduction r = {.fold = smallest ? fold_smallest : fold_largest,
-                     .self = etx_call_tensor(call, 0),
-                     .out = values,
-                     .indices = indices,
-                     .divisor = 1,
+static etx_status run_over(const etx_call* call, const etx_fold* folds,
+                           uint32_t dims, const etx_tensor* values,
+                           const etx_tensor* indices) {
+  etx_reduction r = {.self = etx_call_tensor(call, 0),
+                     .value = values,
+                     .other = indices,
                      .dims = dims};
   r.wide = etx_wide_of(r.self->dtype);
+  r.fold = &folds[r.wide];
+  r.cast = r.self->dtype;
   etx_reduce(&r);
+  return ETX_OK;
 }
 
+static uint32_t dims_of(const etx_call* call) {
+  return etx_reduced_dims(call, 1, true);
+}
+
+// (self, dim, keepdim, out)
 static etx_status run_amax(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), false, last_tensor(call),
-              NULL);
-  return ETX_OK;
+  return run_over(call, largest_values, dims_of(call), etx_call_tensor(call, 3),
+                  NULL);
 }
 static etx_status run_amin(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), true, last_tensor(call),
-              NULL);
-  return ETX_OK;
+  return run_over(call, smallest_values, dims_of(call),
+                  etx_call_tensor(call, 3), NULL);
 }
+// (self, out)
 static etx_status run_max_all(etx_call* call) {
-  run_extreme(call, ETX_ALL_DIMS, false, last_tensor(call), NULL);
-  return ETX_OK;
+  return run_over(call, largest_values, ETX_ALL_DIMS, etx_call_tensor(call, 1),
+                  NULL);
 }
 static etx_status run_min_all(etx_call* call) {
-  run_extreme(call, ETX_ALL_DIMS, true, last_tensor(call), NULL);
-  return ETX_OK;
+  return run_over(call, smallest_values, ETX_ALL_DIMS, etx_call_tensor(call, 1),
+                  NULL);
 }
+// (self, dim, keepdim, out)
 static etx_status run_argmax(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), false, NULL,
-              last_tensor(call));
-  return ETX_OK;
+  return run_over(call, largest, dims_of(call), NULL, etx_call_tensor(call, 3));
 }
 static etx_status run_argmin(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), true, NULL,
-              last_tensor(call));
-  return ETX_OK;
+  return run_over(call, smallest, dims_of(call), NULL,
+                  etx_call_tensor(call, 3));
 }
+// (self, dim, keepdim, values, indices)
 static etx_status run_max_dim(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), false,
-              etx_call_tensor(call, 3), etx_call_tensor(call, 4));
-  return ETX_OK;
+  return run_over(call, largest, dims_of(call), etx_call_tensor(call, 3),
+                  etx_call_tensor(call, 4));
 }
 static etx_status run_min_dim(etx_call* call) {
-  run_extreme(call, etx_reduced_dims(call, 1, true), true,
-              etx_call_tensor(call, 3), etx_call_tensor(call, 4));
-  return ETX_OK;
+  return run_over(call, smallest, dims_of(call), etx_call_tensor(call, 3),
+                  etx_call_tensor(call, 4));
 }
 
-static etx_status prepare_extreme(etx_call* call, uint32_t dims,
-                                  etx_kernel_function run) {
+// Extremes have no value for no elements. Where PyTorch asks for a dimension,
+// one may be empty if another leaves nothing to answer.
+static etx_status prepare(etx_call* call, uint32_t dims,
+                          etx_kernel_function run) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
   ETX_TRY(etx_call_check_real(call, 0));
-  ETX_TRY(check_elements(call, dims));
+  if (etx_reduced_count(self, dims) == 0) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "the extreme of no elements is asked for");
+  }
   call->run = run;
   return ETX_OK;
 }
@@ -117,20 +150,20 @@ static etx_status prepare_extreme(etx_call* call, uint32_t dims,
 static etx_status prepare_values(etx_call* call, uint32_t dims, size_t out,
                                  etx_kernel_function run) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, out));
-  return prepare_extreme(call, dims, run);
+  return prepare(call, dims, run);
 }
 
 static etx_status prepare_indices(etx_call* call, etx_kernel_function run) {
   ETX_TRY(
       etx_call_check_dtype(call, call->argument_count - 1, ETX_DTYPE_INT64));
-  return prepare_extreme(call, etx_reduced_dims(call, 1, true), run);
+  return prepare(call, dims_of(call), run);
 }
 
 etx_status etx_kernel_amax_out_prepare(etx_call* call) {
-  return prepare_values(call, etx_reduced_dims(call, 1, true), 3, run_amax);
+  return prepare_values(call, dims_of(call), 3, run_amax);
 }
 etx_status etx_kernel_amin_out_prepare(etx_call* call) {
-  return prepare_values(call, etx_reduced_dims(call, 1, true), 3, run_amin);
+  return prepare_values(call, dims_of(call), 3, run_amin);
 }
 etx_status etx_kernel_max_unary_out_prepare(etx_call* call) {
   return prepare_values(call, ETX_ALL_DIMS, 1, run_max_all);

@@ -50,6 +50,55 @@ static inline float etx_sum_f32(const float* x, size_t count) {
   return etx_f32x4_total(a, b, c, d) + rest;
 }
 
+// The same in double, with eight partial sums.
+typedef double etx_f64x2 __attribute__((vector_size(16)));
+
+static inline etx_f64x2 etx_f64x2_load(const double* from) {
+  etx_f64x2 v;
+  memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+static inline double etx_f64x2_total(etx_f64x2 a, etx_f64x2 b, etx_f64x2 c,
+                                     etx_f64x2 d) {
+  const etx_f64x2 v = (a + b) + (c + d);
+  return v[0] + v[1];
+}
+
+static inline double etx_sum_f64(const double* x, size_t count) {
+  etx_f64x2 a = {0}, b = {0}, c = {0}, d = {0};
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    a += etx_f64x2_load(x + i);
+    b += etx_f64x2_load(x + i + 2);
+    c += etx_f64x2_load(x + i + 4);
+    d += etx_f64x2_load(x + i + 6);
+  }
+  double rest = 0;
+  for (; i < count; ++i) rest += x[i];
+  return etx_f64x2_total(a, b, c, d) + rest;
+}
+
+static inline double etx_sum_of_squares_f64(const double* x, double mean,
+                                            size_t count) {
+  const etx_f64x2 m = {mean, mean};
+  etx_f64x2 a = {0}, b = {0}, c = {0}, d = {0};
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const etx_f64x2 p = etx_f64x2_load(x + i) - m;
+    const etx_f64x2 q = etx_f64x2_load(x + i + 2) - m;
+    const etx_f64x2 r = etx_f64x2_load(x + i + 4) - m;
+    const etx_f64x2 s = etx_f64x2_load(x + i + 6) - m;
+    a += p * p;
+    b += q * q;
+    c += r * r;
+    d += s * s;
+  }
+  double rest = 0;
+  for (; i < count; ++i) rest += (x[i] - mean) * (x[i] - mean);
+  return etx_f64x2_total(a, b, c, d) + rest;
+}
+
 // Sum of (x - mean)^2.
 static inline float etx_sum_of_squares_f32(const float* x, float mean,
                                            size_t count) {

@@ -2,30 +2,81 @@
 
 #include "runtime/kernels/strided_view.h"
 
+static ptrdiff_t magnitude(ptrdiff_t x) { return x < 0 ? -x : x; }
+
+bool etx_lines_go_across(const etx_lines* lines) {
+  return lines->width > 1 &&
+         magnitude(lines->in.step) < magnitude(lines->in.stride);
+}
+
+static char* element_at(const etx_elements* elements, size_t line, size_t at) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(elements->dtype);
+  return elements->data +
+         ((ptrdiff_t)line * elements->step + (ptrdiff_t)at * elements->stride) *
+             bytes;
+}
+
+void etx_line_load(const etx_elements* from, size_t line, size_t start,
+                   size_t count, etx_wide wide, etx_block* out) {
+  etx_operand_load_as(out, wide, from->cast, from->dtype,
+                      element_at(from, line, start), from->stride, count);
+}
+void etx_line_store(const etx_elements* to, size_t line, size_t start,
+                    size_t count, etx_wide wide, const etx_block* in) {
+  etx_block_store(in, wide, to->dtype, element_at(to, line, start), to->stride,
+                  count);
+}
+void etx_across_load(const etx_elements* from, size_t at, size_t count,
+                     etx_wide wide, etx_block* out) {
+  etx_operand_load_as(out, wide, from->cast, from->dtype,
+                      element_at(from, 0, at), from->step, count);
+}
+void etx_across_store(const etx_elements* to, size_t at, size_t count,
+                      etx_wide wide, const etx_block* in) {
+  etx_block_store(in, wide, to->dtype, element_at(to, 0, at), to->step, count);
+}
+
+// One row of the walk over the other dimensions, in groups.
+static void visit_row(etx_lines* lines, size_t width,
+                      void (*visit)(const etx_lines* lines, void* context),
+                      void* context) {
+  lines->width = width;
+  const bool is_bounded = etx_lines_go_across(lines);
+  while (width > 0) {
+    lines->width = is_bounded && width > ETX_BLOCK ? ETX_BLOCK : width;
+    visit(lines, context);
+    lines->out.data = element_at(&lines->out, lines->width, 0);
+    lines->in.data = element_at(&lines->in, lines->width, 0);
+    width -= lines->width;
+  }
+}
+
 void etx_lines_visit(const etx_tensor* out, const etx_tensor* in,
-                     size_t dimension, void (*visit)(const etx_line* line)) {
+                     size_t dimension,
+                     void (*visit)(const etx_lines* lines, void* context),
+                     void* context) {
   etx_view to = etx_view_of(out), from = etx_view_of(in);
-  etx_line line = {.count = 1, .out_dtype = out->dtype, .in_dtype = in->dtype};
+  etx_lines lines = {.count = 1};
+  lines.out.dtype = lines.out.cast = lines.in.cast = out->dtype;
+  lines.in.dtype = in->dtype;
   if (out->rank > 0) {
-    line.count = (size_t)to.sizes[dimension];
-    line.out_stride = to.strides[dimension];
-    line.in_stride = from.strides[dimension];
+    lines.count = (size_t)to.sizes[dimension];
+    lines.out.stride = to.strides[dimension];
+    lines.in.stride = from.strides[dimension];
     etx_view_select(&to, dimension, 0);
     etx_view_select(&from, dimension, 0);
   }
-  if (line.count == 0) return;
+  if (lines.count == 0) return;
   etx_walk walk;
   etx_walk_init(&walk, to.sizes, to.rank);
   etx_walk_add_strided(&walk, to.data, etx_dtype_bytes(to.dtype), to.strides);
   etx_walk_add_strided(&walk, from.data, etx_dtype_bytes(from.dtype),
                        from.strides);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    line.out = walk.data[0];
-    line.in = walk.data[1];
-    for (size_t i = 0; i < walk.count; ++i) {
-      visit(&line);
-      line.out += walk.stride[0] * walk.bytes[0];
-      line.in += walk.stride[1] * walk.bytes[1];
-    }
+    lines.out.data = walk.data[0];
+    lines.in.data = walk.data[1];
+    lines.out.step = walk.stride[0];
+    lines.in.step = walk.stride[1];
+    visit_row(&lines, walk.count, visit, context);
   }
 }

@@ -1,94 +1,209 @@
-// Layer normalisation over float32.
+// Layer and group normalisation.
 //
-// Per row: the mean, then the sum of squared differences from it (not the
-// difference of two sums, which cancels), then one pass that writes. Mean and
-// 1/deviation are written last, so that they and the result may overwrite an
-// operand of their size.
+// Per group of elements: mean and variance (moments.h), then one pass that
+// writes. Mean and 1/deviation are written last, so that they and the result
+// may overwrite an operand of their size.
 
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/lanes.h"
-#include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/operand.h"
+#include "runtime/kernels/moments.h"
+#include "runtime/kernels/rescale.h"
 
 typedef struct norm {
-  size_t count;         // elements of a row
-  const float* weight;  // [count] or NULL: ones
-  const float* bias;    // [count] or NULL: zeros
+  etx_dtype dtype;
+  etx_wide wide;
+  size_t count;  // elements of a group, which lie densely
+  etx_parameter weight;
+  etx_parameter bias;
+  double eps;
 } norm;
 
-static void write_row(const norm* n, const float* in, float* out, float mean,
-                      float scale) {
-  const float* weight = n->weight;
-  const float* bias = n->bias;
+// What comes out beside the result, in the type of the parameters.
+typedef struct statistics {
+  char* means;
+  char* scales;
+  etx_dtype dtype;
+} statistics;
+
+static statistics statistics_of(const etx_call* call, size_t index) {
+  const statistics s = {etx_call_tensor(call, index)->data,
+                        etx_call_tensor(call, index + 1)->data,
+                        etx_call_tensor(call, index)->dtype};
+  return s;
+}
+
+static void write_statistics(const statistics* s, size_t at, double mean,
+                             double scale) {
+  const size_t offset = at * etx_dtype_bytes(s->dtype);
+  etx_convert_real(s->dtype, mean, s->means + offset);
+  etx_convert_real(s->dtype, scale, s->scales + offset);
+}
+
+// Mean and 1/deviation of a group. The mean of a group with an infinity is NaN
+// in PyTorch.
+static void measure(const norm* n, const void* in, double* out_mean,
+                    double* out_scale) {
+  etx_moments m = {0};
+  etx_moments_add_strided(&m, n->dtype, in, 1, n->count);
+  const double variance = m.squares / (double)n->count;
+  *out_mean = variance != variance ? variance : m.mean;
+  *out_scale = etx_inverse_deviation(variance, n->eps);
+}
+
+static void write_floats(const float* weight, const float* bias,
+                         const float* in, float* out, size_t count, float mean,
+                         float scale) {
   if (weight != NULL && bias != NULL) {
-    for (size_t i = 0; i < n->count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       out[i] = (in[i] - mean) * scale * weight[i] + bias[i];
     }
   } else if (weight != NULL) {
-    for (size_t i = 0; i < n->count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       out[i] = (in[i] - mean) * scale * weight[i];
     }
   } else {
-    for (size_t i = 0; i < n->count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       out[i] = (in[i] - mean) * scale + (bias == NULL ? 0.0f : bias[i]);
     }
   }
 }
 
-static const float* optional_floats(const etx_call* call, size_t index) {
-  return etx_call_is_none(call, index) ? NULL
-                                       : etx_call_tensor(call, index)->data;
+static void write_doubles(const double* weight, const double* bias,
+                          const double* in, double* out, size_t count,
+                          double mean, double scale) {
+  for (size_t i = 0; i < count; ++i) {
+    const double factor = weight == NULL ? scale : scale * weight[i];
+    out[i] = (in[i] - mean) * factor + (bias == NULL ? 0.0 : bias[i]);
+  }
+}
+
+// One row in parts of `most` elements: a block, or all if nothing has to be
+// converted.
+static void write_row(const norm* n, const char* in, char* out, double mean,
+                      double scale) {
+  const size_t bytes = etx_dtype_bytes(n->dtype);
+  const bool native = n->dtype == etx_wide_dtype(n->wide);
+  const size_t most = native ? n->count : ETX_BLOCK;
+  for (size_t done = 0; done < n->count; done += most) {
+    const size_t left = n->count - done;
+    const size_t part = left < most ? left : most;
+    etx_block x, y, weights, biases;
+    const void* weight = NULL;
+    const void* bias = NULL;
+    if (n->weight.data != NULL) {
+      weight = etx_parameter_load(&n->weight, done, part, n->wide, &weights);
+    }
+    if (n->bias.data != NULL) {
+      bias = etx_parameter_load(&n->bias, done, part, n->wide, &biases);
+    }
+    const void* from = in + done * bytes;
+    void* to = out + done * bytes;
+    if (!native) {
+      etx_block_load(&x, n->wide, n->dtype, from, 1, part);
+    }
+    if (n->wide == ETX_WIDE_F32) {
+      write_floats(weight, bias, native ? from : &x, native ? to : &y, part,
+                   (float)mean, (float)scale);
+    } else {
+      write_doubles(weight, bias, native ? from : &x, native ? to : &y, part,
+                    mean, scale);
+    }
+    if (!native) etx_block_store(&y, n->wide, n->dtype, to, 1, part);
+  }
+}
+
+static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  const norm n = {.dtype = dtype,
+                  .wide = etx_wide_of(dtype),
+                  .count = (size_t)call->prepared[1],
+                  .weight = etx_parameter_of(call, weight),
+                  .bias = etx_parameter_of(call, weight + 1),
+                  .eps = etx_call_real(call, eps)};
+  return n;
 }
 
 // (input, normalized_shape, weight, bias, eps, out0, out1, out2)
 static etx_status run_layer_norm(etx_call* call) {
-  const etx_tensor* input = etx_call_tensor(call, 0);
-  const size_t rows = (size_t)call->prepared[0];
-  const norm n = {(size_t)call->prepared[1], optional_floats(call, 2),
-                  optional_floats(call, 3)};
-  const float* in = input->data;
-  float* out = etx_call_tensor(call, 5)->data;
-  float* means = etx_call_tensor(call, 6)->data;
-  float* scales = etx_call_tensor(call, 7)->data;
-  const float eps = (float)etx_call_real(call, 4);
-  for (size_t row = 0; row < rows; ++row) {
-    const float count = (float)n.count;
-    const float mean = etx_sum_f32(in, n.count) / count;
-    const float variance = etx_sum_of_squares_f32(in, mean, n.count) / count;
-    const float scale = 1.0f / etx_sqrt_f32(variance + eps);
+  const norm n = norm_of(call, 2, 4);
+  const statistics s = statistics_of(call, 6);
+  const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
+  const char* in = etx_call_tensor(call, 0)->data;
+  char* out = etx_call_tensor(call, 5)->data;
+  for (size_t row = 0; row < (size_t)call->prepared[0]; ++row) {
+    double mean, scale;
+    measure(&n, in, &mean, &scale);
     write_row(&n, in, out, mean, scale);
-    // The mean of a row with an infinity is NaN in PyTorch.
-    means[row] = variance != variance ? variance : mean;
-    scales[row] = scale;
-    in += n.count;
-    out += n.count;
+    write_statistics(&s, row, mean, scale);
+    in += bytes;
+    out += bytes;
   }
   return ETX_OK;
 }
 
+// One group: `channels` of them from `first` on, each of `size` elements.
+static void write_group(const norm* n, size_t first, size_t channels,
+                        size_t size, const char* in, char* out, double mean,
+                        double scale) {
+  const size_t bytes = size * etx_dtype_bytes(n->dtype);
+  for (size_t i = 0; i < channels; ++i) {
+    const double weight = etx_parameter_at(&n->weight, first + i, 1);
+    const double bias = etx_parameter_at(&n->bias, first + i, 0);
+    etx_rescale_row(n->dtype, out + i * bytes, 1, in + i * bytes, 1, size, mean,
+                    scale * weight, bias);
+  }
+}
+
+// (input, weight, bias, N, C, HxW, group, eps, out0, out1, out2)
+static etx_status run_group_norm(etx_call* call) {
+  const norm n = norm_of(call, 1, 7);
+  const statistics s = statistics_of(call, 9);
+  const size_t groups = (size_t)etx_call_integer(call, 6);
+  const size_t channels = (size_t)etx_call_integer(call, 4) / groups;
+  const size_t size = (size_t)etx_call_integer(call, 5);
+  const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
+  const char* in = etx_call_tensor(call, 0)->data;
+  char* out = etx_call_tensor(call, 8)->data;
+  for (size_t at = 0; at < (size_t)call->prepared[0]; ++at) {
+    double mean, scale;
+    measure(&n, in, &mean, &scale);
+    write_group(&n, at % groups * channels, channels, size, in, out, mean,
+                scale);
+    write_statistics(&s, at, mean, scale);
+    in += bytes;
+    out += bytes;
+  }
+  return ETX_OK;
+}
+
+// Groups, and elements of a group, that run needs; all tensors lie densely.
+static etx_status prepare(etx_call* call, size_t weight, size_t out,
+                          size_t count, etx_kernel_function run) {
+  const size_t parameters[] = {weight, weight + 1};
+  ETX_TRY(etx_call_check_norm_types(call, out, parameters, 2));
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    if (etx_call_value(call, i)->kind != ETX_VALUE_TENSOR) continue;
+    ETX_TRY(etx_call_check_contiguous(call, i));
+  }
+  call->prepared[0] = (int64_t)etx_tensor_numel(etx_call_tensor(call, out + 1));
+  call->prepared[1] = (int64_t)count;
+  call->run = run;
+  return ETX_OK;
+}
+
 etx_status etx_kernel_native_layer_norm_out_prepare(etx_call* call) {
-  static const size_t tensors[] = {0, 2, 3, 5, 6, 7};
   const etx_tensor* input = etx_call_tensor(call, 0);
-  if (etx_wide_of(input->dtype) == ETX_WIDE_I64) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'input' has type '%s', expected floats",
-                           etx_dtype_name(input->dtype));
-  }
-  if (input->dtype != ETX_DTYPE_FLOAT32) {
-    return etx_call_refuse_dtype(call, 0, "'float32'");
-  }
-  for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); ++i) {
-    if (etx_call_is_none(call, tensors[i])) continue;
-    ETX_TRY(etx_call_check_same_dtype(call, 0, tensors[i]));
-    ETX_TRY(etx_call_check_contiguous(call, tensors[i]));
-  }
-  size_t count = 1;
   const size_t normalized = etx_call_value(call, 1)->as.integers.count;
+  size_t count = 1;
   for (size_t i = 0; i < normalized; ++i) {
     count *= (size_t)input->sizes[input->rank - 1 - i];
   }
-  call->prepared[0] = (int64_t)etx_tensor_numel(etx_call_tensor(call, 6));
-  call->prepared[1] = (int64_t)count;
-  call->run = run_layer_norm;
-  return ETX_OK;
+  return prepare(call, 2, 5, count, run_layer_norm);
+}
+
+// The shape rule has seen that the numbers make up the input.
+etx_status etx_kernel_native_group_norm_out_prepare(etx_call* call) {
+  const size_t channels = (size_t)etx_call_integer(call, 4);
+  const size_t groups = (size_t)etx_call_integer(call, 6);
+  const size_t size = (size_t)etx_call_integer(call, 5);
+  return prepare(call, 1, 8, channels / groups * size, run_group_norm);
 }

@@ -102,6 +102,18 @@ void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
   etx_block_load(block, wide, common, &narrow, 1, count);
 }
 
+void etx_operand_load_as(etx_block* block, etx_wide wide, etx_dtype cast,
+                         etx_dtype dtype, const void* data, ptrdiff_t stride,
+                         size_t count) {
+  if (etx_wide_of(cast) != ETX_WIDE_I64 || etx_wide_of(dtype) == ETX_WIDE_I64) {
+    etx_block_load(block, wide, dtype, data, stride, count);
+    return;
+  }
+  etx_block narrow;
+  etx_convert(cast, &narrow, 1, dtype, data, stride, count);
+  etx_block_load(block, wide, cast, &narrow, 1, count);
+}
+
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,
                        void* out, ptrdiff_t stride, size_t count) {
   const etx_wide wide = etx_wide_of(common);

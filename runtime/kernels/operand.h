@@ -55,6 +55,12 @@ const void* etx_operand_widen(etx_block* block, etx_dtype common,
 void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
                       const void* data, ptrdiff_t stride, size_t count);
 
+// Loads at most ETX_BLOCK elements as if they had first been converted to type
+// `cast`: that matters where floats become integers.
+void etx_operand_load_as(etx_block* block, etx_wide wide, etx_dtype cast,
+                         etx_dtype dtype, const void* data, ptrdiff_t stride,
+                         size_t count);
+
 // Stores a block computed for the common type `common`: it is first cut or
 // rounded to that type.
 void etx_operand_store(etx_block* block, etx_dtype common, etx_dtype to,

@@ -1,36 +1,56 @@
 // Folding the elements of any set of dimensions into one result each.
 //
-// For each result, the reduced elements are visited in row-major order, in
-// blocks of a wide type (convert.h), and folded into a state. Rows that lie
-// densely in the wide type are folded in place, as a whole.
+//   reduce the last dimension        reduce the first dimension
+//
+//   x x x x x x -> fold.row          x x x x x x   fold.columns: each row
+//   x x x x x x -> fold.row          x x x x x x   into all results at once
+//   x x x x x x -> fold.row          | | | | | |
+//
+// Elements reach a fold in blocks of a wide type (convert.h), in row-major
+// order of the reduced dimensions; memory that holds the wide type densely is
+// passed as it is. Which way is taken depends on sizes and strides alone, so
+// results do not depend on the machine.
 
 #ifndef ETX_RUNTIME_KERNELS_REDUCE_H
 #define ETX_RUNTIME_KERNELS_REDUCE_H
 
 #include "runtime/kernels/operand.h"
 
-// What has been folded so far.
+typedef struct etx_reduction etx_reduction;
+
+// ETX_BLOCK results on their way, in types of the fold's choice.
+typedef struct etx_folded {
+  etx_block value;
+  etx_block other;  // index, sum of squares: whatever goes with the value
+} etx_folded;
+
+// How elements of one wide type are folded.
 typedef struct etx_fold {
-  etx_number value;  // sum, product or extreme
-  int64_t index;     // where the extreme stands
-  int64_t count;     // elements folded, if the function counts them
+  // Sets the first `count` results to what no elements give.
+  void (*start)(etx_folded* folded, size_t count);
+  // Folds `count` elements into result `at`, which has `before` already.
+  void (*row)(etx_folded* folded, size_t at, const void* elements, size_t count,
+              int64_t before);
+  // Folds element i into result i; all have `before` already.
+  void (*columns)(etx_folded* folded, const void* elements, size_t count,
+                  int64_t before);
+  // Leaves results of the wide types below; NULL: they are there already.
+  void (*finish)(const etx_reduction* reduction, etx_folded* folded,
+                 size_t count);
+  etx_wide value_wide;
+  etx_wide other_wide;
 } etx_fold;
 
-// Folds `count` elements of the wide type.
-typedef void (*etx_fold_function)(etx_wide wide, etx_fold* fold,
-                                  const void* elements, size_t count);
-
-typedef struct etx_reduction {
-  etx_fold_function fold;
-  etx_wide wide;     // type of the elements while folding
-  etx_number start;  // value before the first element
+struct etx_reduction {
+  const etx_fold* fold;
+  etx_wide wide;  // that elements are folded in
   const etx_tensor* self;
-  const etx_tensor* out;      // values; NULL: none wanted
-  const etx_tensor* indices;  // int64; NULL: none wanted
-  double divisor;             // of a float value: the count for a mean, else 1
-  bool is_truth;              // the value is a truth value in i64
-  uint32_t dims;              // bits of the reduced dimensions
-} etx_reduction;
+  const etx_tensor* value;  // where values go; NULL: nowhere
+  const etx_tensor* other;  // where what goes with them goes; NULL: nowhere
+  double divisor;           // for `finish`: the count of a mean and the like
+  etx_dtype cast;  // elements become this type first (etx_operand_load_as)
+  uint32_t dims;   // bits of the reduced dimensions
+};
 
 // All dimensions, whatever the rank.
 #define ETX_ALL_DIMS UINT32_MAX

@@ -42,4 +42,15 @@ etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention
 
+// Order and Fourier transforms: entries of a line; tables and lines.
+etx_status etx_temporary_topk(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_sort(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_fft_r2c(const etx_call* call, size_t* out_bytes);
+etx_status etx_temporary_fft_c2r(const etx_call* call, size_t* out_bytes);
+
+#define ETX_TEMPORARY_fft_r2c_out , etx_temporary_fft_r2c
+#define ETX_TEMPORARY_fft_c2r_out , etx_temporary_fft_c2r
+#define ETX_TEMPORARY_topk_values , etx_temporary_topk
+#define ETX_TEMPORARY_sort_values_stable , etx_temporary_sort
+
 #endif

@@ -1,0 +1,124 @@
+// logsumexp: the logarithm of the sum of e^x, without overflow.
+//
+// Kept on the way: m, the largest element so far, and the sum of e^(x - m).
+// Where m grows the sum is scaled. An infinite m is not subtracted: what is
+// infinite then comes out by itself, as in PyTorch.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/reduce.h"
+
+// In a block: m as value.f64, the sum as other.f64.
+static void start_empty(etx_folded* folded, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.f64[i] = -__builtin_inf();
+    folded->other.f64[i] = 0;
+  }
+}
+
+static double shift_of(double m) {
+  return etx_abs_f64(m) == __builtin_inf() ? 0 : m;
+}
+
+// Takes note of a larger element; returns what is subtracted from now on.
+static double grow(etx_folded* folded, size_t at, double largest) {
+  const double old = folded->value.f64[at];
+  if (largest > old) {
+    const double scale = etx_exp_f64(shift_of(old) - shift_of(largest));
+    // 0 times an infinite scale would be NaN.
+    if (folded->other.f64[at] != 0) folded->other.f64[at] *= scale;
+    folded->value.f64[at] = largest;
+  }
+  return shift_of(folded->value.f64[at]);
+}
+
+static void block_f32(etx_folded* folded, size_t at, const float* x,
+                      size_t count) {
+  float powers[ETX_BLOCK];
+  float largest = x[0];
+  for (size_t i = 1; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  const float shift = (float)grow(folded, at, (double)largest);
+  for (size_t i = 0; i < count; ++i) powers[i] = etx_exp_f32(x[i] - shift);
+  folded->other.f64[at] += (double)etx_sum_f32(powers, count);
+}
+
+static void row_f32(etx_folded* folded, size_t at, const void* elements,
+                    size_t count, int64_t before) {
+  const float* x = elements;
+  (void)before;
+  for (size_t done = 0; done < count; done += ETX_BLOCK) {
+    const size_t left = count - done;
+    block_f32(folded, at, x + done, left < ETX_BLOCK ? left : ETX_BLOCK);
+  }
+}
+
+static void row_f64(etx_folded* folded, size_t at, const void* elements,
+                    size_t count, int64_t before) {
+  const double* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) {
+    const double shift = grow(folded, at, x[i]);
+    folded->other.f64[at] += etx_exp_f64(x[i] - shift);
+  }
+}
+
+static void columns_f32(etx_folded* folded, const void* elements, size_t count,
+                        int64_t before) {
+  const float* x = elements;
+  for (size_t i = 0; i < count; ++i) row_f32(folded, i, &x[i], 1, before);
+}
+static void columns_f64(etx_folded* folded, const void* elements, size_t count,
+                        int64_t before) {
+  const double* x = elements;
+  for (size_t i = 0; i < count; ++i) row_f64(folded, i, &x[i], 1, before);
+}
+
+static double result_at(const etx_folded* folded, size_t i) {
+  return etx_log_f64(folded->other.f64[i]) + shift_of(folded->value.f64[i]);
+}
+static void finish_f32(const etx_reduction* r, etx_folded* folded,
+                       size_t count) {
+  (void)r;
+  for (size_t i = 0; i < count; ++i) {
+    const double result = result_at(folded, i);
+    folded->value.f32[i] = (float)result;
+  }
+}
+static void finish_f64(const etx_reduction* r, etx_folded* folded,
+                       size_t count) {
+  (void)r;
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.f64[i] = result_at(folded, i);
+  }
+}
+
+static const etx_fold folds[] = {
+    [ETX_WIDE_F32] = {start_empty, row_f32, columns_f32, finish_f32,
+                      ETX_WIDE_F32, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_empty, row_f64, columns_f64, finish_f64,
+                      ETX_WIDE_F64, ETX_WIDE_NONE},
+};
+
+// (self, dim, keepdim, out)
+static etx_status run(etx_call* call) {
+  etx_reduction r = {.self = etx_call_tensor(call, 0),
+                     .value = etx_call_tensor(call, 3),
+                     .dims = etx_reduced_dims(call, 1, true)};
+  r.wide = etx_wide_of(r.value->dtype);
+  r.fold = &folds[r.wide];
+  r.cast = r.self->dtype;
+  etx_reduce(&r);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_logsumexp_out_prepare(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  ETX_TRY(etx_call_check_real(call, 0));
+  if (etx_wide_of(out->dtype) != ETX_WIDE_F32 &&
+      etx_wide_of(out->dtype) != ETX_WIDE_F64) {
+    return etx_call_refuse_dtype(call, 3, "a float type");
+  }
+  call->run = run;
+  return ETX_OK;
+}

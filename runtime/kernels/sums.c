@@ -1,0 +1,267 @@
+// Sums, means and products.
+//
+// Floats are summed in their own type up to RUN elements, runs and columns in
+// double: fast, and without the drift of a long float sum. Products of floats
+// are taken in double, which no row overflows on the way. Integers wrap.
+
+#include "runtime/kernels/complex_parts.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/reduce.h"
+#include "runtime/kernels/whole_math.h"
+
+enum { RUN = 1024 };
+
+static void start_zero(etx_folded* folded, size_t count) {
+  // 0 has the same bits in all types.
+  for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 0;
+}
+
+static void start_one_f64(etx_folded* folded, size_t count) {
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] = 1;
+}
+static void start_one_i64(etx_folded* folded, size_t count) {
+  for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 1;
+}
+
+static void sum_row_f32(etx_folded* folded, size_t at, const void* elements,
+                        size_t count, int64_t before) {
+  const float* x = elements;
+  double sum = folded->value.f64[at];
+  (void)before;
+  for (size_t done = 0; done < count; done += RUN) {
+    const size_t left = count - done;
+    sum += (double)etx_sum_f32(x + done, left < RUN ? left : RUN);
+  }
+  folded->value.f64[at] = sum;
+}
+static void sum_columns_f32(etx_folded* folded, const void* elements,
+                            size_t count, int64_t before) {
+  const float* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] += (double)x[i];
+}
+
+static void sum_row_f64(etx_folded* folded, size_t at, const void* elements,
+                        size_t count, int64_t before) {
+  (void)before;
+  folded->value.f64[at] += etx_sum_f64(elements, count);
+}
+static void sum_columns_f64(etx_folded* folded, const void* elements,
+                            size_t count, int64_t before) {
+  const double* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] += x[i];
+}
+
+static void sum_row_i64(etx_folded* folded, size_t at, const void* elements,
+                        size_t count, int64_t before) {
+  const int64_t* x = elements;
+  int64_t sum = 0;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) sum = etx_wrap_add(sum, x[i]);
+  folded->value.i64[at] = etx_wrap_add(folded->value.i64[at], sum);
+}
+static void sum_columns_i64(etx_folded* folded, const void* elements,
+                            size_t count, int64_t before) {
+  const int64_t* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.i64[i] = etx_wrap_add(folded->value.i64[i], x[i]);
+  }
+}
+
+// Four partial products, multiplied in the end: the order is written out.
+static void multiply_row_f32(etx_folded* folded, size_t at,
+                             const void* elements, size_t count,
+                             int64_t before) {
+  const float* x = elements;
+  double part[4] = {folded->value.f64[at], 1, 1, 1};
+  size_t i = 0;
+  (void)before;
+  for (; i + 4 <= count; i += 4) {
+    for (size_t j = 0; j < 4; ++j) part[j] *= (double)x[i + j];
+  }
+  for (; i < count; ++i) part[0] *= (double)x[i];
+  folded->value.f64[at] = (part[0] * part[1]) * (part[2] * part[3]);
+}
+static void multiply_columns_f32(etx_folded* folded, const void* elements,
+                                 size_t count, int64_t before) {
+  const float* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= (double)x[i];
+}
+
+// One by one: partial products could overflow where the product does not.
+static void multiply_row_f64(etx_folded* folded, size_t at,
+                             const void* elements, size_t count,
+                             int64_t before) {
+  const double* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) folded->value.f64[at] *= x[i];
+}
+static void multiply_columns_f64(etx_folded* folded, const void* elements,
+                                 size_t count, int64_t before) {
+  const double* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= x[i];
+}
+
+static void multiply_row_i64(etx_folded* folded, size_t at,
+                             const void* elements, size_t count,
+                             int64_t before) {
+  const int64_t* x = elements;
+  int64_t product = folded->value.i64[at];
+  (void)before;
+  for (size_t i = 0; i < count; ++i) {
+    product = etx_wrap_multiply(product, x[i]);
+  }
+  folded->value.i64[at] = product;
+}
+static void multiply_columns_i64(etx_folded* folded, const void* elements,
+                                 size_t count, int64_t before) {
+  const int64_t* x = elements;
+  (void)before;
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.i64[i] = etx_wrap_multiply(folded->value.i64[i], x[i]);
+  }
+}
+
+// From double to float, in place: float i lies below double i.
+static void finish_f32(const etx_reduction* r, etx_folded* folded,
+                       size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const double value = folded->value.f64[i] / r->divisor;
+    folded->value.f32[i] = (float)value;
+  }
+}
+static void finish_f64(const etx_reduction* r, etx_folded* folded,
+                       size_t count) {
+  for (size_t i = 0; i < count; ++i) folded->value.f64[i] /= r->divisor;
+}
+
+static const etx_fold sums[] = {
+    [ETX_WIDE_I64] = {start_zero, sum_row_i64, sum_columns_i64, NULL,
+                      ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F32] = {start_zero, sum_row_f32, sum_columns_f32, finish_f32,
+                      ETX_WIDE_F32, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_zero, sum_row_f64, sum_columns_f64, finish_f64,
+                      ETX_WIDE_F64, ETX_WIDE_NONE},
+};
+
+static const etx_fold products[] = {
+    [ETX_WIDE_I64] = {start_one_i64, multiply_row_i64, multiply_columns_i64,
+                      NULL, ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F32] = {start_one_f64, multiply_row_f32, multiply_columns_f32,
+                      finish_f32, ETX_WIDE_F32, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_one_f64, multiply_row_f64, multiply_columns_f64,
+                      finish_f64, ETX_WIDE_F64, ETX_WIDE_NONE},
+};
+
+static const etx_tensor* last_tensor(const etx_call* call) {
+  return etx_call_tensor(call, call->argument_count - 1);
+}
+
+// Folds in the type of the result. Parts of complex numbers are a dimension
+// that is kept.
+static void fold_over(const etx_call* call, const etx_fold* folds,
+                      uint32_t dims, double divisor) {
+  etx_complex_parts self, out;
+  etx_reduction r = {.self = etx_call_tensor(call, 0),
+                     .value = last_tensor(call),
+                     .divisor = divisor,
+                     .dims = dims};
+  if (etx_dtype_is_complex(r.self->dtype)) {
+    r.self = etx_complex_parts_of(r.self, &self);
+    r.value = etx_complex_parts_of(r.value, &out);
+  }
+  r.wide = etx_wide_of(r.value->dtype);
+  r.fold = &folds[r.wide];
+  r.cast = r.value->dtype;
+  etx_reduce(&r);
+}
+
+static uint32_t all_dims(const etx_call* call) {
+  const size_t rank = etx_call_tensor(call, 0)->rank;
+  return rank == 0 ? 0 : (UINT32_C(2) << (rank - 1)) - 1;
+}
+
+static etx_status run_sum(etx_call* call) {
+  fold_over(call, sums, etx_reduced_dims(call, 1, true), 1);
+  return ETX_OK;
+}
+
+static void mean_over(const etx_call* call, uint32_t dims) {
+  const size_t count = etx_reduced_count(etx_call_tensor(call, 0), dims);
+  fold_over(call, sums, dims, (double)count);
+}
+static etx_status run_mean(etx_call* call) {
+  mean_over(call, etx_reduced_dims(call, 1, true));
+  return ETX_OK;
+}
+static etx_status run_mean_all(etx_call* call) {
+  mean_over(call, all_dims(call));
+  return ETX_OK;
+}
+
+static etx_status run_prod(etx_call* call) {
+  fold_over(call, products, etx_reduced_dims(call, 1, true), 1);
+  return ETX_OK;
+}
+static etx_status run_prod_all(etx_call* call) {
+  fold_over(call, products, all_dims(call), 1);
+  return ETX_OK;
+}
+
+// `dtype` is the argument that may state the result's type.
+static etx_status prepare(etx_call* call, size_t dtype,
+                          etx_kernel_function run) {
+  const etx_tensor* out = last_tensor(call);
+  const size_t last = call->argument_count - 1;
+  if (!etx_call_is_none(call, dtype) &&
+      etx_call_integer(call, dtype) != (int64_t)out->dtype) {
+    return etx_call_refuse(
+        call, ETX_BAD_ARGUMENT, "'dtype' is %i, the result has type '%s'",
+        etx_call_integer(call, dtype), etx_dtype_name(out->dtype));
+  }
+  call->run = run;
+  if (etx_dtype_is_complex(out->dtype)) {
+    ETX_TRY(etx_call_check_same_dtype(call, last, 0));
+    ETX_TRY(etx_call_check_complex_parts(call, last));
+    return etx_call_check_complex_parts(call, 0);
+  }
+  ETX_TRY(etx_call_check_real(call, 0));
+  return etx_call_check_real(call, last);
+}
+
+static etx_status prepare_mean(etx_call* call, size_t dtype,
+                               etx_kernel_function run) {
+  if (etx_wide_of(last_tensor(call)->dtype) == ETX_WIDE_I64) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "a mean is written to type '%s'",
+                           etx_dtype_name(last_tensor(call)->dtype));
+  }
+  return prepare(call, dtype, run);
+}
+
+static etx_status prepare_product(etx_call* call, size_t dtype,
+                                  etx_kernel_function run) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  return prepare(call, dtype, run);
+}
+
+etx_status etx_kernel_sum_intlist_out_prepare(etx_call* call) {
+  return prepare(call, 3, run_sum);
+}
+etx_status etx_kernel_mean_out_prepare(etx_call* call) {
+  return prepare_mean(call, 3, run_mean);
+}
+etx_status etx_kernel_mean_dtype_out_prepare(etx_call* call) {
+  return prepare_mean(call, 1, run_mean_all);
+}
+etx_status etx_kernel_prod_int_out_prepare(etx_call* call) {
+  return prepare_product(call, 3, run_prod);
+}
+etx_status etx_kernel_prod_out_prepare(etx_call* call) {
+  return prepare_product(call, 1, run_prod_all);
+}

@@ -1,0 +1,115 @@
+// any and all: whether some or every element is not zero. NaN is not zero.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/reduce.h"
+
+// Elements looked at between two questions whether the answer is known.
+enum { RUN = 256 };
+
+static void start_false(etx_folded* folded, size_t count) {
+  for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 0;
+}
+
+// `all` is kept as "some element is zero", so that both start from false and
+// stop at true.
+#define ETX_TRUTH_LOOPS(name, T, found)                                       \
+  static void name##_row(etx_folded* folded, size_t at, const void* elements, \
+                         size_t count, int64_t before) {                      \
+    const T* x = elements;                                                    \
+    int64_t* known = &folded->value.i64[at];                                  \
+    (void)before;                                                             \
+    for (size_t done = 0; done < count && *known == 0; done += RUN) {         \
+      const size_t end = count - done < RUN ? count : done + RUN;             \
+      int is_found = 0;                                                       \
+      for (size_t i = done; i < end; ++i) is_found |= x[i] found 0;           \
+      *known = is_found;                                                      \
+    }                                                                         \
+  }                                                                           \
+  static void name##_columns(etx_folded* folded, const void* elements,        \
+                             size_t count, int64_t before) {                  \
+    const T* x = elements;                                                    \
+    (void)before;                                                             \
+    for (size_t i = 0; i < count; ++i) {                                      \
+      folded->value.i64[i] |= x[i] found 0;                                   \
+    }                                                                         \
+  }
+
+ETX_TRUTH_LOOPS(any_i64, int64_t, !=)
+ETX_TRUTH_LOOPS(any_f32, float, !=)
+ETX_TRUTH_LOOPS(any_f64, double, !=)
+ETX_TRUTH_LOOPS(zero_i64, int64_t, ==)
+ETX_TRUTH_LOOPS(zero_f32, float, ==)
+ETX_TRUTH_LOOPS(zero_f64, double, ==)
+
+static void finish_negated(const etx_reduction* r, etx_folded* folded,
+                           size_t count) {
+  (void)r;
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.i64[i] = folded->value.i64[i] == 0;
+  }
+}
+
+static const etx_fold any_folds[] = {
+    [ETX_WIDE_I64] = {start_false, any_i64_row, any_i64_columns, NULL,
+                      ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F32] = {start_false, any_f32_row, any_f32_columns, NULL,
+                      ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_false, any_f64_row, any_f64_columns, NULL,
+                      ETX_WIDE_I64, ETX_WIDE_NONE},
+};
+static const etx_fold all_folds[] = {
+    [ETX_WIDE_I64] = {start_false, zero_i64_row, zero_i64_columns,
+                      finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F32] = {start_false, zero_f32_row, zero_f32_columns,
+                      finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_false, zero_f64_row, zero_f64_columns,
+                      finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
+};
+
+static etx_status run_over(const etx_call* call, const etx_fold* folds,
+                           uint32_t dims) {
+  etx_reduction r = {.self = etx_call_tensor(call, 0),
+                     .value = etx_call_tensor(call, call->argument_count - 1),
+                     .dims = dims};
+  r.wide = etx_wide_of(r.self->dtype);
+  r.fold = &folds[r.wide];
+  r.cast = r.self->dtype;
+  etx_reduce(&r);
+  return ETX_OK;
+}
+
+static etx_status run_any_dims(etx_call* call) {
+  return run_over(call, any_folds, etx_reduced_dims(call, 1, false));
+}
+static etx_status run_any_all(etx_call* call) {
+  return run_over(call, any_folds, ETX_ALL_DIMS);
+}
+static etx_status run_all_dims(etx_call* call) {
+  return run_over(call, all_folds, etx_reduced_dims(call, 1, false));
+}
+static etx_status run_all_all(etx_call* call) {
+  return run_over(call, all_folds, ETX_ALL_DIMS);
+}
+
+static etx_status prepare(etx_call* call, etx_kernel_function run) {
+  ETX_TRY(etx_call_check_real(call, 0));
+  ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_any_out_prepare(etx_call* call) {
+  return prepare(call, run_any_dims);
+}
+etx_status etx_kernel_any_dims_out_prepare(etx_call* call) {
+  return prepare(call, run_any_dims);
+}
+etx_status etx_kernel_any_all_out_prepare(etx_call* call) {
+  return prepare(call, run_any_all);
+}
+etx_status etx_kernel_all_out_prepare(etx_call* call) {
+  return prepare(call, run_all_dims);
+}
+etx_status etx_kernel_all_all_out_prepare(etx_call* call) {
+  return prepare(call, run_all_all);
+}

@@ -1,0 +1,95 @@
+// Variance, standard deviation, and the mean with them: moments.h, finished.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/moments.h"
+
+// The variance, or its root, becomes the value, the mean what goes with it. A
+// float is written below the double that was read.
+static void finish(const etx_reduction* r, etx_folded* folded, size_t count,
+                   bool is_root) {
+  for (size_t i = 0; i < count; ++i) {
+    const double mean = folded->value.f64[i];
+    const double variance = folded->other.f64[i] / r->divisor;
+    const double value = is_root ? etx_sqrt_f64(variance) : variance;
+    if (r->wide == ETX_WIDE_F32) {
+      folded->value.f32[i] = (float)value;
+      folded->other.f32[i] = (float)mean;
+    } else {
+      folded->value.f64[i] = value;
+      folded->other.f64[i] = mean;
+    }
+  }
+}
+static void finish_variance(const etx_reduction* r, etx_folded* folded,
+                            size_t count) {
+  finish(r, folded, count, false);
+}
+static void finish_deviation(const etx_reduction* r, etx_folded* folded,
+                             size_t count) {
+  finish(r, folded, count, true);
+}
+
+// `correction` is taken off the count that the squares are divided by.
+static etx_status run_over(const etx_call* call, bool is_root,
+                           double correction, const etx_tensor* mean) {
+  etx_reduction r = {.self = etx_call_tensor(call, 0),
+                     .value = etx_call_tensor(call, 4),
+                     .other = mean,
+                     .dims = etx_reduced_dims(call, 1, true)};
+  const double left = (double)etx_reduced_count(r.self, r.dims) - correction;
+  r.divisor = left > 0 ? left : 0;
+  r.wide = etx_wide_of(r.self->dtype);
+  etx_fold fold = etx_fold_moments[r.wide];
+  fold.finish = is_root ? finish_deviation : finish_variance;
+  fold.value_wide = fold.other_wide = r.wide;
+  r.fold = &fold;
+  r.cast = r.self->dtype;
+  etx_reduce(&r);
+  return ETX_OK;
+}
+
+static double correction_of(const etx_call* call) {
+  return etx_call_is_none(call, 2) ? 1 : etx_call_real(call, 2);
+}
+
+// (self, dim, unbiased, keepdim, out)
+static etx_status run_var(etx_call* call) {
+  return run_over(call, false, etx_call_boolean(call, 2) ? 1 : 0, NULL);
+}
+// (self, dim, correction, keepdim, out)
+static etx_status run_var_correction(etx_call* call) {
+  return run_over(call, false, correction_of(call), NULL);
+}
+static etx_status run_std(etx_call* call) {
+  return run_over(call, true, correction_of(call), NULL);
+}
+// (self, dim, correction, keepdim, variance, mean)
+static etx_status run_var_mean(etx_call* call) {
+  return run_over(call, false, correction_of(call), etx_call_tensor(call, 5));
+}
+
+static etx_status prepare(etx_call* call, etx_kernel_function run) {
+  const etx_wide wide = etx_wide_of(etx_call_tensor(call, 0)->dtype);
+  if (wide != ETX_WIDE_F32 && wide != ETX_WIDE_F64) {
+    return etx_call_refuse_dtype(call, 0, "a float type");
+  }
+  for (size_t i = 4; i < call->argument_count; ++i) {
+    ETX_TRY(etx_call_check_same_dtype(call, 0, i));
+  }
+  call->run = run;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_var_out_prepare(etx_call* call) {
+  return prepare(call, run_var);
+}
+etx_status etx_kernel_var_correction_out_prepare(etx_call* call) {
+  return prepare(call, run_var_correction);
+}
+etx_status etx_kernel_std_correction_out_prepare(etx_call* call) {
+  return prepare(call, run_std);
+}
+etx_status etx_kernel_var_mean_correction_out_prepare(etx_call* call) {
+  return prepare(call, run_var_mean);
+}

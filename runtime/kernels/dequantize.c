@@ -156,9 +156,11 @@ static etx_status prepare(etx_call* call, etx_affine_kind kind) {
   if (etx_wide_of(from) != ETX_WIDE_I64 || from == ETX_DTYPE_BOOL) {
     return etx_call_refuse_dtype(call, 0, "integers");
   }
-  if (kind != ETX_AFFINE_PER_TOKEN) {
-    ETX_TRY(
-        etx_call_check_dtype(call, 0, (etx_dtype)etx_call_integer(call, type)));
+  if (kind != ETX_AFFINE_PER_TOKEN &&
+      etx_call_integer(call, type) != (int64_t)from) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'dtype' is %i, 'input' has type '%s'",
+                           etx_call_integer(call, type), etx_dtype_name(from));
   }
   ETX_TRY(etx_affine_check(call));
   const etx_wide to = etx_wide_of(etx_call_tensor(call, out)->dtype);

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+// How often an instruction is drawn at most.
+enum { DRAWS = 8 };
+
 // Arena 1, from which most tensors take bytes one after another.
 enum { ARENA_BYTES = 1 << 15 };
 
@@ -170,8 +173,7 @@ static size_t elements_of(const etx_pte_tensor* tensor) {
   return count;
 }
 
-// A place in an arena: a new one, or one that other tensors use already.
-static void make_planned(random_program* p, etx_pte_tensor* tensor) {
+void random_program_place(random_program* p, etx_pte_tensor* tensor) {
   const size_t bytes = elements_of(tensor) * etx_dtype_bytes(tensor->dtype);
   tensor->has_allocation = true;
   tensor->memory_id = chance(p, 10) ? 2 : 1;
@@ -214,7 +216,7 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
       make_constant(p, tensor, elements_of(tensor))) {
     return index;
   }
-  if (!chance(p, 4)) make_planned(p, tensor);
+  if (!chance(p, 4)) random_program_place(p, tensor);
   if (!is_written && chance(p, 60) && p->plan.input_count < RANDOM_VALUES) {
     p->inputs[p->plan.input_count++] = (int32_t)index;
   }
@@ -386,7 +388,8 @@ static size_t draw_result(random_program* p, const etx_op* op,
   return SIZE_MAX;
 }
 
-static void draw_instruction(random_program* p, etx_op_id id) {
+// False if the operator's rule refuses what was drawn.
+static bool draw_instruction(random_program* p, etx_op_id id) {
   const etx_op* op = etx_op_at(id);
   const size_t place = p->chain.instruction_count;
   int32_t* arguments = p->arguments[place];
@@ -405,6 +408,7 @@ static void draw_instruction(random_program* p, etx_op_id id) {
     }
     ++count;
   }
+  const bool fits = chance(p, 30) || random_program_fit(p, op, arguments);
   const size_t result = draw_result(p, op, arguments, written, written_count);
   if (result != SIZE_MAX) arguments[count++] = (int32_t)result;
   p->operators[place].name = etx_text_of(op->name);
@@ -414,17 +418,19 @@ static void draw_instruction(random_program* p, etx_op_id id) {
   p->instructions[place].arguments = arguments;
   p->instructions[place].argument_count = count;
   ++p->chain.instruction_count;
+  return fits;
 }
 
 static void start(random_program* p) {
-  static const etx_dtype usual[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,
-                                    ETX_DTYPE_INT64, ETX_DTYPE_BOOL,
-                                    ETX_DTYPE_INT32};
+  static const etx_dtype usual[] = {
+      ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,  ETX_DTYPE_INT64,   ETX_DTYPE_BOOL,
+      ETX_DTYPE_INT32,   ETX_DTYPE_FLOAT64,  ETX_DTYPE_FLOAT16, ETX_DTYPE_INT8,
+      ETX_DTYPE_UINT8,   ETX_DTYPE_COMPLEX64};
   p->rank = below(p, 5);
   for (size_t i = 0; i < RANDOM_RANK; ++i) {
     p->shape[i] = (int32_t)(chance(p, 6) ? 0 : 1 + below(p, 5));
   }
-  p->dtype = usual[below(p, 5)];
+  p->dtype = usual[below(p, sizeof usual / sizeof *usual)];
   p->is_tidy = chance(p, 50);
   if (p->is_tidy) {
     p->rank = 1 + below(p, 4);
@@ -440,12 +446,19 @@ static void start(random_program* p) {
 void random_program_draw(random_program* program, uint64_t seed,
                          uint64_t number, etx_op_id op) {
   random_program* p = program;
-  memset(p, 0, sizeof *p);
-  p->random = hostile_random_of(seed, number);
-  start(p);
-  draw_instruction(p, op);
+  hostile_random random = hostile_random_of(seed, number);
+  bool fits = false;
+  // Drawn again if it is refused for its sizes, so that most kernels run; but
+  // refusals are tried as well.
+  for (size_t i = 0; i < DRAWS && !fits; ++i) {
+    memset(p, 0, sizeof *p);
+    p->random = random;
+    start(p);
+    fits = draw_instruction(p, op);
+    random = p->random;
+  }
   while (p->chain.instruction_count < RANDOM_INSTRUCTIONS && chance(p, 30)) {
-    draw_instruction(p, (etx_op_id)below(p, ETX_OP_COUNT));
+    (void)draw_instruction(p, (etx_op_id)below(p, ETX_OP_COUNT));
   }
   p->chain.instructions = p->instructions;
   p->plan.name = etx_text_of("forward");

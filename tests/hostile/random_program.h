@@ -55,4 +55,14 @@ typedef struct random_program {
 void random_program_draw(random_program* program, uint64_t seed,
                          uint64_t number, etx_op_id op);
 
+// Gives the out tensors of an instruction of `op` that was drawn the types and
+// sizes that the operator's rule finds. What the rule refuses stays as it is;
+// false then.
+bool random_program_fit(random_program* program, const etx_op* op,
+                        const int32_t* arguments);
+
+// Gives the tensor a place in an arena: a new one, or one that other tensors
+// use already.
+void random_program_place(random_program* program, etx_pte_tensor* tensor);
+
 #endif

@@ -114,6 +114,8 @@ static void add_pairs(const etx_call* call, size_t zeros, size_t sequence,
                       etx_attention_side* side) {
   if (side->dtype != ETX_DTYPE_INT8) return;
   const etx_tensor* scales = etx_call_tensor(call, zeros + 1);
+  // Asked for temporaries, the shape rule has not seen the ranks yet.
+  if (scales->rank != 4) return;
   side->zeros = etx_call_tensor(call, zeros)->data;
   side->scales = scales->data;
   side->pair_batch[0] = scales->strides[0];

@@ -97,7 +97,7 @@ static size_t draw_shape(random_program* p, int32_t* sizes, bool is_vector) {
   if (p->is_tidy && chance(p, 90)) {
     if (rank > 0 && chance(p, 10)) --rank;
     if (rank + 1 < RANDOM_RANK && chance(p, 7)) ++rank;
-    return is_vector && chance(p, 35) ? 1 : rank;
+    return is_vector && chance(p, 60) ? 1 : rank;
   }
   if (chance(p, 30)) rank = below(p, RANDOM_RANK);
   for (size_t i = 0; i < rank; ++i) {
@@ -187,10 +187,20 @@ void random_program_place(random_program* p, etx_pte_tensor* tensor) {
   tensor->memory_offset = place;
 }
 
+// True for what mostly has one dimension.
+static bool is_usual_vector(const etx_argument* argument) {
+  static const char* const names[] = {"weight",       "bias",   "running_mean",
+                                      "running_var",  "scales", "zero_points",
+                                      "weight_scales"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (etx_text_is(argument->name, names[i])) return true;
+  }
+  return false;
+}
+
 static size_t draw_tensor(random_program* p, const etx_argument* argument) {
   const bool is_written = argument->written;
-  const bool is_vector = etx_text_is(argument->name, "weight") ||
-                         etx_text_is(argument->name, "bias");
+  const bool is_vector = is_usual_vector(argument);
   if (p->value_count > 0 && chance(p, p->is_tidy ? 3 : 20)) {
     for (size_t i = p->value_count; i-- > 0;) {
       if (p->values[i].kind == ETX_PTE_TENSOR && chance(p, 50)) return i;
@@ -249,7 +259,16 @@ static bool usual_integer(const random_program* p, const etx_argument* argument,
   *out = 1;
   if (etx_text_is(argument->name, "stride") ||
       etx_text_is(argument->name, "dilation") ||
+      etx_text_is(argument->name, "group") ||
       etx_text_is(argument->name, "groups")) {
+    return true;
+  }
+  *out = p->shape[0];
+  for (size_t i = 3; i < p->rank && etx_text_is(argument->name, "HxW"); ++i) {
+    *out *= p->shape[i];
+  }
+  if (etx_text_is(argument->name, "N") || etx_text_is(argument->name, "C") ||
+      etx_text_is(argument->name, "HxW")) {
     return true;
   }
   *out = p->shape[place % RANDOM_RANK];

@@ -41,7 +41,7 @@ static etx_status forward_size(const etx_shape_call* call, const window* w,
 
 // (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
 static etx_status transposed_size(const etx_shape_call* call, const window* w,
-                                  etx_dim in, etx_dim* out) {
+                                  etx_dim in, etx_dim least, etx_dim* out) {
   if (w->output_padding >= w->stride && w->output_padding >= w->dilation) {
     return etx_shape_refuse(call,
                             "the output padding is %i, expected less than "
@@ -56,8 +56,8 @@ static etx_status transposed_size(const etx_shape_call* call, const window* w,
   ETX_TRY(etx_dim_add(call, size, reach, &size));
   const int64_t constant = w->output_padding + 1 - 2 * w->padding;
   ETX_TRY(etx_dim_add(call, size, constant, out));
-  if (!etx_shape_is_number(call, *out) || *out >= 0) return ETX_OK;
-  return etx_shape_refuse(call, "the result's size is %i", *out);
+  if (!etx_shape_is_number(call, *out) || *out >= least) return ETX_OK;
+  return etx_shape_refuse(call, "the result's size is %i, expected more", *out);
 }
 
 // Channels of a convolution: in and out, checked against the groups.
@@ -86,9 +86,11 @@ static etx_status channels(const etx_shape_call* call, const parameters* p,
 }
 
 static etx_status spatial_size(const etx_shape_call* call, const parameters* p,
-                               size_t spatial, size_t i, etx_dim kernel,
-                               etx_dim in, etx_dim* out) {
-  window w = {.kernel = kernel};
+                               const etx_shape* input, const etx_shape* weight,
+                               size_t i, etx_dim* out) {
+  const size_t spatial = (size_t)input->rank - 2;
+  const etx_dim in = input->dims[2 + i];
+  window w = {.kernel = weight->dims[2 + i]};
   ETX_TRY(etx_shape_spatial(call, p->stride, "the stride", spatial, i, 1,
                             &w.stride));
   ETX_TRY(etx_shape_spatial(call, p->padding, "the padding", spatial, i, 0,
@@ -100,7 +102,9 @@ static etx_status spatial_size(const etx_shape_call* call, const parameters* p,
   }
   ETX_TRY(etx_shape_spatial(call, p->output_padding, "the output padding",
                             spatial, i, 0, &w.output_padding));
-  return transposed_size(call, &w, in, out);
+  // Without images nothing needs to be there.
+  const etx_dim least = etx_shape_is(call, input->dims[0], 0) ? 0 : 1;
+  return transposed_size(call, &w, in, least, out);
 }
 
 // The sizes that a convolution gives.
@@ -117,8 +121,7 @@ static etx_status result(const etx_shape_call* call, const parameters* p,
                    etx_shape_boolean(call, p->transposed), &out->dims[1]));
   const size_t spatial = (size_t)input->rank - 2;
   for (size_t i = 0; i < spatial; ++i) {
-    ETX_TRY(spatial_size(call, p, spatial, i, weight->dims[2 + i],
-                         input->dims[2 + i], &out->dims[2 + i]));
+    ETX_TRY(spatial_size(call, p, input, weight, i, &out->dims[2 + i]));
   }
   return ETX_OK;
 }

@@ -87,6 +87,7 @@ static void set_factors(etx_product* product, const etx_call* call,
       etx_number_read(etx_call_value(call, beta + 1), product->dtype);
   product->is_scaled = b != 1 || a != 1;
   product->ignores_added = b == 0;
+  product->ignores_product = a == 0;
 }
 
 // A whole factor for whole numbers.

@@ -216,7 +216,10 @@ static void run_share(void* argument, size_t index) {
   product_columns(s->product, first, last < columns ? last : columns);
 }
 
-void etx_product_run(const etx_product* p, const etx_parallel* parallel) {
+void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
+  etx_product own = *product;
+  if (own.ignores_product) own.inner = 0;
+  const etx_product* p = &own;
   const double work = (double)p->rows * (double)p->columns * (double)p->inner;
   const size_t blocks = (p->columns + 31) / 32;
   if (parallel->thread_count < 2 || work < PARALLEL_LEAST || blocks < 2) {

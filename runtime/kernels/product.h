@@ -21,6 +21,7 @@ typedef struct etx_product {
   etx_number alpha, beta;             // of the wide type
   bool is_scaled;                     // alpha or beta is not 1
   bool ignores_added;                 // beta is 0: not even NaN gets through
+  bool ignores_product;               // alpha is 0: the same
 } etx_product;
 
 // Computes all of it, over the call's threads if it is large enough. With no

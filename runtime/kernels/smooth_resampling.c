@@ -36,6 +36,7 @@ static double weight_at(const triangle* t, int64_t position) {
 }
 
 static triangle triangle_of(const etx_resample* r, int64_t out) {
+  if (r->in == r->out) return (triangle){out, out + 1, 0, 1, 1};
   const double half = r->step > 1 ? r->step : 1;
   const double center = r->step * ((double)out + 0.5);
   const double from = center - half + 0.5, to = center + half + 0.5;

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Small models through both exporters and both runtimes.
+
+    check_interop.py ETX [--table FILE] [--only WORD] [--keep DIRECTORY]
+                     [--jobs N]
+
+Each model of models_*.py becomes a program twice, by the stock exporter
+(torch.export, to_edge, to_executorch) and by `etx plan --target executorch`
+from .pt2 archives; each program runs in both runtimes; and what each of the
+four answers is compared with PyTorch: outputs, changed inputs, and every state
+after every call. The result is a table in Markdown.
+
+Ends with 0 if no cell is red, 1 if one is, 77 (skipped) if the packages are not
+there.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+try:
+    import torch
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore")
+    import executorch.exir  # noqa: F401
+    import executorch.runtime  # noqa: F401
+    import safetensors  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import eager_side  # noqa: E402
+import etx_side  # noqa: E402
+import stock_side  # noqa: E402
+from interop_table import CELLS, Row, write_table  # noqa: E402
+from model_list import all_models, make  # noqa: E402
+
+
+def attempt(action):
+    """What the action found to be wrong: lines, none if all is well."""
+    try:
+        return action() or []
+    except etx_side.Refused as refusal:
+        return str(refusal).splitlines()
+    except Exception as error:  # whatever a package throws is a result
+        return [f"{type(error).__name__}: {error}".splitlines()[0]]
+
+
+def check_model(etx, model, directory):
+    """The four results: (file, runtime) to lines of what is wrong."""
+    try:
+        programs, functional = eager_side.export(model)
+        calls = eager_side.reference(model, functional)
+    except Exception as error:  # the model is wrong, or PyTorch cannot
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        return 0, {cell: [text] for cell in CELLS}
+    # Without sharing a stock file keeps each method's state in arena 1, where
+    # it has no name for etx.
+    named = len(programs) > 1 and model.share
+    results = {}
+    for file in ("stock", "etx"):
+        path = os.path.join(directory, f"{file}.pte")
+        if file == "stock":
+            made = attempt(
+                lambda: stock_side.export_file(model, programs, path))
+        else:
+            made = attempt(lambda: etx_side.plan(
+                etx, functional, os.path.join(directory, "methods"), path))
+        if made:
+            results[file, "stock"] = results[file, "etx"] = made
+            continue
+        with_state = named or file == "etx"
+        results[file, "stock"] = attempt(lambda: stock_side.run(
+            path, calls, model.tolerance))
+        results[file, "etx"] = attempt(lambda: etx_side.run(
+            etx, path, calls, os.path.join(directory, f"{file}_case"),
+            model.tolerance, with_state))
+        wrong = etx_side.verify(etx, path)
+        if wrong:
+            results[file, "etx"].append(f"etx verify: {wrong}")
+    return len(calls), results
+
+
+def check_one(etx, index, keep):
+    """The row of a model, with how long it took."""
+    started = time.monotonic()
+    family, name, maker = all_models()[index]
+    model = make(maker)
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = scratch
+        if keep:
+            directory = os.path.join(keep, name.replace(" ", "_"))
+            os.makedirs(directory, exist_ok=True)
+        count, results = check_model(etx, model, directory)
+    row = Row(family, name, count, results, model.defects)
+    return row, time.monotonic() - started
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("etx")
+    parser.add_argument("--table")
+    parser.add_argument("--only")
+    parser.add_argument("--keep")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count()))
+    options = parser.parse_args()
+    chosen = [
+        index for index, (family, name, _) in enumerate(all_models())
+        if not options.only or options.only in (family, name)
+    ]
+    rows = []
+    torch.set_num_threads(1)
+    # Forked, so that the packages are imported once.
+    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+        jobs = [pool.submit(check_one, options.etx, index, options.keep)
+                for index in chosen]
+        for job in jobs:
+            row, seconds = job.result()
+            rows.append(row)
+            print(f"{row.name}: {row.summary()} ({seconds:.1f} s)", flush=True)
+            for line in row.explain():
+                print(f"  {line}")
+    if options.table:
+        write_table(rows, options.table)
+    red = sum(row.is_red() for row in rows)
+    print(f"{len(rows) - red} models agree, {red} do not")
+    return 1 if red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

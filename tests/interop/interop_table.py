@@ -1,0 +1,73 @@
+"""The results as a table in Markdown."""
+
+from dataclasses import dataclass
+
+CELLS = [("stock", "stock"), ("stock", "etx"), ("etx", "stock"),
+         ("etx", "etx")]
+
+
+@dataclass
+class Row:
+    family: str
+    name: str
+    calls: int
+    results: dict  # (file, runtime) to lines of what is wrong
+    defects: dict  # the same to one line: known to be wrong in the stock part
+
+    def mark(self, cell):
+        """How the cell is shown: good, a known defect of the stock part, red.
+        A defect that is gone is red too, so that the list stays true."""
+        wrong = bool(self.results[cell])
+        known = cell in self.defects
+        if wrong != known:
+            return "RED"
+        return "stock defect" if known else "agrees"
+
+    def is_red(self):
+        return any(self.mark(cell) == "RED" for cell in CELLS)
+
+    def summary(self):
+        return ", ".join(f"{file} file in {runtime}: {self.mark((file, runtime))}"
+                         for file, runtime in CELLS
+                         if self.mark((file, runtime)) != "agrees") or "agrees"
+
+    def explain(self):
+        for cell in CELLS:
+            if self.mark(cell) != "RED":
+                continue
+            if not self.results[cell]:
+                yield f"{cell}: agrees, but a defect is listed"
+            for line in self.results[cell][:6]:
+                yield f"{cell}: {line}"
+
+
+HEAD = """# Both ways with ExecuTorch
+
+Made by `tests/interop/check_interop.py`; do not edit. Each model is exported
+twice, by the stock exporter (`torch.export`, `to_edge`, `to_executorch`) and by
+`etx plan --target executorch`, and each file runs in both runtimes. "agrees"
+means: outputs, changed inputs and every state after every call are those of
+PyTorch (integers exactly, floats within 1e-5, half precision within its own),
+and `etx verify` proves the plan of the file.
+
+| | model | calls | stock file, stock runtime | stock file, etx | etx file, stock runtime | etx file, etx |
+|---|---|---|---|---|---|---|
+"""
+
+
+def write_table(rows, path):
+    with open(path, "w") as file:
+        file.write(HEAD)
+        family = None
+        for row in rows:
+            shown = row.family if row.family != family else ""
+            family = row.family
+            cells = " | ".join(row.mark(cell) for cell in CELLS)
+            file.write(f"| {shown} | {row.name} | {row.calls} | {cells} |\n")
+        notes = [(row, cell) for row in rows for cell in CELLS
+                 if row.mark(cell) == "stock defect"]
+        if notes:
+            file.write("\nWhere the stock part is wrong:\n\n")
+        for row, (cell_file, runtime) in notes:
+            file.write(f"* {row.name}, {cell_file} file in the {runtime} "
+                       f"runtime: {row.defects[cell_file, runtime]}\n")

@@ -1,0 +1,79 @@
+"""Matrix products, convolutions, pooling."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from model_list import Method, Model, model, rand
+from models_elementwise import simple
+
+
+@model("matrix products")
+def products():
+    return simple(
+        lambda a, b, c: (a @ b, torch.mm(a, b), torch.bmm(c, c.transpose(1, 2)),
+                         torch.addmm(a[:, :2], a, b[:, :2], beta=0.5, alpha=2),
+                         c @ b, torch.einsum("bij,jk->bik", c, b),
+                         torch.baddbmm(c, c @ c.transpose(1, 2), c),
+                         torch.outer(a[0], b[:, 0]), a @ b[:, 0]),
+        rand(3, 4), rand(4, 5), rand(2, 3, 4))
+
+
+@model("linear layers")
+def linears():
+
+    class Linears(nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(6, 8)
+            self.second = nn.Linear(8, 6, bias=False)
+            self.second.weight = nn.Parameter(self.first.weight.t())
+
+        def forward(self, x):
+            return self.second(F.gelu(self.first(x)))
+
+    return Model(Linears(), {"forward": Method((rand(2, 5, 6),))})
+
+
+@model("convolutions")
+def convolutions():
+
+    class Convolutions(nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Conv1d(4, 6, 3, padding=1)
+            self.strided = nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False)
+            self.depthwise = nn.Conv2d(4, 4, 3, groups=4, dilation=2)
+            self.grouped = nn.Conv2d(4, 8, (1, 3), groups=2)
+            self.up = nn.ConvTranspose2d(4, 3, 2, stride=2)
+
+        def forward(self, x):
+            return (self.one(x[:, :, 0]), self.strided(x), self.depthwise(x),
+                    self.grouped(x), self.up(x))
+
+    return Model(Convolutions(), {"forward": Method((rand(2, 4, 6, 7),))})
+
+
+@model("pooling")
+def pooling():
+    return simple(
+        lambda a: (F.max_pool2d(a, 2), F.max_pool2d(a, 3, 2, 1),
+                   F.avg_pool2d(a, 2), F.avg_pool2d(
+                       a, 3, 2, 1, count_include_pad=False),
+                   F.adaptive_avg_pool2d(a, 1), F.adaptive_avg_pool2d(
+                       a, (2, 3)), *F.max_pool2d(a, 2, return_indices=True)),
+        rand(2, 3, 6, 6))
+
+
+@model("attention")
+def attention():
+    return simple(
+        lambda q, k, v, m: (F.scaled_dot_product_attention(q, k, v),
+                            F.scaled_dot_product_attention(
+                                q, k, v, is_causal=True),
+                            F.scaled_dot_product_attention(
+                                q, k, v, attn_mask=m, scale=0.3)),
+        rand(1, 2, 5, 4), rand(1, 2, 5, 4), rand(1, 2, 5, 4),
+        torch.tril(torch.ones(5, 5)).bool())

@@ -79,7 +79,7 @@ def check_model(etx, model, directory):
             continue
         with_state = named or file == "etx"
         results[file, "stock"] = attempt(lambda: stock_side.run(
-            path, calls, model.tolerance))
+            path, calls, model.tolerance, is_etx=file == "etx"))
         results[file, "etx"] = attempt(lambda: etx_side.run(
             etx, path, calls, os.path.join(directory, f"{file}_case"),
             model.tolerance, with_state))

@@ -45,7 +45,7 @@ def parts():
         joined = torch.cat([a, b], 0)
         return (joined, joined[1:], a.reshape(-1), a.sum(0),
                 a.unsqueeze(1).expand(-1, 3, -1), joined.view(-1, 2),
-                b[: a.shape[0] // 2])
+                torch.stack([a, b]))
 
     return dynamic(forward, (rand(4, 2), rand(4, 2)), ({0: n}, {0: n}),
                    [(rand(k, 2), rand(k, 2)) for k in (4, 10, 2, 5)])
@@ -73,8 +73,8 @@ def symbolic():
 
     def forward(self, a):
         count = a.shape[0]
-        return (a * count, torch.zeros(count + 1), torch.full(
-            (count // 2, 2), 3.0), a[: count - 1] + 1, a.view(count, 1) * 2)
+        return (a * count, torch.zeros(count + 1),
+                torch.full((count * 3 + 2, 2), 3.0), a.view(count, 1) * 2)
 
     return dynamic(forward, (rand(4),), ({0: n},),
                    [(rand(k),) for k in (4, 20, 2, 7)])

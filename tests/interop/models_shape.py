@@ -84,7 +84,7 @@ def channels_last():
 
         def forward(self, x):
             y = F.max_pool2d(F.relu(self.conv(x)), 2)
-            return y + 1, y.contiguous(memory_format=torch.contiguous_format)
+            return y + y, y.contiguous(memory_format=torch.contiguous_format)
 
     image = rand(1, 3, 4, 6).to(memory_format=torch.channels_last)
     return Model(ChannelsLast().to(memory_format=torch.channels_last),

@@ -37,16 +37,16 @@ def export_file(model, programs, path):
 class StockSession:
     """A file in the stock runtime."""
 
-    def __init__(self, path):
+    def __init__(self, path, is_etx):
         self.program = Runtime.get().load_program(
             path, verification=Verification.InternalConsistency)
         self.names = sorted(self.program.method_names)
         self.methods = {}
+        self.is_etx = is_etx
         if INIT in self.names:
-            # A file of etx: methods may be loaded whenever one likes.
             self.method(INIT).execute([])
-        else:
-            # A stock file: a late load would write initial values again.
+        if not is_etx:
+            # A late load would write initial values again.
             for name in self.names:
                 self.method(name)
 
@@ -54,6 +54,14 @@ class StockSession:
         if name not in self.methods:
             self.methods[name] = self.program.load_method(name)
         return self.methods[name]
+
+    def given(self, value):
+        """An input as the file wants it. The runtime takes bytes as they lie;
+        inputs of etx's files are always in default order."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        value = value.clone()
+        return value.contiguous() if self.is_etx else value
 
     def state(self, name):
         # One loaded method that lists the state is enough: the package gives
@@ -67,9 +75,9 @@ class StockSession:
         raise last
 
 
-def run(path, calls, tolerance, with_state=True):
+def run(path, calls, tolerance, is_etx):
     """Makes the calls; returns what differs, as lines."""
-    session = StockSession(path)
+    session = StockSession(path, is_etx)
     wrong = []
     for index, call in enumerate(calls):
 
@@ -78,8 +86,7 @@ def run(path, calls, tolerance, with_state=True):
             if text is not None:
                 wrong.append(f"call {index} {call.method}: {what}: {text}")
 
-        inputs = [i.clone() if isinstance(i, torch.Tensor) else i
-                  for i in call.inputs]
+        inputs = [session.given(i) for i in call.inputs]
         outputs = list(session.method(call.method).execute(inputs))
         expected = [tensor for _, tensor in call.mutations] + call.outputs
         if len(outputs) != len(expected):
@@ -88,7 +95,6 @@ def run(path, calls, tolerance, with_state=True):
             continue
         for position, (found, want) in enumerate(zip(outputs, expected)):
             compare(f"output {position}", found, want)
-        if with_state:
-            for name, want in call.state.items():
-                compare(f"state '{name}'", session.state(name), want)
+        for name, want in call.state.items():
+            compare(f"state '{name}'", session.state(name), want)
     return wrong

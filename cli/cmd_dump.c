@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/input_path.h"
-#include "cli/mapped_file.h"
 #include "cli/options.h"
+#include "cli/pte_input.h"
 #include "cli/problem_list.h"
 #include "cli/program_text.h"
 #include "exporter/export.h"
@@ -13,7 +13,8 @@
 static const char about[] =
     "Writes methods as YAML with their weights as .safetensors: any input of\n"
     "'etx plan' becomes a directory that gives the same program when planned.\n"
-    "Of a program file (.pte) it prints every value and instruction, for "
+    "Of a program file (.pte, .bpte) it prints every value and instruction, "
+    "for "
     "reading.\n";
 
 static const char examples[] =
@@ -23,7 +24,8 @@ static const char examples[] =
 
 static bool is_program(const char* path) {
   const size_t size = strlen(path);
-  return size >= 4 && strcmp(path + size - 4, ".pte") == 0;
+  return size >= 5 && (strcmp(path + size - 4, ".pte") == 0 ||
+                       strcmp(path + size - 5, ".bpte") == 0);
 }
 
 static etx_status print_program(etx_bytes bytes, etx_diag* diag) {
@@ -39,11 +41,11 @@ static etx_status print_program(etx_bytes bytes, etx_diag* diag) {
 static etx_exit dump_program(const char* path) {
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_mapped_file file;
-  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  etx_pte_input file;
+  const etx_status opened = etx_pte_input_open(&file, path, &diag);
   if (opened != ETX_OK) return etx_fail("dump", path, opened, &diag);
-  const etx_status status = print_program(file.bytes, &diag);
-  etx_mapped_file_close(&file);
+  const etx_status status = print_program(file.program, &diag);
+  etx_pte_input_close(&file);
   return status == ETX_OK ? ETX_EXIT_DONE
                           : etx_fail("dump", path, status, &diag);
 }

@@ -1,9 +1,11 @@
+#include <stdio.h>
+
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/inspect_report.h"
 #include "cli/json_value.h"
-#include "cli/mapped_file.h"
 #include "cli/options.h"
+#include "cli/pte_input.h"
 
 static const char about[] =
     "Shows what a program file holds: its parts, each method with inputs and\n"
@@ -15,20 +17,52 @@ static const char examples[] =
     "  etx inspect model.pte\n"
     "  etx inspect model.pte --json | jq '.state[].name'\n";
 
-static etx_status inspect(const char* path, etx_bytes bytes, bool json,
-                          etx_pool* pool, bool* out_printed, etx_diag* diag) {
+// What a bundle holds beside its program.
+static void print_bundle(const char* path, const etx_bundle* bundle) {
+  printf("%s: a bundled program; 'etx run --bundled' makes its calls:\n", path);
+  for (size_t i = 0; i < etx_bundle_suite_count(bundle); ++i) {
+    const etx_text method = etx_bundle_suite_method(bundle, i);
+    printf("  %.*s: %zu cases\n", (int)method.size, method.data,
+           etx_bundle_case_count(bundle, i));
+  }
+  printf("\nits program:\n");
+}
+
+static json_t* json_of_bundle(const etx_bundle* bundle) {
+  json_t* const list = json_array();
+  for (size_t i = 0; i < etx_bundle_suite_count(bundle); ++i) {
+    json_t* const object = json_object();
+    json_object_set_new(object, "method",
+                        etx_json_text(etx_bundle_suite_method(bundle, i)));
+    json_object_set_new(object, "cases",
+                        etx_json_unsigned(etx_bundle_case_count(bundle, i)));
+    json_array_append_new(list, object);
+  }
+  return list;
+}
+
+static etx_status inspect(const char* path, const etx_pte_input* file,
+                          bool json, etx_pool* pool, bool* out_printed,
+                          etx_diag* diag) {
   etx_program program;
   etx_operator_uses uses;
-  ETX_TRY(etx_program_open(&program, bytes, &etx_all_kernels, NULL, diag));
+  ETX_TRY(
+      etx_program_open(&program, file->program, &etx_all_kernels, NULL, diag));
   const etx_blob* const blob = program.has_blob ? &program.blob : NULL;
   ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
   etx_state_list states;
   ETX_TRY(etx_state_list_read(&program, pool, &states, diag));
-  if (!json) return etx_inspect_print(path, &program, &uses, &states, diag);
+  if (!json) {
+    if (file->is_bundle) print_bundle(path, &file->bundle);
+    return etx_inspect_print(path, &program, &uses, &states, diag);
+  }
   json_t* root = NULL;
   const etx_status status =
       etx_inspect_json(path, &program, &uses, &states, &root, diag);
   if (status == ETX_OK) {
+    if (file->is_bundle) {
+      json_object_set_new(root, "bundle", json_of_bundle(&file->bundle));
+    }
     *out_printed = etx_json_print(root);
   } else {
     json_decref(root);
@@ -40,7 +74,7 @@ int etx_cmd_inspect(int argc, char** argv) {
   const char* path = NULL;
   bool json = false;
   const etx_positional positionals[] = {
-      {"FILE", "the program, .pte", &path, true}};
+      {"FILE", "the program, .pte or .bpte", &path, true}};
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &json}};
   const etx_usage usage = {"inspect", about, positionals, 1,
@@ -49,16 +83,16 @@ int etx_cmd_inspect(int argc, char** argv) {
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_mapped_file file;
-  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  etx_pte_input file;
+  const etx_status opened = etx_pte_input_open(&file, path, &diag);
   if (opened != ETX_OK) return (int)etx_fail("inspect", path, opened, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
   bool is_printed = true;
   const etx_status status =
-      inspect(path, file.bytes, json, &pool, &is_printed, &diag);
+      inspect(path, &file, json, &pool, &is_printed, &diag);
   etx_pool_close(&pool);
-  etx_mapped_file_close(&file);
+  etx_pte_input_close(&file);
   if (status != ETX_OK) return (int)etx_fail("inspect", path, status, &diag);
   return is_printed ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
 }

@@ -1,9 +1,10 @@
-// Three ways to run a program: one call, a recorded sequence of calls, a smoke
-// test of all methods. Each has a file of its own; this one reads the options
-// and reports.
+// Four ways to run a program: one call, a recorded sequence of calls, the calls
+// that a bundle brings along, a smoke test of all methods. Each has a file of
+// its own; this one reads the options and reports.
 
 #include <stdio.h>
 
+#include "cli/bundle_run.h"
 #include "cli/case_run.h"
 #include "cli/commands.h"
 #include "cli/json_value.h"
@@ -16,7 +17,11 @@ typedef struct words {
   const char* method;
   etx_option_list inputs;
   etx_option_list outputs;
+  etx_option_list data;
   const char* case_directory;
+  bool bundled;
+  double relative;  // tolerances of --bundled
+  double absolute;
   bool smoke;
   bool json;
 } words;
@@ -32,7 +37,11 @@ static const char about[] =
     "method changes.\n\n"
     "With --case: the calls of DIR/cases.json, one session, everything "
     "compared\n"
-    "with DIR/expected.safetensors. With --smoke: every method once at its\n"
+    "with DIR/expected.safetensors. With --bundled: the calls that a bundled\n"
+    "program (.bpte) brings along, compared with what it expects; without it "
+    "a\n"
+    "bundle is run as the program that it holds. With --smoke: every method "
+    "once at its\n"
     "smallest and once at its largest sizes, all inputs zero.\n";
 
 static const char examples[] =
@@ -41,6 +50,8 @@ static const char examples[] =
     "  etx run model.pte encode --in ids=in.safetensors#ids \\\n"
     "      --out cache.k=after.safetensors --out cache.v=after.safetensors\n"
     "  etx run model.pte --case tests/data/pt2/kv\n"
+    "  etx run model.bpte --bundled\n"
+    "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
     "  etx run model.pte --smoke\n";
 
 // Differences as lines, or collected for --json.
@@ -99,6 +110,51 @@ static etx_exit run_case(etx_session* session, const words* in,
   return result.difference_count == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
 }
 
+typedef struct bundle_report {
+  json_t* list;  // NULL: print lines
+} bundle_report;
+
+static void on_case(void* context, etx_text method, size_t index,
+                    const char* why) {
+  const bundle_report* const report = context;
+  if (report->list == NULL) {
+    printf("%.*s, case %zu: %s%s\n", (int)method.size, method.data, index,
+           why == NULL ? "passed" : "failed: ", why == NULL ? "" : why);
+    return;
+  }
+  json_t* const row = json_object();
+  json_object_set_new(row, "method", etx_json_text(method));
+  json_object_set_new(row, "case", etx_json_unsigned(index));
+  json_object_set_new(row, "passed", json_boolean(why == NULL));
+  json_object_set_new(row, "why", why == NULL ? json_null() : json_string(why));
+  json_array_append_new(report->list, row);
+}
+
+static etx_exit run_bundled(etx_session* session, const words* in) {
+  if (!session->file.is_bundle) {
+    return etx_refuse("run",
+                      "%s: this is a program without bundled calls; run it "
+                      "with METHOD, --case or --smoke",
+                      in->file);
+  }
+  etx_diag diag;
+  etx_diag_init(&diag);
+  bundle_report report = {in->json ? json_array() : NULL};
+  const etx_bundle_sink sink = {on_case, &report};
+  const etx_tolerance tolerance = {in->absolute, in->relative};
+  etx_bundle_result result = {0, 0};
+  const etx_status status =
+      etx_bundle_run(session, tolerance, &sink, &result, &diag);
+  if (report.list != NULL && !etx_json_print(report.list)) {
+    return ETX_EXIT_MACHINE_FAILED;
+  }
+  if (status != ETX_OK) return etx_fail("run", in->file, status, &diag);
+  if (report.list == NULL) {
+    printf("%zu cases passed, %zu failed\n", result.passed, result.failed);
+  }
+  return result.failed == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
+}
+
 typedef struct smoke_report {
   size_t counts[3];  // by outcome
   json_t* list;      // NULL: print lines
@@ -141,6 +197,7 @@ static etx_exit run_smoke(etx_session* session, const words* in) {
 static etx_exit run_opened(etx_session* session, const words* in,
                            etx_pool* pool) {
   if (in->smoke) return run_smoke(session, in);
+  if (in->bundled) return run_bundled(session, in);
   if (in->case_directory != NULL) return run_case(session, in, pool);
   const etx_single_call what = {in->file, in->method, &in->inputs, &in->outputs,
                                 in->json};
@@ -148,10 +205,10 @@ static etx_exit run_opened(etx_session* session, const words* in,
 }
 
 static etx_exit run_file(const words* in) {
-  const int ways =
-      (in->method != NULL) + (in->case_directory != NULL) + (in->smoke ? 1 : 0);
+  const int ways = (in->method != NULL) + (in->case_directory != NULL) +
+                   (in->bundled ? 1 : 0) + (in->smoke ? 1 : 0);
   if (ways != 1) {
-    return etx_refuse("run", "give one of METHOD, --case and --smoke");
+    return etx_refuse("run", "give one of METHOD, --case, --bundled, --smoke");
   }
   if (in->method == NULL && in->inputs.count + in->outputs.count != 0) {
     return etx_refuse("run", "--in and --out belong to METHOD");
@@ -159,7 +216,8 @@ static etx_exit run_file(const words* in) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_session session;
-  const etx_status status = etx_session_open(&session, in->file, &diag);
+  const etx_status status = etx_session_open(&session, in->file, in->data.items,
+                                             in->data.count, &diag);
   if (status != ETX_OK) return etx_fail("run", in->file, status, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
@@ -170,9 +228,9 @@ static etx_exit run_file(const words* in) {
 }
 
 int etx_cmd_run(int argc, char** argv) {
-  words in = {.file = NULL};
+  words in = {.file = NULL, .relative = 1e-5, .absolute = 1e-8};
   const etx_positional positionals[] = {
-      {"FILE", "the program, .pte", &in.file, true},
+      {"FILE", "the program, .pte or .bpte", &in.file, true},
       {"METHOD", "the method to call", &in.method, false},
   };
   const etx_option options[] = {
@@ -180,8 +238,16 @@ int etx_cmd_run(int argc, char** argv) {
        &in.inputs},
       {ETX_OPTION_LIST, "out", 'o', "NAME=FILE",
        "write a result to an .npy or .safetensors file", &in.outputs},
+      {ETX_OPTION_LIST, "data", 'd', "FILE",
+       "a file (.ptd) with data of the program", &in.data},
       {ETX_OPTION_TEXT, "case", 0, "DIR", "execute and compare recorded calls",
        &in.case_directory},
+      {ETX_OPTION_FLAG, "bundled", 0, NULL,
+       "execute and compare the calls that a .bpte brings along", &in.bundled},
+      {ETX_OPTION_REAL, "rtol", 0, "X",
+       "relative tolerance of --bundled, 1e-5 if not given", &in.relative},
+      {ETX_OPTION_REAL, "atol", 0, "X",
+       "absolute tolerance of --bundled, 1e-8 if not given", &in.absolute},
       {ETX_OPTION_FLAG, "smoke", 0, NULL,
        "call every method with zeros; data refused counts as passed",
        &in.smoke},

@@ -3,8 +3,8 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_value.h"
-#include "cli/mapped_file.h"
 #include "cli/options.h"
+#include "cli/pte_input.h"
 #include "cli/verify_program.h"
 
 static const char about[] =
@@ -47,12 +47,12 @@ static void print_proof(const char* path, const etx_verify_report* report) {
 static etx_exit verify(const char* path, bool json) {
   etx_diag diag;
   etx_diag_init(&diag);
-  etx_mapped_file file;
-  const etx_status opened = etx_mapped_file_open(&file, path, &diag);
+  etx_pte_input file;
+  const etx_status opened = etx_pte_input_open(&file, path, &diag);
   if (opened != ETX_OK) return etx_fail("verify", path, opened, &diag);
   etx_verify_report report;
-  const etx_status status = etx_verify_program(file.bytes, &report, &diag);
-  etx_mapped_file_close(&file);
+  const etx_status status = etx_verify_program(file.program, &report, &diag);
+  etx_pte_input_close(&file);
   if (json && !print_json(path, &report, &diag)) {
     return ETX_EXIT_MACHINE_FAILED;
   }
@@ -68,7 +68,7 @@ int etx_cmd_verify(int argc, char** argv) {
   const char* path = NULL;
   bool json = false;
   const etx_positional positionals[] = {
-      {"FILE", "the program, .pte", &path, true}};
+      {"FILE", "the program, .pte or .bpte", &path, true}};
   const etx_option options[] = {
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the verdict as JSON", &json}};
   const etx_usage usage = {"verify", about, positionals, 1,

@@ -109,6 +109,24 @@ static json_t* json_of_arenas(const etx_pte* pte, etx_text method) {
   return list;
 }
 
+// Tensors whose data lies in other files.
+static json_t* json_of_external(const etx_pte* pte, etx_text method) {
+  json_t* const list = json_array();
+  etx_pte_plan plan;
+  if (!etx_pte_plan_find(pte, method, &plan)) return list;
+  for (size_t i = 0; i < etx_pte_value_count(&plan); ++i) {
+    if (etx_pte_value_kind(&plan, i) != ETX_PTE_TENSOR) continue;
+    const etx_pte_tensor tensor = etx_pte_value_at(&plan, i).as.tensor;
+    if (tensor.location != ETX_PTE_EXTERNAL) continue;
+    json_t* const object = json_object();
+    set(object, "name", etx_json_text(tensor.name));
+    set(object, "type", json_string(etx_dtype_name(tensor.dtype)));
+    set(object, "sizes", etx_json_sizes(tensor.sizes, tensor.rank));
+    json_array_append_new(list, object);
+  }
+  return list;
+}
+
 static etx_status json_of_method(const etx_program* program,
                                  const etx_method_info* info, json_t* object,
                                  etx_diag* diag) {
@@ -122,6 +140,7 @@ static etx_status json_of_method(const etx_program* program,
   set(object, "inputs", inputs);
   set(object, "outputs", outputs);
   set(object, "symbols", json_of_symbols(program, info->name));
+  set(object, "external", json_of_external(&program->pte, info->name));
   for (size_t i = 0; i < info->input_count; ++i) {
     etx_port port;
     ETX_TRY(etx_port_input(program, info->name, i, &port, diag));
@@ -162,7 +181,7 @@ static json_t* json_of_operators(const etx_operator_uses* uses) {
     json_t* const object = json_object();
     set(object, "name", json_string(name));
     set(object, "instructions", etx_json_unsigned(use->count));
-    set(object, "stock", json_boolean(use->is_stock));
+    set(object, "stock", json_boolean(use->library != ETX_STOCK_NONE));
     set(object, "known", json_boolean(use->is_known));
     json_array_append_new(list, object);
   }
@@ -194,6 +213,7 @@ etx_status etx_inspect_json(const char* path, const etx_program* program,
   set(root, "bytes", etx_json_unsigned(program->pte.file.size));
   set_origin(root, program);
   set(root, "needs_etx", json_boolean(uses->needs_etx));
+  set(root, "unknown_operators", etx_json_unsigned(uses->unknown_count));
   set(root, "delegates", etx_json_unsigned(uses->delegate_count));
   set(root, "parts", json_of_parts(&program->pte));
   set(root, "state_bytes", etx_json_unsigned(program->state_bytes));

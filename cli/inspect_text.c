@@ -13,14 +13,30 @@ static int text_width(etx_text text) {
   return text.size > 200 ? 200 : (int)text.size;
 }
 
+static void print_libraries(const etx_operator_uses* uses) {
+  static const char* const names[] = {"", ", optimised", ", quantised",
+                                      ", language model"};
+  printf("ExecuTorch with its portable");
+  for (int i = ETX_STOCK_OPTIMIZED; i < ETX_STOCK_NONE; ++i) {
+    if (uses->needs[i]) fputs(names[i], stdout);
+  }
+  printf(" operators\n");
+}
+
 static void print_runtimes(const etx_operator_uses* uses) {
   if (uses->delegate_count != 0) {
     printf("runs in: a stock runtime with its %zu delegates; not in etx\n",
            uses->delegate_count);
+  } else if (uses->unknown_count != 0) {
+    printf(
+        "runs in: a runtime that has the %zu operators which this build "
+        "does not know\n",
+        uses->unknown_count);
   } else if (uses->needs_etx) {
     printf("runs in: etx\n");
   } else {
-    printf("runs in: etx, and ExecuTorch with its portable operators\n");
+    printf("runs in: etx, and ");
+    print_libraries(uses);
   }
 }
 
@@ -154,6 +170,21 @@ static void print_arenas(const etx_program* program, etx_text name) {
   }
 }
 
+// Tensors whose data lies in other files.
+static void print_external(const etx_program* program, etx_text name) {
+  etx_pte_plan plan;
+  if (!etx_pte_plan_find(&program->pte, name, &plan)) return;
+  for (size_t i = 0; i < etx_pte_value_count(&plan); ++i) {
+    if (etx_pte_value_kind(&plan, i) != ETX_PTE_TENSOR) continue;
+    const etx_pte_tensor tensor = etx_pte_value_at(&plan, i).as.tensor;
+    if (tensor.location != ETX_PTE_EXTERNAL) continue;
+    printf("    from a data file: %.*s: ", text_width(tensor.name),
+           tensor.name.data);
+    etx_host_tensor_print_type(tensor.dtype, tensor.rank, tensor.sizes, stdout);
+    putchar('\n');
+  }
+}
+
 static etx_status print_method(const etx_program* program,
                                const etx_method_info* info, etx_diag* diag) {
   printf("  %.*s: %zu instructions, %" PRIu64 " bytes of scratch\n",
@@ -171,6 +202,7 @@ static etx_status print_method(const etx_program* program,
   }
   print_symbols(program, info->name);
   print_arenas(program, info->name);
+  print_external(program, info->name);
   return ETX_OK;
 }
 
@@ -228,7 +260,8 @@ static void print_operators(const etx_program* program,
     printf("  %6zu  %.*s%s%.*s%s%s%s\n", use->count, text_width(use->op.name),
            use->op.name.data, use->op.overload.size == 0 ? "" : ".",
            text_width(use->op.overload), use->op.overload.data,
-           purpose_of(program, use), use->is_stock ? "" : ", etx only",
+           purpose_of(program, use),
+           use->library != ETX_STOCK_NONE || !use->is_known ? "" : ", etx only",
            use->is_known ? "" : ", not in this build");
   }
 }

@@ -2,11 +2,28 @@
 
 #include "format/ops/op_schema.h"
 
-// Operators that etx has and the stock portable library lacks: all of its own
-// namespace, and those that ATen names but ExecuTorch always decomposes.
-static bool is_stock(const etx_pte_operator* op) {
-  return !etx_text_starts_with(op->name, etx_text_of("etx::")) &&
-         !etx_text_is(op->name, "aten::linear");
+// By namespace, but for the few of ATen that only the optimised library has.
+static etx_stock_library library_of(const etx_pte_operator* op) {
+  static const struct {
+    const char* prefix;
+    etx_stock_library library;
+  } rows[] = {
+      {"aten::linear", ETX_STOCK_OPTIMIZED},
+      {"aten::_fft_r2c", ETX_STOCK_OPTIMIZED},
+      {"aten::_fft_c2r", ETX_STOCK_OPTIMIZED},
+      {"aten::", ETX_STOCK_PORTABLE},
+      {"dim_order_ops::", ETX_STOCK_PORTABLE},
+      {"executorch_prim::", ETX_STOCK_PORTABLE},
+      {"et_copy::", ETX_STOCK_PORTABLE},
+      {"quantized_decomposed::", ETX_STOCK_QUANTIZED},
+      {"llama::", ETX_STOCK_LLM},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (etx_text_starts_with(op->name, etx_text_of(rows[i].prefix))) {
+      return rows[i].library;
+    }
+  }
+  return ETX_STOCK_NONE;
 }
 
 static int compare(const etx_pte_operator* a, const etx_pte_operator* b) {
@@ -25,8 +42,13 @@ static etx_operator_use* row_of(etx_operator_uses* uses,
   for (size_t i = uses->count; i > at; --i) uses->items[i] = uses->items[i - 1];
   ++uses->count;
   const etx_operator_use row = {
-      *op, 0, etx_op_find(op->name, op->overload) != NULL, is_stock(op)};
+      *op, 0, etx_op_find(op->name, op->overload) != NULL, library_of(op)};
   uses->items[at] = row;
+  if (!row.is_known) ++uses->unknown_count;
+  uses->needs[row.library] = true;
+  if (etx_text_starts_with(op->name, etx_text_of("etx::"))) {
+    uses->needs_etx = true;
+  }
   return &uses->items[at];
 }
 
@@ -34,7 +56,7 @@ static void count_plan(const etx_pte_plan* plan, etx_operator_uses* uses) {
   const size_t operator_count = etx_pte_operator_count(plan);
   for (size_t i = 0; i < operator_count; ++i) {
     const etx_pte_operator op = etx_pte_operator_at(plan, i);
-    if (!row_of(uses, &op)->is_stock) uses->needs_etx = true;
+    (void)row_of(uses, &op);
   }
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
     const size_t count = etx_pte_instruction_count(plan, chain);

@@ -5,20 +5,69 @@
 #include "cli/host_tensor.h"
 #include "cli/input_path.h"
 
-etx_status etx_session_open(etx_session* session, const char* path,
-                            etx_diag* diag) {
-  // A name that leads nowhere is the user's mistake, not the machine's.
-  ETX_TRY(etx_input_path_check(path, diag));
-  ETX_TRY(etx_module_open(&session->module, path, NULL, diag));
+// A name that leads nowhere is the user's mistake, not the machine's.
+static etx_status check_paths(const char* const* data_paths, size_t data_count,
+                              etx_diag* diag) {
+  for (size_t i = 0; i < data_count; ++i) {
+    const etx_status status = etx_input_path_check(data_paths[i], diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(diag, " (data file '%s')", data_paths[i]);
+    return status;
+  }
+  return ETX_OK;
+}
+
+static etx_status open_module(etx_session* session,
+                              const etx_module_options* options,
+                              etx_diag* diag) {
+  ETX_TRY(etx_module_open_bytes(&session->module, session->file.program,
+                                options, diag));
   const etx_status status =
       etx_module_shared_open(&session->shared, &session->module, diag);
   if (status != ETX_OK) etx_module_close(&session->module);
   return status;
 }
 
+etx_status etx_session_open(etx_session* session, const char* path,
+                            const char* const* data_paths, size_t data_count,
+                            etx_diag* diag) {
+  const etx_module_options options = {.data_paths = data_paths,
+                                      .data_path_count = data_count};
+  ETX_TRY(check_paths(data_paths, data_count, diag));
+  ETX_TRY(etx_pte_input_open(&session->file, path, diag));
+  const etx_status status = open_module(session, &options, diag);
+  if (status != ETX_OK) etx_pte_input_close(&session->file);
+  return status;
+}
+
 void etx_session_close(etx_session* session) {
   etx_module_shared_close(&session->shared);
   etx_module_close(&session->module);
+  etx_pte_input_close(&session->file);
+}
+
+// Operators that a method lacks, said one by one as they are found.
+static void say_missing(void* context, etx_text name, etx_text overload,
+                        size_t instruction) {
+  size_t* const count = context;
+  ++*count;
+  fprintf(stderr, "operator '%.*s%s%.*s' of instruction %zu is missing\n",
+          (int)name.size, name.data, overload.size == 0 ? "" : ".",
+          (int)overload.size, overload.data, instruction);
+}
+
+static etx_status load(etx_session* session, const char* name,
+                       const etx_planned_memory* allocator, etx_diag* diag) {
+  size_t count = 0;
+  const etx_missing_sink missing = {say_missing, &count};
+  const etx_status status = etx_module_load_method_telling(
+      &session->module, name, allocator, &missing, diag);
+  if (count == 0) return status;
+  etx_diag_init(diag);
+  return etx_diag_fail(diag, status,
+                       "method '%s' needs %z operators that this build does "
+                       "not have",
+                       name, count);
 }
 
 etx_status etx_session_method(etx_session* session, const char* name,
@@ -28,7 +77,7 @@ etx_status etx_session_method(etx_session* session, const char* name,
     etx_planned_memory allocator;
     ETX_TRY(
         etx_module_shared_allocator(&session->shared, name, &allocator, diag));
-    ETX_TRY(etx_module_load_method(&session->module, name, &allocator, diag));
+    ETX_TRY(load(session, name, &allocator, diag));
     method = etx_module_method(&session->module, name);
   }
   *out_method = method;

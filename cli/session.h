@@ -6,16 +6,20 @@
 
 #include <stdio.h>
 
+#include "cli/pte_input.h"
 #include "runtime/module/module.h"
 
 typedef struct etx_session {
+  etx_pte_input file;
   etx_module module;
   etx_module_shared shared;  // initial values are in place after opening
 } etx_session;
 
-// Opens the file and starts the state. On failure nothing stays open.
+// Opens the file, and the files (.ptd) that hold data of it, and starts the
+// state. On failure nothing stays open.
 ETX_MUST_USE etx_status etx_session_open(etx_session* session, const char* path,
-                                         etx_diag* diag);
+                                         const char* const* data_paths,
+                                         size_t data_count, etx_diag* diag);
 void etx_session_close(etx_session* session);
 
 // The method, loaded with the session's state at its first use.

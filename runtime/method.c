@@ -18,14 +18,15 @@ static etx_status check_delegates(const etx_method* method, etx_diag* diag) {
       return etx_diag_fail(
           diag, ETX_UNSUPPORTED,
           "method '%t' calls delegate '%t' in instruction %z; this runtime "
-          "has no delegates",
+          "has none: export without to_backend and without a partitioner",
           etx_pte_plan_name(plan),
           etx_pte_delegate_at(plan, (size_t)instruction.index).id, i);
     }
   }
   return etx_diag_fail(diag, ETX_UNSUPPORTED,
-                       "method '%t' lists delegate '%t'; this runtime has no "
-                       "delegates",
+                       "method '%t' lists delegate '%t'; this runtime has "
+                       "none: export without to_backend and without a "
+                       "partitioner",
                        etx_pte_plan_name(plan),
                        etx_pte_delegate_at(plan, 0).id);
 }
@@ -180,9 +181,11 @@ static void start_scratch(etx_method* method) {
     const etx_pte_value value = etx_pte_value_at(
         &method->plan, (size_t)(tensor->value - method->values));
     const etx_pte_tensor* from = &value.as.tensor;
-    if (!from->has_allocation || from->data_buffer_index == 0) continue;
-    const etx_bytes data =
-        etx_pte_initial_data(&method->program->pte, from->data_buffer_index);
+    etx_bytes data;
+    if (!from->has_allocation ||
+        !etx_program_stored(method->program, from, &data)) {
+      continue;
+    }
     if (tensor->home_bytes > 0) {
       memcpy(tensor->home, data.data, tensor->home_bytes);
     }

@@ -149,7 +149,7 @@ static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
   if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return false;
   const etx_pte_value value = etx_pte_value_at(plan, index);
   return !value.as.tensor.has_allocation &&
-         value.as.tensor.data_buffer_index == 0;
+         !etx_pte_tensor_is_stored(&value.as.tensor);
 }
 
 // Most files plan everything: then there is nothing to walk for.

@@ -35,9 +35,9 @@ static void find_home(const etx_method* method, const etx_method_pieces* pieces,
   tensor->home_bytes = 0;
   if (from->has_allocation) {
     find_planned_home(method, pieces, from, tensor);
-  } else if (from->data_buffer_index != 0) {
-    const etx_bytes bytes =
-        etx_pte_constant(&method->program->pte, from->data_buffer_index);
+  } else if (etx_pte_tensor_is_stored(from)) {
+    etx_bytes bytes = {NULL, 0};
+    (void)etx_program_stored(method->program, from, &bytes);
     tensor->home_kind = ETX_HOME_CONSTANT;
     tensor->home = (uint8_t*)(uintptr_t)bytes.data;
   } else {
@@ -59,6 +59,21 @@ static const etx_value** take_pointers(etx_method_pieces* pieces,
   return taken;
 }
 
+// Data in a file that was not given.
+static etx_status check_stored(const etx_method* method,
+                               const etx_pte_tensor* from, size_t index,
+                               etx_diag* diag) {
+  etx_bytes data;
+  if (from->location != ETX_PTE_EXTERNAL ||
+      etx_program_stored(method->program, from, &data)) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_NOT_FOUND,
+                       "value %z of method '%t' is '%t' of a data file (.ptd), "
+                       "and none was given",
+                       index, etx_pte_plan_name(&method->plan), from->name);
+}
+
 static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
                                 const etx_pte_tensor* from, size_t index,
                                 etx_diag* diag) {
@@ -67,10 +82,7 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
     return refuse(method, index, ETX_UNSUPPORTED,
                   "has no upper bound of its sizes", diag);
   }
-  if (from->location == ETX_PTE_EXTERNAL) {
-    return refuse(method, index, ETX_UNSUPPORTED,
-                  "has its data in another file", diag);
-  }
+  ETX_TRY(check_stored(method, from, index, diag));
   if (etx_pte_tensor_numel(from) > INT32_MAX) {
     return refuse(method, index, ETX_UNSUPPORTED,
                   "has more than 2147483647 elements", diag);

@@ -76,15 +76,19 @@ static size_t count_instructions(const etx_pte_plan* plan) {
   return count;
 }
 
-// Whether the file itself holds what the method answers; states do not count.
-static bool answers_constants(const etx_pte_plan* plan) {
+// Whether what the method answers is stored and at hand; states do not count.
+static bool answers_constants(const etx_program* program,
+                              const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {
     const etx_pte_value value =
         etx_pte_value_at(plan, (size_t)etx_pte_output_at(plan, i));
     if (value.kind != ETX_PTE_TENSOR) continue;
     const etx_pte_tensor* const tensor = &value.as.tensor;
     if (tensor->has_allocation) return false;
-    if (tensor->data_buffer_index == 0 && etx_pte_tensor_numel(tensor) != 0) {
+    etx_bytes data;
+    if (etx_program_stored(program, tensor, &data)) continue;
+    if (tensor->location == ETX_PTE_EXTERNAL ||
+        etx_pte_tensor_numel(tensor) != 0) {
       return false;
     }
   }
@@ -105,7 +109,7 @@ etx_status etx_program_method_at(const etx_program* program, size_t index,
           : 0;
   out_info->is_constant =
       out_info->instruction_count == 0 && out_info->input_count == 0 &&
-      out_info->output_count > 0 && answers_constants(&plan);
+      out_info->output_count > 0 && answers_constants(program, &plan);
   return ETX_OK;
 }
 
@@ -195,17 +199,20 @@ static etx_status constant_tensor(const etx_program* program,
                                   etx_value* out_value, etx_constant_hold* hold,
                                   etx_diag* diag) {
   const bool empty = etx_pte_tensor_numel(tensor) == 0;
-  if (tensor->has_allocation || (tensor->data_buffer_index == 0 && !empty)) {
+  const bool is_stored = etx_pte_tensor_is_stored(tensor);
+  etx_bytes bytes = {NULL, 0};
+  if (tensor->has_allocation || (!is_stored && !empty)) {
     return etx_diag_fail(diag, ETX_BAD_STATE,
                          "output of method '%t' is no constant of the file",
                          name);
   }
-  void* data = NULL;
-  if (tensor->data_buffer_index != 0) {
-    const etx_bytes bytes =
-        etx_pte_constant(&program->pte, tensor->data_buffer_index);
-    data = (void*)(uintptr_t)bytes.data;
+  if (is_stored && !etx_program_stored(program, tensor, &bytes)) {
+    return etx_diag_fail(diag, ETX_NOT_FOUND,
+                         "method '%t' answers '%t' of a data file (.ptd), and "
+                         "none was given",
+                         name, tensor->name);
   }
+  void* const data = (void*)(uintptr_t)bytes.data;
   // Verified to fit when the file was opened.
   (void)etx_layout_strides(tensor->sizes, tensor->dim_order, tensor->rank,
                            hold->strides);

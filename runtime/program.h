@@ -11,6 +11,7 @@
 #include "format/base/diag.h"
 #include "format/pte/etx_blob.h"
 #include "format/pte/pte_program.h"
+#include "format/ptd/ptd_file.h"
 #include "runtime/kernel.h"
 
 // What a caller allows a file to ask for. All zero means the defaults.
@@ -30,6 +31,9 @@ typedef struct etx_program {
   // an arena 2 give it the same size.
   bool shares_state;
   uint64_t state_bytes;  // size of the shared arena 2, 0 if none
+  // Where data lies that the program keeps in other files.
+  const etx_ptd* data_files;
+  size_t data_file_count;
 } etx_program;
 
 // One thread: calls the tasks in order. What `limits.parallel` becomes if the
@@ -42,6 +46,21 @@ ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
                                          const etx_kernel_table* kernels,
                                          const etx_limits* limits,
                                          etx_diag* diag);
+
+// Hands the program the files (.ptd) that hold data of its tensors, all at
+// once, before sessions are started and methods loaded. Each tensor whose data
+// lies outside must be in exactly one of them, with the type, sizes and
+// dimension order that the program states; the message names the key that is
+// missing or different. The files are borrowed.
+ETX_MUST_USE etx_status etx_program_use_data(etx_program* program,
+                                             const etx_ptd* files, size_t count,
+                                             etx_diag* diag);
+
+// The bytes that the file, or a data file, holds for a tensor: a constant, or
+// the initial data of a planned one. False if it has none, or if they are in a
+// data file that was not given.
+bool etx_program_stored(const etx_program* program,
+                        const etx_pte_tensor* tensor, etx_bytes* out_data);
 
 typedef struct etx_method_info {
   etx_text name;

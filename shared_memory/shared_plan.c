@@ -35,9 +35,11 @@ static void fill_from_tensor(const etx_program* program,
   out->dim_order = tensor->dim_order;
   out->offset = (size_t)tensor->memory_offset;
   out->bytes = etx_pte_tensor_bytes(tensor);
-  if (tensor->data_buffer_index == 0) return;
-  out->initial = etx_pte_initial_data(&program->pte, tensor->data_buffer_index);
-  out->initial.size = out->bytes;
+  // Without the data file that has it, a method that needs it is refused when
+  // it is loaded.
+  if (etx_program_stored(program, tensor, &out->initial)) {
+    out->initial.size = out->bytes;
+  }
 }
 
 static bool next_of_plans(const etx_program* program, etx_shared_cursor* cursor,
@@ -52,9 +54,7 @@ static bool next_of_plans(const etx_program* program, etx_shared_cursor* cursor,
       if (etx_pte_value_kind(&plan, row) != ETX_PTE_TENSOR) continue;
       const etx_pte_value value = etx_pte_value_at(&plan, row);
       const etx_pte_tensor* tensor = &value.as.tensor;
-      // Data in another file is refused when a method is loaded.
-      if (!tensor->has_allocation || tensor->memory_id != ETX_MEMORY_STATE ||
-          tensor->location == ETX_PTE_EXTERNAL) {
+      if (!tensor->has_allocation || tensor->memory_id != ETX_MEMORY_STATE) {
         continue;
       }
       fill_from_tensor(program, tensor, out);

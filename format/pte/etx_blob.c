@@ -7,29 +7,11 @@
 #include "format/base/assertion.h"
 #include "format/pte/etx_blob_schema_internal.h"
 
-enum { OPTIONAL, NEEDED };
+#define FB_SCHEMA "format/pte/etx_blob_schema.def"
+#define FB_FIELD_COUNT(table) ETX_BLOB_##table##_FIELD_COUNT
+#include "format/flatbuffers/fb_schema_tables.inc"
 
-enum {
-#define TABLE(table) INDEX_##table,
-#include "format/pte/etx_blob_schema.def"
-};
-
-#define INDEX_NONE 0
-
-#define TABLE(table) static const etx_fb_field_info fields_##table[] = {
-#define FIELD(table, field, type, need, target) \
-  {#field, ETX_FB_##type, need, INDEX_##target},
-#define END(table) \
-  }                \
-  ;
-#include "format/pte/etx_blob_schema.def"
-
-static const etx_fb_table_info tables[] = {
-#define TABLE(table) {#table, fields_##table, ETX_BLOB_##table##_FIELD_COUNT},
-#include "format/pte/etx_blob_schema.def"
-};
-
-const etx_fb_schema etx_blob_schema = {tables, NULL, {'E', 'T', 'X', 'P'}};
+const etx_fb_schema etx_blob_schema = {tables, unions, {'E', 'T', 'X', 'P'}};
 
 static etx_fb_buffer buffer_of(const etx_blob* blob) {
   const etx_fb_buffer buffer = {blob->bytes.data, (uint32_t)blob->bytes.size};

@@ -392,6 +392,10 @@ etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
   return device;
 }
 
+bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor) {
+  return tensor->data_buffer_index != 0 || tensor->location == ETX_PTE_EXTERNAL;
+}
+
 size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {
   size_t count = 1;
   for (size_t i = 0; i < tensor->rank; ++i) count *= (size_t)tensor->sizes[i];

@@ -118,6 +118,9 @@ size_t etx_pte_segment_count(const etx_pte* pte);
 void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
                         uint64_t* out_size);
 
+// True if bytes are stored for the tensor, in this file or in a data file.
+bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor);
+
 // Bytes of a tensor at its stated (upper bound) sizes. Verified not to
 // overflow.
 size_t etx_pte_tensor_bytes(const etx_pte_tensor* tensor);

@@ -92,9 +92,12 @@ static etx_status check_input(etx_pte_verifier* v, size_t index) {
   const size_t value = (size_t)etx_pte_input_at(&v->plan, index);
   if (etx_pte_value_kind(&v->plan, value) != ETX_PTE_TENSOR) return ETX_OK;
   const etx_pte_tensor tensor = etx_pte_value_at(&v->plan, value).as.tensor;
-  if (tensor.data_buffer_index == 0 || tensor.has_allocation ||
-      tensor.location == ETX_PTE_EXTERNAL) {
+  if (tensor.has_allocation || !etx_pte_tensor_is_stored(&tensor)) {
     return ETX_OK;
+  }
+  if (tensor.location == ETX_PTE_EXTERNAL) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "an input is '%t' of a data file", tensor.name);
   }
   return etx_diag_fail(v->diag, ETX_BAD_FILE, "an input is the constant '%u'",
                        (uint64_t)tensor.data_buffer_index);

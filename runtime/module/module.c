@@ -23,18 +23,61 @@ static void give_back_to_heap(void* context, void* memory) {
 
 static const etx_module_memory heap = {take_from_heap, give_back_to_heap, NULL};
 
+static void close_data(etx_module* module) {
+  for (size_t i = 0; i < module->data_count; ++i) {
+    etx_module_file_unmap(module->data[i].file);
+  }
+  if (module->data != NULL) {
+    module->memory.give_back(module->memory.context, module->data);
+  }
+  module->data = NULL;
+  module->data_count = 0;
+}
+
+static etx_status open_data_file(etx_module* module, const char* path,
+                                 etx_diag* diag) {
+  etx_bytes file;
+  etx_ptd* const ptd = &module->data[module->data_count];
+  ETX_TRY(etx_module_file_map(path, &file, diag));
+  const etx_status status = etx_ptd_open(ptd, file, diag);
+  if (status != ETX_OK) {
+    etx_diag_append(diag, " (data file '%s')", path);
+    etx_module_file_unmap(file);
+    return status;
+  }
+  ++module->data_count;
+  return ETX_OK;
+}
+
+static etx_status open_data(etx_module* module,
+                            const etx_module_options* options, etx_diag* diag) {
+  const size_t count = options->data_path_count;
+  if (count == 0) return ETX_OK;
+  if (count > SIZE_MAX / sizeof *module->data) return ETX_OUT_OF_RANGE;
+  etx_bytes_mut memory = {NULL, count * sizeof *module->data};
+  ETX_TRY(etx_module_take(module, &memory, "data files", diag));
+  module->data = (etx_ptd*)(void*)memory.data;
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(open_data_file(module, options->data_paths[i], diag));
+  }
+  return etx_program_use_data(&module->program, module->data, count, diag);
+}
+
 etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
                                  const etx_module_options* options,
                                  etx_diag* diag) {
-  static const etx_module_options no_options = {NULL, NULL, NULL};
+  static const etx_module_options no_options = {NULL, NULL, NULL, NULL, 0};
   if (options == NULL) options = &no_options;
   memset(module, 0, sizeof *module);
   module->memory = options->memory == NULL ? heap : *options->memory;
   module->file = file;
   const etx_kernel_table* kernels =
       options->kernels == NULL ? &etx_all_kernels : options->kernels;
-  return etx_program_open(&module->program, file, kernels, options->limits,
-                          diag);
+  ETX_TRY(
+      etx_program_open(&module->program, file, kernels, options->limits, diag));
+  const etx_status status = open_data(module, options, diag);
+  if (status != ETX_OK) close_data(module);
+  return status;
 }
 
 etx_status etx_module_open(etx_module* module, const char* path,
@@ -54,6 +97,7 @@ etx_status etx_module_open(etx_module* module, const char* path,
 
 void etx_module_close(etx_module* module) {
   etx_module_methods_close(module);
+  if (module->memory.give_back != NULL) close_data(module);
   if (module->is_mapped) etx_module_file_unmap(module->file);
   memset(module, 0, sizeof *module);
 }

@@ -36,9 +36,11 @@ typedef struct etx_module_memory {
 } etx_module_memory;
 
 typedef struct etx_module_options {
-  const etx_kernel_table* kernels;   // NULL: all kernels of the library
-  const etx_limits* limits;          // NULL: defaults
-  const etx_module_memory* memory;   // NULL: malloc
+  const etx_kernel_table* kernels;  // NULL: all kernels of the library
+  const etx_limits* limits;         // NULL: defaults
+  const etx_module_memory* memory;  // NULL: malloc
+  const char* const* data_paths;    // files (.ptd) with data of the program
+  size_t data_path_count;
 } etx_module_options;
 
 struct etx_module_method;  // one loaded method and its memory
@@ -48,10 +50,12 @@ typedef struct etx_module {
   etx_module_memory memory;
   struct etx_module_method* methods;  // list of loaded ones
   etx_bytes file;
-  bool is_mapped;      // file: by us, else kept by the caller
-  void* scratch;       // one block for all methods: the maximum. A stock
+  bool is_mapped;  // file: by us, else kept by the caller
+  etx_ptd* data;   // data files, mapped by us
+  size_t data_count;
+  void* scratch;        // one block for all methods: the maximum. A stock
   size_t scratch_size;  // file's methods have one each
-  void* temporary;     // one block for all methods: the maximum
+  void* temporary;      // one block for all methods: the maximum
   size_t temporary_size;
 } etx_module;
 
@@ -61,7 +65,8 @@ typedef struct etx_module_shared {
   void* block;
 } etx_module_shared;
 
-// Maps and verifies the file. `options` may be NULL.
+// Maps and verifies the file, and the data files of the options. `options` may
+// be NULL.
 ETX_MUST_USE etx_status etx_module_open(etx_module* module, const char* path,
                                         const etx_module_options* options,
                                         etx_diag* diag);
@@ -77,15 +82,15 @@ ETX_MUST_USE etx_status etx_module_shared_open(etx_module_shared* shared,
                                                etx_module* module,
                                                etx_diag* diag);
 void etx_module_shared_close(etx_module_shared* shared);
-ETX_MUST_USE etx_status etx_module_shared_allocator(
-    etx_module_shared* shared, const char* method,
-    etx_planned_memory* out_allocator, etx_diag* diag);
+ETX_MUST_USE etx_status
+etx_module_shared_allocator(etx_module_shared* shared, const char* method,
+                            etx_planned_memory* out_allocator, etx_diag* diag);
 
 // Loads a method. A NULL allocator gives it private state with initial values.
 // Loading a loaded method again binds it to the allocator.
-ETX_MUST_USE etx_status etx_module_load_method(
-    etx_module* module, const char* name, const etx_planned_memory* allocator,
-    etx_diag* diag);
+ETX_MUST_USE etx_status
+etx_module_load_method(etx_module* module, const char* name,
+                       const etx_planned_memory* allocator, etx_diag* diag);
 
 // The loaded method, or NULL.
 etx_method* etx_module_method(etx_module* module, const char* name);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the hand-made part of the corpora of texts and archives.
+"""Writes the hand-made part of the corpora of texts, archives and data files.
 
     make_corpus.py DIRECTORY
 
@@ -175,11 +175,64 @@ def pt2():
     }
 
 
+def patched(content, *changes):
+    """The bytes with others at some places."""
+    out = bytearray(content)
+    for place, new in changes:
+        out[place:place + len(new)] = new
+    return bytes(out)
+
+
+def u64(number):
+    return struct.pack("<Q", number)
+
+
+def exported(name):
+    here = pathlib.Path(__file__).resolve().parents[1]
+    return (here / "data/exported" / name).read_bytes()
+
+
+def ptd():
+    good = exported("external.ptd")
+    flat = struct.unpack_from("<Q", good, 24)[0]
+    return {
+        "good_two_weights": good,
+        "no_header": patched(good, (8, b"XXXX")),
+        "header_of_39_bytes": patched(good, (12, b"\x27")),
+        "flatbuffer_sizes_overflow": patched(good, (16, u64(2**64 - 1))),
+        "flatbuffer_past_the_end": patched(good, (24, u64(flat + 2**20))),
+        "flatbuffer_of_8_bytes": patched(good, (16, u64(0)), (24, u64(8))),
+        "segments_overflow": patched(good, (32, u64(2**64 - 1))),
+        "segments_in_the_flatbuffer": patched(good, (32, u64(0))),
+        "segments_shorter": patched(good, (40, u64(1))),
+        "root_outside": patched(good, (0, b"\xff\xff\xff\x7f")),
+        "head_only": good[:48],
+        "empty": b"",
+    }
+
+
+def bundle():
+    good = exported("bundle.bpte")
+    at = good.index(b"ET12") - 4
+    length = struct.unpack_from("<I", good, at - 4)[0]
+    return {
+        "good_four_cases": good,
+        "program_longer_than_file": patched(good, (at - 4, b"\xff\xff\xff\x7f")),
+        "program_of_no_bytes": patched(good, (at - 4, bytes(4))),
+        "program_cut_by_one": patched(good, (at - 4, struct.pack("<I", length - 1))),
+        "program_is_a_bundle": patched(good, (at + 4, b"BP08")),
+        "root_outside": patched(good, (0, b"\xff\xff\xff\x7f")),
+        "eight_bytes": good[:8],
+        "empty": b"",
+    }
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     for reader, end, files in (
             ("safetensors", "safetensors", SAFETENSORS), ("json", "json", JSON),
-            ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2())):
+            ("yaml", "yaml", YAML), ("npy", "npy", NPY), ("pt2", "pt2", pt2()),
+            ("ptd", "ptd", ptd()), ("bundle", "bpte", bundle())):
         folder = root / reader
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

@@ -1,11 +1,14 @@
 // Calls a reader's entry with every file of the directories named, without a
-// fuzzer; then with random changes of each file.
+// fuzzer; then with random changes of each file. With -e also with every
+// beginning of each small file that is good (good_*), and with every single bit
+// of it flipped.
 //
-//   replay_<reader> [-m MUTATIONS_OF_EACH] DIRECTORY...
+//   replay_<reader> [-e] [-m MUTATIONS_OF_EACH] DIRECTORY...
 
 #define _DEFAULT_SOURCE  // scandir
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +16,10 @@
 #include "tests/hostile/fuzz_target.h"
 #include "tests/hostile/hostile_mutation.h"
 
+enum { MOST_BYTES_OF_SMALL = 4096 };
+
 static size_t mutation_count;
+static bool is_exhaustive;
 
 static int is_visible(const struct dirent* entry) {
   return entry->d_name[0] != '.';
@@ -35,6 +41,22 @@ static void try_copy(const uint8_t* bytes, size_t size, uint64_t number) {
   free(copy);
 }
 
+static bool is_good(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  return strncmp(slash == NULL ? path : slash + 1, "good_", 5) == 0;
+}
+
+static void try_all(const char* path, uint8_t* bytes, size_t size) {
+  if (!is_exhaustive || !is_good(path) || size > MOST_BYTES_OF_SMALL) return;
+  for (size_t i = 0; i < size; ++i) try_copy(bytes, i, 0);
+  for (size_t bit = 0; bit < size * 8; ++bit) {
+    const uint8_t mask = (uint8_t)(1u << bit % 8);
+    bytes[bit / 8] ^= mask;
+    try_copy(bytes, size, 0);
+    bytes[bit / 8] ^= mask;
+  }
+}
+
 static int replay_file(const char* path) {
   FILE* file = fopen(path, "rb");
   if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
@@ -54,6 +76,7 @@ static int replay_file(const char* path) {
   }
   fclose(file);
   for (size_t i = 0; i <= mutation_count; ++i) try_copy(bytes, (size_t)size, i);
+  try_all(path, bytes, (size_t)size);
   free(bytes);
   return 0;
 }
@@ -76,9 +99,13 @@ static int replay_directory(const char* directory) {
 int main(int count, char** arguments) {
   int files = 0;
   int first = 1;
-  if (count > 2 && strcmp(arguments[1], "-m") == 0) {
-    mutation_count = (size_t)strtoull(arguments[2], NULL, 10);
-    first = 3;
+  if (count > first && strcmp(arguments[first], "-e") == 0) {
+    is_exhaustive = true;
+    ++first;
+  }
+  if (count > first + 1 && strcmp(arguments[first], "-m") == 0) {
+    mutation_count = (size_t)strtoull(arguments[first + 1], NULL, 10);
+    first += 2;
   }
   for (int i = first; i < count; ++i) {
     const int found = replay_directory(arguments[i]);

@@ -16,16 +16,19 @@ typedef struct fixture {
   FILE* expected;
 } fixture;
 
-static void start(fixture* f, const char* name) {
+static void start_with(fixture* f, const char* name,
+                       const etx_module_options* options) {
   char path[512];
   etx_format_text(path, sizeof path, "%s/exported/%s.pte", ETX_TEST_DATA, name);
-  assert_ok(etx_module_open(&f->module, path, NULL, &diag));
+  assert_ok(etx_module_open(&f->module, path, options, &diag));
   assert_ok(etx_module_shared_open(&f->shared, &f->module, &diag));
   etx_format_text(path, sizeof path, "%s/exported/%s.expected", ETX_TEST_DATA,
                   name);
   f->expected = fopen(path, "rb");
   assert_non_null(f->expected);
 }
+
+static void start(fixture* f, const char* name) { start_with(f, name, NULL); }
 
 // All answers of the stock runtime were compared.
 static void end(fixture* f) {
@@ -298,6 +301,30 @@ static void an_operator_may_change_two_arguments(void** state) {
   end(&f);
 }
 
+static void weights_may_lie_in_another_file(void** state) {
+  (void)state;
+  static const char* const path = ETX_TEST_DATA "/exported/external.ptd";
+  static const int32_t sizes[2] = {2, 4};
+  const etx_module_options options = {.data_paths = &path,
+                                      .data_path_count = 1};
+  fixture f;
+  float data[MAX_ELEMENTS];
+  start_with(&f, "external", &options);
+  const etx_value x = ramp(data, sizes, 2);
+  call(&f, "forward", &x, 1);
+  end(&f);
+}
+
+static void a_data_file_that_is_none_is_named(void** state) {
+  (void)state;
+  static const char* const path = ETX_TEST_DATA "/exported/external.pte";
+  const etx_module_options options = {.data_paths = &path,
+                                      .data_path_count = 1};
+  etx_module module;
+  assert_refused(etx_module_open(&module, path, &options, &diag), ETX_BAD_FILE,
+                 "external.pte')");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_buffer_in_arena_1_lives_on),
@@ -313,6 +340,8 @@ int main(void) {
       cmocka_unit_test(more_elements_than_the_file_has_room_for_are_refused),
       cmocka_unit_test(an_operator_may_change_an_argument_and_have_an_out),
       cmocka_unit_test(an_operator_may_change_two_arguments),
+      cmocka_unit_test(weights_may_lie_in_another_file),
+      cmocka_unit_test(a_data_file_that_is_none_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,8 @@ static void start(fixture* f, bool has_blob) {
   memset(f, 0, sizeof *f);
   f->p = counter_program(has_blob, false);
   f->memory = (etx_module_memory){take, give_back, &f->heap};
-  f->options = (etx_module_options){&test_few_kernels, NULL, &f->memory};
+  f->options =
+      (etx_module_options){.kernels = &test_few_kernels, .memory = &f->memory};
   assert_ok(
       etx_module_open_bytes(&f->module, test_file(f->p), &f->options, &diag));
 }
@@ -141,7 +142,7 @@ static void a_file_is_mapped_and_closed(void** state) {
   assert_int_equal(write(out, file.data, file.size), file.size);
   close(out);
   etx_module module;
-  const etx_module_options options = {&test_few_kernels, NULL, NULL};
+  const etx_module_options options = {.kernels = &test_few_kernels};
   assert_ok(etx_module_open(&module, path, &options, &diag));
   assert_ok(etx_module_execute(&module, "read", NULL, 0, &diag));
   etx_module_close(&module);

@@ -2,7 +2,7 @@
 stock runtime answers: NAME.pte and NAME.expected.
 
     pip install torch==2.13 executorch==1.5.1
-    python make.py
+    python make.py [NAME...]
 
 NAME.expected holds, for each call and each of its outputs, int32 rank, int32
 sizes, and the elements as float32.
@@ -10,11 +10,17 @@ sizes, and the elements as float32.
 
 import logging
 import struct
+import sys
 import warnings
 
 import numpy as np
 import torch
 import executorch.extension.llm.custom_ops.custom_ops  # registers llama::
+from executorch.devtools import BundledProgram
+from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+from executorch.devtools.bundled_program.serialize import (
+    serialize_from_bundled_program_to_flatbuffer,
+)
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.runtime import Runtime
@@ -85,6 +91,31 @@ class Unplanned(torch.nn.Module):
         return x * 2 + 1
 
 
+class Weighted(torch.nn.Module):
+    """Weights that may lie in another file, and a constant of its own."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer = torch.nn.Linear(4, 3)
+        self.register_buffer("table", torch.tensor([1, 2, 3], dtype=torch.int32))
+
+    def forward(self, x):
+        return self.layer(x) * self.table
+
+
+class Steps(torch.nn.Module):
+    """State and numbers, for a bundle."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(2, dtype=torch.int64))
+
+    def forward(self, x, n: int):
+        self.count.add_(1)
+        return x * n + self.count, self.count.clone()
+
+
 class Item(torch.nn.Module):
     def forward(self, x, n):
         k = n.item()
@@ -148,12 +179,20 @@ def ramp(*sizes):
     return torch.arange(count, dtype=torch.float32).reshape(*sizes) / 8 - 1
 
 
-def write(name, methods, calls, **config):
+def wanted(name):
+    return len(sys.argv) < 2 or name in sys.argv[1:]
+
+
+def write(name, methods, calls, data=None, **config):
+    if not wanted(name):
+        return
     edge = to_edge(methods, compile_config=EdgeCompileConfig(_check_ir_validity=False))
     program = edge.to_executorch(ExecutorchBackendConfig(**config))
     with open(name + ".pte", "wb") as file:
         file.write(program.buffer)
-    loaded = Runtime.get().load_program(name + ".pte")
+    if data is not None:
+        program.write_tensor_data_to_file(".")
+    loaded = Runtime.get().load_program(name + ".pte", data_path=data)
     known = {method: loaded.load_method(method) for method in methods}
     with open(name + ".expected", "wb") as file:
         for method, inputs in calls:
@@ -162,6 +201,24 @@ def write(name, methods, calls, **config):
                 file.write(struct.pack("<i", output.dim()))
                 file.write(struct.pack(f"<{output.dim()}i", *output.shape))
                 file.write(output.contiguous().float().numpy().tobytes())
+
+
+def write_bundle():
+    """A bundle of four cases, the third of which is wrong."""
+    if not wanted("bundle"):
+        return
+    x = torch.arange(2, dtype=torch.float32)
+    program = to_edge(export(Steps(), (x, 3))).to_executorch()
+    count = torch.ones(2, dtype=torch.int64)
+    cases = [
+        MethodTestCase(inputs=(x + i, 3),
+                       expected_outputs=((x + i) * 3 + i + 1, count * (i + 1)))
+        for i in range(4)
+    ]
+    cases[2].expected_outputs[0].data.add_(0.5)
+    bundle = BundledProgram(program, [MethodTestSuite("forward", cases)])
+    with open("bundle.bpte", "wb") as file:
+        file.write(serialize_from_bundled_program_to_flatbuffer(bundle))
 
 
 def main():
@@ -228,6 +285,15 @@ def main():
             {"forward": export(module, (*token, torch.tensor(0)), strict=True)},
             [("forward", (*token, torch.tensor(n))) for n in (0, 1, 2)],
         )
+    write(
+        "external",
+        {"forward": export(Weighted(), (ramp(2, 4),))},
+        [("forward", (ramp(2, 4),))],
+        data="external.ptd",
+        external_constants=lambda node: "external"
+        if node.name.startswith("p_") else None,
+    )
+    write_bundle()
 
 
 if __name__ == "__main__":

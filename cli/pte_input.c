@@ -1,0 +1,32 @@
+#include "cli/pte_input.h"
+
+#include "format/ptd/ptd_file.h"
+
+static etx_status find_program(etx_pte_input* file, etx_diag* diag) {
+  const etx_bytes bytes = file->file.bytes;
+  if (etx_ptd_looks_like(bytes)) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "this is a data file (.ptd), not a program; give it "
+                         "to 'etx run' as --data beside its program");
+  }
+  file->program = bytes;
+  file->is_bundle = etx_bundle_looks_like(bytes);
+  if (!file->is_bundle) return ETX_OK;
+  ETX_TRY(etx_bundle_open(&file->bundle, bytes, diag));
+  file->program = etx_bundle_program(&file->bundle);
+  return ETX_OK;
+}
+
+etx_status etx_pte_input_open(etx_pte_input* file, const char* path,
+                              etx_diag* diag) {
+  memset(file, 0, sizeof *file);
+  ETX_TRY(etx_mapped_file_open(&file->file, path, diag));
+  const etx_status status = find_program(file, diag);
+  if (status != ETX_OK) etx_pte_input_close(file);
+  return status;
+}
+
+void etx_pte_input_close(etx_pte_input* file) {
+  etx_mapped_file_close(&file->file);
+  memset(file, 0, sizeof *file);
+}

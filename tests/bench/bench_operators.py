@@ -10,8 +10,9 @@ Each operator runs in a program file that holds the same instruction many
 times, and in one that holds it once; the cost of an instruction is the slope.
 The same two files run in both runtimes, in one process, in turns; PyTorch runs
 its out variant, in turns with them, between the rounds. One thread everywhere.
-A row gives the median over the rounds. Run it on a machine that does nothing
-else: the column `spread` tells how far the quartiles of the ratio are apart.
+Counted is the time that the thread has had a processor. A row gives the median
+over the rounds, and the column `spread` how far the quartiles of the ratio are
+apart: run it on a machine that does nothing else.
 """
 
 import argparse
@@ -110,7 +111,7 @@ class Method:
         return self.add(schema.Int(int(value)))
 
     def list(self, items, wanted):
-        if "Tensor?" in wanted:
+        if "Optional[Tensor]" in wanted:
             return self.add(schema.OptionalTensorList(
                 [-1 if t is None else self.tensor(t, False) for t in items]))
         if items and isinstance(items[0], torch.Tensor):
@@ -178,10 +179,10 @@ def write_file(method, args, operator, count, path):
 
 
 def time_eager(eager, count):
-    start = time.perf_counter()
+    start = time.thread_time_ns()
     for _ in range(count):
         eager()
-    return (time.perf_counter() - start) * 1e9 / count
+    return (time.thread_time_ns() - start) / count
 
 
 def raw(tensor):

@@ -78,14 +78,17 @@ def calls(side):
         add(name + ".Scalar_out", ints(), 7)
     for name in ["bitwise_left_shift", "bitwise_right_shift"]:
         add(name + ".Tensor_out", ints(), ints(below=8))
+        add(name + ".Tensor_Scalar_out", ints(), 3)
     add("where.self_out", bools(), x(), x())
     add("masked_fill.Scalar_out", x(), bools(), -1.0)
     # Reductions.
     for name in ["sum.IntList_out", "mean.out", "amax.out", "amin.out"]:
         add(name, x(), [1])
         add(name + "/leading", x(), [0])
-    for name in ["any.out", "all.out"]:
-        add(name, bools(), 1)
+    add("any.out", bools(), 1)
+    add("any.all_out", bools() & False)
+    add("max.unary_out", x())
+    add("min.unary_out", x())
     add("prod.int_out", x(), 1)
     add("argmax.out", x(), 1)
     add("argmin.out", x(), 1)

@@ -2,6 +2,7 @@
 //
 //   emit_program   plans in order of their names, constants, blob, writing
 //   emit_method    one plan: inputs, instructions, outputs
+//   emit_choices   jumps around the branches of choices
 //   emit_values    tensors and scalars of a plan
 //   emit_symbols   integers that depend on the sizes of inputs
 //   emit_constants data_buffer_index of constants
@@ -36,6 +37,8 @@ typedef struct etx_emit {
   size_t index_of_constant_count;
 } etx_emit;
 
+typedef struct etx_emit_choice etx_emit_choice;  // emit_choices.c
+
 typedef struct etx_emit_method {
   etx_emit* emit;
   const etx_ir_method* method;
@@ -63,7 +66,11 @@ typedef struct etx_emit_method {
   etx_dim* computed;          // expressions emitted so far ...
   uint32_t* computed_index;   // ... and the value that holds each
   size_t computed_count, computed_capacity, computed_index_capacity;
-  uint32_t* input_index;  // value index of each input
+  uint32_t* input_index;     // value index of each input
+  uint32_t* tensor_of;       // by value: the one whose tensor it is; itself
+                             // but for results of branches
+  etx_emit_choice* choices;  // whose branches are being emitted, innermost last
+  size_t choice_count, choice_capacity;
 } etx_emit_method;
 
 // emit_constants.c
@@ -118,6 +125,16 @@ ETX_MUST_USE etx_status etx_emit_integer(etx_emit_method* m, etx_dim dim,
 ETX_MUST_USE etx_status etx_emit_input_dims(etx_emit_method* m,
                                             etx_blob_input_dim** out_dims,
                                             size_t* out_count);
+
+// emit_choices.c
+
+// Lets results of branches be the tensor of the join that they go to.
+ETX_MUST_USE etx_status etx_emit_join_tensors(etx_emit_method* m);
+// Starts the branches of a choice.
+ETX_MUST_USE etx_status etx_emit_head(etx_emit_method* m,
+                                      const etx_ir_node* head);
+// Ends branches until instructions of `branch` may follow.
+ETX_MUST_USE etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch);
 
 // emit_method.c
 

@@ -4,6 +4,7 @@
 // return slot that the schema asks for.
 
 #include "exporter/emit_internal.h"
+#include "exporter/ir_choice.h"
 #include "exporter/view_rules.h"
 #include "format/pte/reserved_names.h"
 
@@ -226,6 +227,9 @@ static etx_status emit_headers(etx_emit_method* m, const etx_ir_node* node) {
 }
 
 static etx_status emit_node(etx_emit_method* m, const etx_ir_node* node) {
+  ETX_TRY(etx_emit_go_to(m, node->branch));
+  if (etx_ir_is_head(node)) return etx_emit_head(m, node);
+  if (etx_ir_is_join(node)) return ETX_OK;
   if (!etx_place_node_runs(m->placement, node)) return emit_headers(m, node);
   bool done = false;
   ETX_TRY(emit_copy(m, node, &done));
@@ -366,7 +370,7 @@ static etx_status start(etx_emit_method* m, ports* p) {
     const etx_place* const place = &m->placement->places[v];
     if (place->way == ETX_WAY_GIVEN) m->given_of_storage[place->storage] = v;
   }
-  return ETX_OK;
+  return etx_emit_join_tensors(m);
 }
 
 // The init method holds the whole layout, states without bytes included.
@@ -472,6 +476,7 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
     if (n == memory->peak_node) *out_peak = m.instruction_count;
     ETX_TRY(emit_node(&m, &source->nodes[n]));
   }
+  ETX_TRY(etx_emit_go_to(&m, 0));
   ETX_TRY(emit_outputs(&m, &p));
   ETX_TRY(emit_states(&m));
   ETX_TRY(describe_symbols(&m, out_blob));

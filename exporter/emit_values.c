@@ -175,8 +175,8 @@ etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
     *out_index = m->index_of_value[value];
     return ETX_OK;
   }
-  uint32_t equal = 0;
-  if (find_equal(m, value, &equal)) {
+  uint32_t equal = m->tensor_of[value];
+  if (equal != value || find_equal(m, value, &equal)) {
     ETX_TRY(etx_emit_tensor(m, equal, out_index));
     m->index_of_value[value] = *out_index;
     return ETX_OK;

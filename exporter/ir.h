@@ -7,7 +7,8 @@
 // Values have one definition and never change. State changes only as "this
 // value is the new content of that buffer (or mutable input) when the method
 // ends", all at once, which is what torch.export gives. Nodes stand in
-// executable order.
+// executable order; those that run only under a condition say so
+// (ir_choice.h).
 //
 // A node is imported (`aten` names an ATen operator as PyTorch prints it, args
 // in schema order, output types possibly unknown) until the pass `lower` has
@@ -110,7 +111,14 @@ typedef struct etx_ir_node {
   uint32_t* outputs;  // values; ETX_IR_NONE for one nobody reads
   size_t output_count;
   etx_ir_place place;
+  uint32_t branch;  // that it stands in, 0: it always runs (ir_choice.h)
+  uint32_t choice;  // of a head or a join; 0: any other node
 } etx_ir_node;
+
+// Of a method: nodes of which one branch or the other runs (ir_choice.h).
+typedef struct etx_ir_choice {
+  uint32_t parent;  // branch that it stands in
+} etx_ir_choice;
 
 typedef struct etx_ir_input {
   etx_text name;
@@ -155,6 +163,8 @@ typedef struct etx_ir_method {
   size_t output_count, output_capacity;
   etx_ir_mutation* mutations;
   size_t mutation_count, mutation_capacity;
+  etx_ir_choice* choices;  // by number, which counts from 1
+  size_t choice_count, choice_capacity;
   bool is_synthetic;  // made by etx (et_module_init)
 } etx_ir_method;
 

@@ -211,10 +211,7 @@ etx_status etx_ir_print_method(const etx_ir_module* module,
   put_inputs(&p);
   put_buffers(&p);
   put_constants(&p);
-  if (method->node_count != 0) etx_ir_put_string(&p, "nodes:\n");
-  for (size_t i = 0; i < method->node_count; ++i) {
-    etx_ir_put_node(&p, &method->nodes[i]);
-  }
+  etx_ir_put_nodes(&p);
   put_outputs(&p);
   put_mutations(&p);
   return p.status != ETX_OK ? p.status : out->status;

@@ -24,7 +24,17 @@ void etx_ir_put_type(etx_ir_printer* p, const etx_shape* shape);
 // A value's name, or null for ETX_IR_NONE.
 void etx_ir_put_value(etx_ir_printer* p, uint32_t value);
 
-// A node as one line.
+// "out: y, type: ..." of a node.
+void etx_ir_put_results(etx_ir_printer* p, const etx_ir_node* node,
+                        bool is_list);
+
+// A node as one line, behind its indentation.
 void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node);
+
+// {sym: "n + 1"}
+void etx_ir_put_symbolic(etx_ir_printer* p, etx_dim dim);
+
+// ir_print_choice.c: all nodes, choices with their branches within them.
+void etx_ir_put_nodes(etx_ir_printer* p);
 
 #endif

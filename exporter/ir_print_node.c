@@ -39,7 +39,7 @@ void etx_ir_put_value(etx_ir_printer* p, uint32_t value) {
   }
 }
 
-static void put_symbolic(etx_ir_printer* p, etx_dim dim) {
+void etx_ir_put_symbolic(etx_ir_printer* p, etx_dim dim) {
   etx_ir_put_string(p, "{sym: \"");
   etx_ir_put_size(p, dim);
   etx_ir_put_string(p, "\"}");
@@ -64,7 +64,7 @@ static void put_item(etx_ir_printer* p, etx_argument_type type,
       return;
     case ETX_IR_ARG_INT:
       if (!etx_dim_is_number(arg->as.integer)) {
-        put_symbolic(p, arg->as.integer);
+        etx_ir_put_symbolic(p, arg->as.integer);
       } else if (type == ETX_ARGUMENT_MEMORY_FORMAT) {
         put_memory_format(p, arg->as.integer);
       } else if (type == ETX_ARGUMENT_LAYOUT) {
@@ -195,7 +195,7 @@ static void put_all_args(etx_ir_printer* p, const etx_ir_node* node) {
 
 // ---------------------------------------------------------------- nodes
 
-static void put_results(etx_ir_printer* p, const etx_ir_node* node,
+void etx_ir_put_results(etx_ir_printer* p, const etx_ir_node* node,
                         bool is_list) {
   bool has_type = false;
   etx_ir_put_string(p, is_list ? "out: [" : "out: ");
@@ -229,8 +229,8 @@ void etx_ir_put_node(etx_ir_printer* p, const etx_ir_node* node) {
   const bool is_list = node->output_count != 1 ||
                        node->outputs[0] == ETX_IR_NONE ||
                        (schema != NULL && schema->results == ETX_ATEN_LIST);
-  etx_ir_put_string(p, "  - {");
-  put_results(p, node, is_list);
+  etx_ir_put_string(p, "{");
+  etx_ir_put_results(p, node, is_list);
   etx_ir_put_string(p, ", op: ");
   if (node->op == NULL) {
     etx_ir_print_word(p->out, node->aten);

@@ -2,7 +2,7 @@
 // defined or not. Values nobody refers to any more are ignored, so a pass may
 // leave them behind.
 
-#include "exporter/ir.h"
+#include "exporter/ir_choice.h"
 
 typedef struct walk {
   const etx_ir_module* module;
@@ -36,9 +36,10 @@ static etx_status check_shape(const walk* w, const etx_ir_value* value) {
                 w->method->name, value->name);
 }
 
-// A value may be read here: it is defined, or stands for something that always
-// is.
-static etx_status check_use(const walk* w, uint32_t value, const char* user) {
+// A value may be read here, in `branch`: it is defined in it or around it, or
+// stands for something that always is.
+static etx_status check_use(const walk* w, uint32_t value, uint32_t branch,
+                            const char* user) {
   if (value >= w->method->value_count) {
     return REFUSE(w, "method '%t': %s reads value %u of %z", w->method->name,
                   user, (uint64_t)value, w->method->value_count);
@@ -47,7 +48,9 @@ static etx_status check_use(const walk* w, uint32_t value, const char* user) {
   bool is_defined = false;
   switch (v->origin) {
     case ETX_IR_FROM_NODE:
-      is_defined = w->defined[value] != 0;
+      is_defined = w->defined[value] != 0 &&
+                   etx_ir_branch_is_within(w->method, branch,
+                                           w->method->nodes[v->index].branch);
       break;
     case ETX_IR_FROM_INPUT:
       is_defined = v->index < w->method->input_count &&
@@ -69,10 +72,10 @@ static etx_status check_use(const walk* w, uint32_t value, const char* user) {
 }
 
 static etx_status check_arg(const walk* w, const etx_ir_arg* arg,
-                            const char* user) {
+                            uint32_t branch, const char* user) {
   switch (arg->kind) {
     case ETX_IR_ARG_VALUE:
-      return check_use(w, arg->as.value, user);
+      return check_use(w, arg->as.value, branch, user);
     case ETX_IR_ARG_INT:
       if (is_known_size(w, arg->as.integer)) return ETX_OK;
       return REFUSE(w, "method '%t': %s has an unknown symbolic integer",
@@ -83,12 +86,38 @@ static etx_status check_arg(const walk* w, const etx_ir_arg* arg,
           return REFUSE(w, "method '%t': %s has a list in a list",
                         w->method->name, user);
         }
-        ETX_TRY(check_arg(w, &arg->as.list.items[i], user));
+        ETX_TRY(check_arg(w, &arg->as.list.items[i], branch, user));
       }
       return ETX_OK;
     default:
       return ETX_OK;
   }
+}
+
+// A branch starts behind its head or behind the choice's first branch, and what
+// was left is not entered again.
+static etx_status check_branch(const walk* w, uint32_t index) {
+  const etx_ir_method* const method = w->method;
+  const etx_ir_node* const node = &method->nodes[index];
+  bool is_sound = node->branch < 2 * (method->choice_count + 1) &&
+                  node->branch != 1 && node->choice <= method->choice_count;
+  if (is_sound && node->choice != 0) {
+    is_sound = method->choices[node->choice - 1].parent == node->branch &&
+               (etx_ir_is_head(node) || etx_ir_is_join(node));
+  }
+  const etx_ir_node* const before = index == 0 ? NULL : node - 1;
+  const uint32_t from = before == NULL ? 0 : before->branch;
+  if (is_sound && !etx_ir_branch_is_within(method, from, node->branch)) {
+    const uint32_t choice = etx_ir_choice_of(node->branch);
+    const uint32_t first = etx_ir_then_branch(choice);
+    const bool is_behind_head =
+        before != NULL && etx_ir_is_head(before) && before->choice == choice;
+    is_sound = is_behind_head || (node->branch != first &&
+                                  etx_ir_branch_is_within(method, from, first));
+  }
+  if (is_sound) return ETX_OK;
+  return REFUSE(w, "method '%t': node %u stands in a branch of no choice",
+                method->name, (uint64_t)index);
 }
 
 static etx_status check_node(const walk* w, uint32_t index) {
@@ -99,8 +128,16 @@ static etx_status check_node(const walk* w, uint32_t index) {
   if (w->is_lowered && node->op == NULL) {
     return REFUSE(w, "method '%t': %s is not lowered", w->method->name, user);
   }
+  ETX_TRY(check_branch(w, index));
   for (size_t i = 0; i < node->arg_count; ++i) {
-    ETX_TRY(check_arg(w, &node->args[i], user));
+    uint32_t branch = node->branch;
+    // A join reads its arguments where the branches end.
+    if (etx_ir_is_join(node) && i == ETX_JOIN_THEN) {
+      branch = etx_ir_then_branch(node->choice);
+    } else if (etx_ir_is_join(node) && i == ETX_JOIN_ELSE) {
+      branch = etx_ir_else_branch(node->choice);
+    }
+    ETX_TRY(check_arg(w, &node->args[i], branch, user));
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
@@ -120,7 +157,7 @@ static etx_status check_node(const walk* w, uint32_t index) {
 static etx_status check_inputs(const walk* w) {
   for (size_t i = 0; i < w->method->input_count; ++i) {
     const etx_ir_input* const input = &w->method->inputs[i];
-    ETX_TRY(check_arg(w, &input->arg, "an input"));
+    ETX_TRY(check_arg(w, &input->arg, 0, "an input"));
     if (input->arg.kind != ETX_IR_ARG_VALUE) continue;
     const etx_ir_value* const value = &w->method->values[input->arg.as.value];
     if (value->origin == ETX_IR_FROM_INPUT && value->index == i &&
@@ -166,7 +203,7 @@ static etx_status target_shape(const walk* w, const etx_ir_mutation* mutation,
 static etx_status check_mutation(const walk* w, size_t index) {
   const etx_ir_mutation* const mutation = &w->method->mutations[index];
   etx_shape target;
-  ETX_TRY(check_use(w, mutation->value, "a mutation"));
+  ETX_TRY(check_use(w, mutation->value, 0, "a mutation"));
   ETX_TRY(target_shape(w, mutation, &target));
   for (size_t i = 0; i < index; ++i) {
     const etx_ir_mutation* const other = &w->method->mutations[i];
@@ -210,7 +247,7 @@ static etx_status check_method(const walk* w) {
     ETX_TRY(check_node(w, i));
   }
   for (size_t i = 0; i < w->method->output_count; ++i) {
-    ETX_TRY(check_arg(w, &w->method->outputs[i].arg, "an output"));
+    ETX_TRY(check_arg(w, &w->method->outputs[i].arg, 0, "an output"));
   }
   for (size_t i = 0; i < w->method->mutation_count; ++i) {
     ETX_TRY(check_mutation(w, i));

@@ -57,6 +57,7 @@ etx_status etx_lower_emit_all(etx_lower* lower, etx_op_id op,
   node.aten = lower->node->aten;
   node.op = row;
   node.place = lower->node->place;
+  node.branch = lower->node->branch;
   ETX_TRY(
       complete_args(lower, row, args, arg_count, &node.args, &node.arg_count));
   etx_shape shapes[ETX_INFER_MAX_OUTPUTS];

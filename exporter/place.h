@@ -30,6 +30,7 @@ typedef struct etx_storage {
                     // ETX_IR_NONE
   uint64_t bytes;   // at the upper bounds
   uint64_t offset;  // SCRATCH: in arena 1, set by plan_memory
+  bool is_chosen;   // SCRATCH: holds the result of a join, written on two ways
 } etx_storage;
 
 typedef enum etx_way {
@@ -37,6 +38,8 @@ typedef enum etx_way {
   ETX_WAY_WRITTEN,    // root: its node writes its bytes
   ETX_WAY_JOINED,     // root: the arguments of its node (a concatenation) were
                       // computed side by side in its bytes; no instruction
+  ETX_WAY_CHOSEN,     // root: the arguments of its node (a join) were computed
+                      // in its bytes, each in its branch; no instruction
   ETX_WAY_ALIAS,      // bytes of `base` from `delta` on; no instruction
   ETX_WAY_RESIZED,    // bytes of `base` from `delta` on; an instruction sets
                       // sizes and address at run time (et_view, part_view)
@@ -90,7 +93,7 @@ uint32_t etx_place_root(const etx_placement* placement, uint32_t value,
 
 static inline bool etx_way_is_root(etx_way way) {
   return way == ETX_WAY_GIVEN || way == ETX_WAY_WRITTEN ||
-         way == ETX_WAY_JOINED;
+         way == ETX_WAY_JOINED || way == ETX_WAY_CHOSEN;
 }
 // True if the storage's content matters beyond the values of one call: it is
 // followed through the method when something is placed in it.
@@ -112,7 +115,7 @@ static inline bool etx_range_equal(etx_range a, etx_range b) {
 bool etx_place_node_runs(const etx_placement* placement,
                          const etx_ir_node* node);
 
-// Moves a node in the method's order; values follow.
+// Moves a node in the method's order; values follow. Its branch stays.
 void etx_place_move_node(etx_ir_method* method, size_t from, size_t to);
 
 // The storage of a mutation's target; ETX_IR_NONE if it has none.

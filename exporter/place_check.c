@@ -7,9 +7,14 @@
 // A value of varying size counts with its largest. What it writes is then a
 // version that means "these bytes, and behind them what lay there before", so
 // a patch of varying size is right only if that was the base.
+//
+// Both branches of a choice start from the bytes in front of it. Behind it a
+// byte holds a version if it does on both ways, and the result of a join if
+// each branch left its own there.
 
 #include "exporter/place_check.h"
 
+#include "exporter/ir_choice.h"
 #include "exporter/view_rules.h"
 
 typedef struct segment {
@@ -23,6 +28,14 @@ typedef struct segments {
   size_t count;
 } segments;
 
+// A choice that the walk is in: its branches start from the same bytes.
+typedef struct fork {
+  uint32_t choice;
+  segments start;     // what lay there in front of the branches
+  segments then_end;  // and behind the first
+  bool is_else;       // the walk is in the second
+} fork;
+
 typedef struct trace {
   etx_pool pool;  // dies with the trace
   etx_pool* results;
@@ -33,6 +46,8 @@ typedef struct trace {
   segments* expected;  // by value; count 0: not of this storage
   segments* under;     // by value of varying size: what lay there before
   size_t node;         // present position
+  fork* forks;         // innermost last
+  size_t fork_count, fork_capacity;
   etx_place_conflicts* conflicts;
 } trace;
 
@@ -173,6 +188,11 @@ static etx_status find_saving_range(trace* t, uint32_t value, size_t reader,
     if (n < out->first) out->can_be_saved = false;
     if (n < out->last) out->last = n;
   }
+  // Whoever reads it must have passed the copy.
+  const uint32_t branch =
+      reader < t->method->node_count ? t->method->nodes[reader].branch : 0;
+  out->last = etx_ir_outside_choices(t->method, branch, out->last);
+  if (out->last < out->first || out->last > reader) out->can_be_saved = false;
   return ETX_OK;
 }
 
@@ -311,7 +331,96 @@ static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
   return lay_over(t, base, patch, own);
 }
 
+// ------------------------------------------------ choices
+
+// Bytes that hold one version on one way and another on the other hold what
+// nobody expects.
+static const uint32_t torn = ETX_IR_NONE - 1;
+
+// Segments of both lists cut at the borders of either.
+static etx_status merge(trace* t, segments a, segments b, segments* out) {
+  ETX_TRY(new_segments(t, a.count + b.count, out));
+  out->count = 0;
+  size_t i = 0;
+  size_t k = 0;
+  uint64_t start = 0;
+  while (i < a.count && k < b.count) {
+    const uint64_t end =
+        a.items[i].end < b.items[k].end ? a.items[i].end : b.items[k].end;
+    const uint32_t version =
+        a.items[i].version == b.items[k].version ? a.items[i].version : torn;
+    out->items[out->count++] = (segment){start, end, version};
+    start = end;
+    if (a.items[i].end == end) ++i;
+    if (b.items[k].end == end) ++k;
+  }
+  return ETX_OK;
+}
+
+// A branch must end with its result where the join's lies.
+static etx_status check_result(trace* t, segments end, uint32_t value) {
+  if (!is_here(t, value) || agrees(end, t->expected[value])) return ETX_OK;
+  ETX_TRY(report(t, value));
+  // A copy in front of the join would stand in no branch.
+  for (size_t i = t->conflicts->count; i > 0; --i) {
+    etx_place_conflict* const conflict = &t->conflicts->items[i - 1];
+    if (conflict->value == value) conflict->can_be_saved = false;
+  }
+  return ETX_OK;
+}
+
+// Behind both branches: every join of the choice finds its result, and what
+// both ways left alone is still there.
+static etx_status close_fork(trace* t, const fork* f, segments else_end) {
+  ETX_TRY(merge(t, f->then_end, else_end, &t->actual));
+  for (size_t n = 0; n < t->method->node_count; ++n) {
+    const etx_ir_node* const node = &t->method->nodes[n];
+    if (!etx_ir_is_join(node) || node->choice != f->choice) continue;
+    ETX_TRY(check_result(t, f->then_end, node->args[ETX_JOIN_THEN].as.value));
+    ETX_TRY(check_result(t, else_end, node->args[ETX_JOIN_ELSE].as.value));
+    if (t->placement->places[node->outputs[0]].way == ETX_WAY_CHOSEN) {
+      ETX_TRY(write_root(t, node->outputs[0]));
+    }
+  }
+  return ETX_OK;
+}
+
+// Goes on to a node of `branch`: out of the branches that end in front of it.
+static etx_status enter_branch(trace* t, uint32_t branch) {
+  while (t->fork_count != 0) {
+    fork* const f = &t->forks[t->fork_count - 1];
+    if (!f->is_else && etx_ir_branch_is_within(t->method, branch,
+                                               etx_ir_then_branch(f->choice))) {
+      return ETX_OK;
+    }
+    if (!f->is_else) {
+      f->then_end = t->actual;
+      t->actual = f->start;
+      f->is_else = true;
+    }
+    if (etx_ir_branch_is_within(t->method, branch,
+                                etx_ir_else_branch(f->choice))) {
+      return ETX_OK;
+    }
+    ETX_TRY(close_fork(t, f, t->actual));
+    --t->fork_count;
+  }
+  return ETX_OK;
+}
+
+static etx_status open_fork(trace* t, uint32_t choice) {
+  ETX_TRY(etx_pool_grow(&t->pool, &t->forks, t->fork_count, &t->fork_capacity,
+                        sizeof *t->forks));
+  t->forks[t->fork_count++] =
+      (fork){.choice = choice, .start = t->actual, .is_else = false};
+  return ETX_OK;
+}
+
+// ------------------------------------------------ nodes
+
 static etx_status step(trace* t, const etx_ir_node* node) {
+  ETX_TRY(enter_branch(t, node->branch));
+  if (etx_ir_is_join(node)) return ETX_OK;
   if (etx_place_node_runs(t->placement, node)) {
     ETX_TRY(etx_place_each_read(node, read_argument, t));
   }
@@ -324,7 +433,7 @@ static etx_status step(trace* t, const etx_ir_node* node) {
       ETX_TRY(derive(t, node, value));
     }
   }
-  return ETX_OK;
+  return etx_ir_is_head(node) ? open_fork(t, node->choice) : ETX_OK;
 }
 
 static etx_status check_end(trace* t, etx_place_end end) {
@@ -362,6 +471,7 @@ static etx_status follow(trace* t, etx_place_end end) {
   for (t->node = 0; t->node < method->node_count; ++t->node) {
     ETX_TRY(step(t, &method->nodes[t->node]));
   }
+  ETX_TRY(enter_branch(t, 0));
   return check_end(t, end);
 }
 

@@ -1,11 +1,18 @@
 #include "exporter/place_copy.h"
 
+#include "exporter/ir_choice.h"
+
 etx_status etx_place_report(etx_pool* pool, etx_place_copies* copies,
                             const etx_place_copy* copy) {
   ETX_TRY(etx_pool_grow(pool, &copies->items, copies->count, &copies->capacity,
                         sizeof *copy));
   copies->items[copies->count++] = *copy;
   return ETX_OK;
+}
+
+// The branch that a node put in front of the one at `position` stands in.
+static uint32_t branch_at(const etx_ir_method* method, size_t position) {
+  return position < method->node_count ? method->nodes[position].branch : 0;
 }
 
 // Appends a value of the type of `like` and the node that writes it, then
@@ -23,6 +30,7 @@ static etx_status insert(etx_ir_module* module, etx_ir_method* method,
   ETX_TRY(etx_place_add(module->pool, placement, place));
   node->outputs = out_value;
   node->output_count = 1;
+  node->branch = branch_at(method, position);
   uint32_t index = 0;
   ETX_TRY(etx_ir_add_node(module, method, node, &index));
   etx_place_move_node(method, index, position);
@@ -33,7 +41,7 @@ etx_status etx_place_insert_copy(etx_ir_module* module, etx_ir_method* method,
                                  etx_placement* placement, uint32_t source,
                                  size_t position, uint32_t* out_value) {
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
-                               placement->places[source].bytes, 0};
+                               placement->places[source].bytes, 0, false};
   etx_place place = {ETX_WAY_WRITTEN, ETX_IR_NONE, 0, 0, 0, storage.bytes};
   ETX_TRY(
       etx_place_add_storage(module->pool, placement, &storage, &place.storage));
@@ -104,6 +112,7 @@ etx_status etx_place_hoist(etx_pool* pool, etx_ir_method* method,
   }
   for (size_t n = *position; n <= last; ++n) {
     if (!makes_part(&m, placement, &method->nodes[n])) continue;
+    method->nodes[n].branch = branch_at(method, *position);
     etx_place_move_node(method, n, *position);
     ++*position;
   }
@@ -133,13 +142,19 @@ etx_status etx_place_save(etx_ir_module* module, etx_ir_method* method,
   uint32_t copy = 0;
   ETX_TRY(
       etx_place_insert_copy(module, method, placement, value, position, &copy));
+  const uint32_t branch = method->nodes[position].branch;
   for (size_t n = position + 1; n < method->node_count; ++n) {
     etx_ir_node* const node = &method->nodes[n];
-    if (!etx_place_node_runs(placement, node)) continue;
+    if (!etx_place_node_runs(placement, node) ||
+        !etx_ir_branch_is_within(method, node->branch, branch)) {
+      continue;
+    }
     for (size_t i = 0; i < node->arg_count; ++i) {
       redirect(&node->args[i], value, copy);
     }
   }
+  *out_value = copy;
+  if (branch != 0) return ETX_OK;
   for (size_t i = 0; i < method->output_count; ++i) {
     redirect(&method->outputs[i].arg, value, copy);
   }
@@ -149,6 +164,5 @@ etx_status etx_place_save(etx_ir_module* module, etx_ir_method* method,
       mutation->value = copy;
     }
   }
-  *out_value = copy;
   return ETX_OK;
 }

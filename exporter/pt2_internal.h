@@ -8,10 +8,11 @@
 //   pt2_outputs.c    outputs, mutations and their names
 //   pt2_arguments.c  arguments, a union of many tags
 //   pt2_nodes.c      nodes
+//   pt2_choices.c    torch.cond: the sub-graphs of a node
 //
 // Two kinds of failure. What contradicts the format ends the file: functions
 // return ETX_BAD_FILE with a message in the diag. What is sound but not for us
-// (control flow, data-dependent sizes, unknown operators) is reported to the
+// (loops, data-dependent sizes, unknown operators) is reported to the
 // import, and reading goes on so that all problems come out at once.
 
 #ifndef ETX_EXPORTER_PT2_INTERNAL_H
@@ -28,6 +29,8 @@ typedef enum etx_pt2_name_state {
   ETX_PT2_DEFINED,
 } etx_pt2_name_state;
 
+// A graph being read: the program's, or for the length of its reading a
+// sub-graph, which has names of its own.
 typedef struct etx_pt2_graph {
   etx_import* import;
   etx_pt2_archive* archive;
@@ -50,6 +53,9 @@ typedef struct etx_pt2_graph {
   const etx_json* output_specs;
   const etx_json* weights;  // payload configs
   const etx_json* constants;
+
+  uint32_t branch;  // of the method that nodes are added to
+  size_t depth;     // sub-graphs around this one
 
   // By position in tensor_values.
   uint8_t* states;   // etx_pt2_name_state
@@ -126,6 +132,17 @@ ETX_MUST_USE etx_status etx_pt2_shape(etx_pt2_graph* graph,
 ETX_MUST_USE etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
                                            etx_dim* out);
 
+// The integer that a float computed from sizes is: ToFloat(integer).
+// ETX_UNSUPPORTED without message for any other.
+ETX_MUST_USE etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
+                                              const etx_json* sym_float,
+                                              etx_dim* out, etx_text* out_name);
+
+// Whether a condition on sizes holds, as an integer: 1 or 0.
+ETX_MUST_USE etx_status etx_pt2_condition(etx_pt2_graph* graph,
+                                          const etx_json* sym_bool,
+                                          etx_dim* out);
+
 // ---- pt2_weights.c
 
 // Checks an entry of a payload config and gives its type.
@@ -151,9 +168,31 @@ ETX_MUST_USE etx_status etx_pt2_check_pairs(etx_pt2_graph* graph,
 
 // ---- pt2_nodes.c
 
-// Marks the names that nodes and outputs read.
+// Marks the names that nodes and the program's outputs read.
 ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
+// Marks what an Argument reads. Malformed ones are refused later, when they
+// are read.
+void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument);
+// The same for the arguments of all nodes.
+ETX_MUST_USE etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
+// Makes the value that the name of a TensorArgument stands for from now on,
+// the result of node `node`.
+ETX_MUST_USE etx_status etx_pt2_define_tensor(etx_pt2_graph* graph,
+                                              const etx_json* tensor,
+                                              uint32_t node,
+                                              uint32_t* out_value);
+
+// ---- pt2_choices.c
+
+// True if the node is a torch.cond.
+bool etx_pt2_is_choice(etx_text target);
+// Marks which operands the sub-graphs read.
+ETX_MUST_USE etx_status etx_pt2_mark_choice(etx_pt2_graph* graph,
+                                            const etx_json* node);
+// Reads the node with its sub-graphs.
+ETX_MUST_USE etx_status etx_pt2_read_choice(etx_pt2_graph* graph,
+                                            const etx_json* node);
 
 // ---- pt2_arguments.c
 

@@ -50,9 +50,7 @@ static void mark_tensor(etx_pt2_graph* graph, const etx_json* tensor) {
   if (meta != NULL) graph->is_used[meta - graph->tensor_values->items] = 1;
 }
 
-// Marks what an Argument reads. Malformed ones are refused later, when they
-// are read.
-static void mark_argument(etx_pt2_graph* graph, const etx_json* argument) {
+void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument) {
   if (argument == NULL || argument->kind != ETX_JSON_OBJECT) return;
   for (size_t i = 0; i < argument->count; ++i) {
     const etx_json* const payload = &argument->items[i];
@@ -60,14 +58,15 @@ static void mark_argument(etx_pt2_graph* graph, const etx_json* argument) {
       mark_tensor(graph, payload);
     } else if (payload->kind == ETX_JSON_ARRAY) {
       for (size_t j = 0; j < payload->count; ++j) {
-        mark_tensor(graph, &payload->items[j]);    // as_tensors
-        mark_argument(graph, &payload->items[j]);  // as_optional_tensors
+        mark_tensor(graph, &payload->items[j]);  // as_tensors
+        // as_optional_tensors
+        etx_pt2_mark_argument(graph, &payload->items[j]);
       }
     }
   }
 }
 
-etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
+etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->nodes->count; ++i) {
     const etx_json* const node = &graph->nodes->items[i];
     const etx_json* inputs = NULL;
@@ -76,24 +75,33 @@ etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
     ETX_TRY(etx_pt2_text(graph, node, "target", &target));
     ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
     if (class_of(target) == NODE_DROPPED) continue;
+    if (etx_pt2_is_choice(target)) {
+      ETX_TRY(etx_pt2_mark_choice(graph, node));
+      continue;
+    }
     for (size_t j = 0; j < inputs->count; ++j) {
-      mark_argument(graph, etx_json_member(&inputs->items[j], "arg"));
+      etx_pt2_mark_argument(graph, etx_json_member(&inputs->items[j], "arg"));
     }
   }
+  return ETX_OK;
+}
+
+etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
+  ETX_TRY(etx_pt2_mark_nodes(graph));
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     const etx_json* const spec = &graph->output_specs->items[i];
     if (spec->kind != ETX_JSON_OBJECT || spec->count != 1) continue;
     const etx_json* const arg = etx_json_member(&spec->items[0], "arg");
     mark_tensor(graph, arg);
-    mark_argument(graph, arg);
+    etx_pt2_mark_argument(graph, arg);
   }
   return ETX_OK;
 }
 
 // ---------------------------------------------------------------- outputs
 
-static etx_status define_tensor(etx_pt2_graph* graph, const etx_json* tensor,
-                                uint32_t node, uint32_t* out_value) {
+etx_status etx_pt2_define_tensor(etx_pt2_graph* graph, const etx_json* tensor,
+                                 uint32_t node, uint32_t* out_value) {
   etx_text name;
   size_t position = 0;
   etx_ir_value value = {0};
@@ -136,13 +144,13 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
   ETX_TRY(etx_pt2_union(graph, output, &tag, &payload));
   if (etx_text_is(tag, "as_none")) return add_output(graph, list, ETX_IR_NONE);
   if (etx_text_is(tag, "as_tensor")) {
-    ETX_TRY(define_tensor(graph, payload, node, &value));
+    ETX_TRY(etx_pt2_define_tensor(graph, payload, node, &value));
     return add_output(graph, list, value);
   }
   if (etx_text_is(tag, "as_tensors")) {
     ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_ARRAY, "as_tensors"));
     for (size_t i = 0; i < payload->count; ++i) {
-      ETX_TRY(define_tensor(graph, &payload->items[i], node, &value));
+      ETX_TRY(etx_pt2_define_tensor(graph, &payload->items[i], node, &value));
       ETX_TRY(add_output(graph, list, value));
     }
     return ETX_OK;
@@ -213,6 +221,52 @@ static etx_text source_line(etx_pt2_graph* graph, const etx_json* node) {
       file, line, code);
 }
 
+// float(n) of a size as an operand: a 0-d tensor, which counts for types as a
+// number does. Its type holds sizes up to 2^24 exactly.
+static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
+                                     etx_text name, etx_ir_arg* out) {
+  static const char operator_name[] = "aten.scalar_tensor.default";
+  int64_t low = 0, high = 0;
+  etx_symbols_bounds(&graph->method->symbols, dim, &low, &high);
+  if (low < -(1 << 24) || high > 1 << 24) {
+    return etx_pt2_decline(graph, "float '%t' may be beyond 2^24", name);
+  }
+  const etx_ir_arg args[2] = {etx_ir_int(dim),
+                              {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT32}}};
+  const etx_text names[2] = {etx_text_of(""), etx_text_of("dtype")};
+  etx_ir_value value = {.name = name,
+                        .has_shape = true,
+                        .shape = {.dtype = ETX_DTYPE_FLOAT32},
+                        .origin = ETX_IR_FROM_NODE,
+                        .index = (uint32_t)graph->method->node_count};
+  uint32_t result = 0;
+  uint32_t unused = 0;
+  ETX_TRY(
+      etx_ir_add_value(graph->import->module, graph->method, &value, &result));
+  etx_ir_node node = {.aten = etx_text_of(operator_name),
+                      .outputs = &result,
+                      .output_count = 1,
+                      .place = graph->where,
+                      .branch = graph->branch};
+  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), args,
+                            names, 2, &node, graph->diag));
+  *out = etx_ir_value_arg(result);
+  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
+}
+
+static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
+                                etx_ir_arg* out) {
+  const etx_json* const real = etx_json_member(argument, "as_sym_float");
+  etx_dim dim = 0;
+  etx_text name;
+  if (real != NULL) {
+    const etx_status status = etx_pt2_float_of_size(graph, real, &dim, &name);
+    if (status == ETX_OK) return read_float_of_size(graph, dim, name, out);
+    if (status != ETX_UNSUPPORTED) return status;
+  }
+  return etx_pt2_argument(graph, argument, out);
+}
+
 // Arguments that do not fit the operator are reported, and the node stays
 // without any, so that later nodes can be read.
 static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
@@ -225,8 +279,8 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
   if (args == NULL || names == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < inputs->count; ++i) {
     ETX_TRY(etx_pt2_text(graph, &inputs->items[i], "name", &names[i]));
-    ETX_TRY(etx_pt2_argument(graph, etx_json_member(&inputs->items[i], "arg"),
-                             &args[i]));
+    ETX_TRY(read_argument(graph, etx_json_member(&inputs->items[i], "arg"),
+                          &args[i]));
   }
   if (schema == NULL) return ETX_OK;
   etx_diag diag;
@@ -246,7 +300,10 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
 static void report_operator(etx_pt2_graph* graph, etx_text target,
                             etx_text aten) {
   if (starts_with(target, "torch.ops.higher_order.")) {
-    etx_pt2_unsupported(graph, "control flow,", target);
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                       "%s: control flow '%t' is not supported, only "
+                       "torch.cond is",
+                       graph->place, target);
     return;
   }
   if (starts_with(target, "torch.ops.aten.item.") ||
@@ -299,6 +356,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   node.outputs = list.values;
   node.output_count = list.count;
   node.place = graph->where;
+  node.branch = graph->branch;
   uint32_t unused = 0;
   return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
 }
@@ -319,7 +377,8 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
     if (!starts_with(target, "torch.ops.")) {
       return etx_pt2_decline(graph, "target '%t' is not supported", target);
     }
-    ETX_TRY(read_node(graph, json, target));
+    ETX_TRY(etx_pt2_is_choice(target) ? etx_pt2_read_choice(graph, json)
+                                      : read_node(graph, json, target));
   }
   graph->where.node.size = graph->where.trace.size = 0;
   return ETX_OK;

@@ -221,6 +221,8 @@ static const known_head heads[] = {
     {"Mul", ETX_SYMBOL_MULTIPLY, true},
     {"Max", ETX_SYMBOL_MAXIMUM, true},
     {"Min", ETX_SYMBOL_MINIMUM, true},
+    {"Or", ETX_SYMBOL_MAXIMUM, true},
+    {"And", ETX_SYMBOL_MINIMUM, true},
     {"FloorDiv", ETX_SYMBOL_FLOOR_DIVIDE, false},
     {"CleanDiv", ETX_SYMBOL_FLOOR_DIVIDE, false},
     {"Mod", ETX_SYMBOL_MODULO, false},
@@ -313,6 +315,40 @@ static etx_status read_modular(reader* r, etx_dim* out) {
   return apply(r, ETX_SYMBOL_MODULO, a, c, out);
 }
 
+typedef struct known_relation {
+  const char* name;
+  etx_symbol_relation relation;
+  bool is_turned;  // the second operand stands first
+} known_relation;
+
+static const known_relation relations[] = {
+    {"StrictLessThan", ETX_SYMBOL_LESS, false},
+    {"StrictGreaterThan", ETX_SYMBOL_LESS, true},
+    {"LessThan", ETX_SYMBOL_AT_MOST, false},
+    {"GreaterThan", ETX_SYMBOL_AT_MOST, true},
+    {"Equality", ETX_SYMBOL_EQUAL, false},
+    {"Unequality", ETX_SYMBOL_UNEQUAL, false},
+};
+
+static etx_status read_relation(reader* r, const known_relation* known,
+                                etx_dim* out) {
+  etx_dim a = 0, b = 0;
+  ETX_TRY(read_pair(r, &a, &b));
+  const etx_status status = etx_symbols_compare(
+      &r->graph->method->symbols, known->relation, known->is_turned ? b : a,
+      known->is_turned ? a : b, out);
+  if (status != ETX_OUT_OF_RANGE) return status;
+  return etx_pt2_refuse(r->graph, "the condition '%t' overflows", r->text);
+}
+
+// Not(a) of a condition, which is 1 or 0.
+static etx_status read_negation(reader* r, etx_dim* out) {
+  etx_dim a = 0;
+  ETX_TRY(read_expression(r, &a));
+  if (!accept(r, ")")) return malformed(r, "')'");
+  return apply(r, ETX_SYMBOL_SUBTRACT, 1, a, out);
+}
+
 static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
   if (etx_text_is(word, "Integer")) return read_integer(r, out);
   if (etx_text_is(word, "Symbol")) return read_symbol(r, out);
@@ -322,6 +358,12 @@ static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
   if (etx_text_is(word, "FloorToInt")) return read_rounded(r, false, out);
   if (etx_text_is(word, "CeilToInt")) return read_rounded(r, true, out);
   if (etx_text_is(word, "ModularIndexing")) return read_modular(r, out);
+  if (etx_text_is(word, "Not")) return read_negation(r, out);
+  for (size_t i = 0; i < sizeof relations / sizeof relations[0]; ++i) {
+    if (etx_text_is(word, relations[i].name)) {
+      return read_relation(r, &relations[i], out);
+    }
+  }
   if (etx_text_is(word, "Identity")) {
     ETX_TRY(read_expression(r, out));
     return accept(r, ")") ? ETX_OK : malformed(r, "')'");
@@ -332,6 +374,11 @@ static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
 static etx_status read_expression(reader* r, etx_dim* out) {
   if (++r->depth > MAX_DEPTH) return malformed(r, "less nesting");
   const etx_text word = read_word(r);
+  if (etx_text_is(word, "true") || etx_text_is(word, "false")) {
+    --r->depth;
+    *out = etx_text_is(word, "true");
+    return ETX_OK;
+  }
   if (word.size == 0 || !accept(r, "(")) {
     return malformed(r, "a function such as Add(...)");
   }
@@ -390,6 +437,60 @@ etx_status etx_pt2_named_size(etx_pt2_graph* graph, etx_text name,
     return etx_pt2_refuse(graph, "integer '%t' is not defined", name);
   }
   return etx_pt2_size(graph, value, out);
+}
+
+etx_status etx_pt2_float_of_size(etx_pt2_graph* graph,
+                                 const etx_json* sym_float, etx_dim* out,
+                                 etx_text* out_name) {
+  const etx_text head = etx_text_of("ToFloat(");
+  const etx_json* const name = etx_json_member(sym_float, "as_name");
+  if (name == NULL || name->kind != ETX_JSON_STRING) return ETX_UNSUPPORTED;
+  const etx_json* const known = etx_json_find(graph->sym_floats, name->string);
+  const etx_json* const text =
+      etx_json_member(etx_json_member(known, "as_expr"), "expr_str");
+  if (text == NULL || text->kind != ETX_JSON_STRING ||
+      !etx_text_starts_with(text->string, head) ||
+      text->string.data[text->string.size - 1] != ')') {
+    return ETX_UNSUPPORTED;
+  }
+  const etx_text inner = {text->string.data + head.size,
+                          text->string.size - head.size - 1};
+  *out_name = name->string;
+  return read_size_text(graph, inner, out);
+}
+
+// The value of a SymBool: known, or an expression.
+static etx_status condition_value(etx_pt2_graph* graph, const etx_json* value,
+                                  etx_dim* out) {
+  etx_text tag, text;
+  const etx_json* payload = NULL;
+  ETX_TRY(etx_pt2_union(graph, value, &tag, &payload));
+  if (etx_text_is(tag, "as_bool")) {
+    ETX_TRY(etx_pt2_want(graph, payload, ETX_JSON_BOOL, "as_bool"));
+    *out = payload->boolean;
+    return ETX_OK;
+  }
+  if (!etx_text_is(tag, "as_expr")) {
+    return etx_pt2_refuse(graph, "a condition cannot be '%t'", tag);
+  }
+  ETX_TRY(etx_pt2_text(graph, payload, "expr_str", &text));
+  return read_size_text(graph, text, out);
+}
+
+etx_status etx_pt2_condition(etx_pt2_graph* graph, const etx_json* sym_bool,
+                             etx_dim* out) {
+  etx_text tag;
+  const etx_json* inner = NULL;
+  ETX_TRY(etx_pt2_union(graph, sym_bool, &tag, &inner));
+  if (!etx_text_is(tag, "as_name")) {
+    return condition_value(graph, sym_bool, out);
+  }
+  ETX_TRY(etx_pt2_want(graph, inner, ETX_JSON_STRING, "as_name"));
+  const etx_json* const known = etx_json_find(graph->sym_bools, inner->string);
+  if (known == NULL) {
+    return etx_pt2_refuse(graph, "'%t' is not defined", inner->string);
+  }
+  return condition_value(graph, known, out);
 }
 
 etx_status etx_pt2_shape(etx_pt2_graph* graph, const etx_json* tensor_meta,

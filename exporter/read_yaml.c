@@ -95,7 +95,13 @@ etx_status etx_yaml_shape(etx_yaml_method* m, const etx_yaml* node,
 
 etx_status etx_yaml_value_named(etx_yaml_method* m, const etx_yaml* node,
                                 uint32_t* out_value, etx_diag* diag) {
-  if (etx_ir_find_value(m->method, node->text, out_value)) return ETX_OK;
+  if (etx_ir_find_value(m->method, node->text, out_value)) {
+    if (etx_yaml_is_visible(m, *out_value)) return ETX_OK;
+    return etx_yaml_refuse(node, diag,
+                           "'%t' is defined in a branch and cannot be read "
+                           "here: name it under the branch's 'outputs'",
+                           node->text);
+  }
   etx_nearest_name nearest = etx_nearest_start(node->text);
   for (size_t i = 0; i < m->method->value_count; ++i) {
     etx_nearest_offer(&nearest, m->method->values[i].name);

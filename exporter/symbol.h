@@ -78,6 +78,17 @@ ETX_MUST_USE etx_status etx_symbols_apply(etx_symbols* symbols,
                                           etx_symbol_op op, etx_dim a,
                                           etx_dim b, etx_dim* out);
 
+// What compares two sizes, as an integer: 1 where it holds, else 0.
+typedef enum etx_symbol_relation {
+  ETX_SYMBOL_LESS,
+  ETX_SYMBOL_AT_MOST,
+  ETX_SYMBOL_EQUAL,
+  ETX_SYMBOL_UNEQUAL,
+} etx_symbol_relation;
+ETX_MUST_USE etx_status etx_symbols_compare(etx_symbols* symbols,
+                                            etx_symbol_relation relation,
+                                            etx_dim a, etx_dim b, etx_dim* out);
+
 // Python's // and % on numbers. False for a divisor of 0 and on overflow.
 bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
                       int64_t* out_rest);

@@ -24,6 +24,7 @@ typedef struct etx_yaml_method {
   etx_pool* pool;
   etx_ir_place place;  // file
   const etx_yaml* root;
+  uint32_t branch;  // that the nodes being read stand in
   etx_yaml_stored* stored;
   size_t stored_count, stored_capacity;
 } etx_yaml_method;
@@ -61,6 +62,14 @@ ETX_MUST_USE etx_status etx_yaml_add_value(etx_yaml_method* m,
 // outputs are defined all the same.
 ETX_MUST_USE etx_status etx_yaml_read_node(etx_yaml_method* m,
                                            const etx_yaml* node);
+
+// The same for one with `if`.
+ETX_MUST_USE etx_status etx_yaml_read_choice(etx_yaml_method* m,
+                                             const etx_yaml* node);
+// True if the nodes being read may name the value.
+bool etx_yaml_is_visible(const etx_yaml_method* m, uint32_t value);
+// True for null.
+bool etx_yaml_is_null(const etx_yaml* node);
 
 // Lists a buffer or constant, to be read once its uses are known.
 ETX_MUST_USE etx_status etx_yaml_list_stored(etx_yaml_method* m,

@@ -222,7 +222,7 @@ static etx_status define_output(etx_yaml_method* m, const etx_yaml* name,
   return etx_yaml_report(m, status, name, &diag);
 }
 
-static bool is_null(const etx_yaml* node) {
+bool etx_yaml_is_null(const etx_yaml* node) {
   etx_yaml_value value;
   return node->kind == ETX_YAML_SCALAR &&
          etx_yaml_scalar(node, &value, NULL) == ETX_OK &&
@@ -253,10 +253,11 @@ static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
   }
   for (size_t i = 0; i < node->output_count; ++i) {
     node->outputs[i] = ETX_IR_NONE;
-    if (names[i].kind != ETX_YAML_SCALAR || is_null(&names[i])) continue;
+    if (names[i].kind != ETX_YAML_SCALAR || etx_yaml_is_null(&names[i]))
+      continue;
     const etx_yaml* own = NULL;
     if (has_types) own = is_list ? &type->items[i] : type;
-    if (own != NULL && is_null(own)) own = NULL;
+    if (own != NULL && etx_yaml_is_null(own)) own = NULL;
     ETX_TRY(define_output(m, &names[i], own, (uint32_t)m->method->node_count,
                           &node->outputs[i]));
   }
@@ -293,7 +294,9 @@ static etx_status find_schema(const etx_yaml* op,
   if (*out_schema != NULL) return ETX_OK;
   if (etx_text_starts_with(op->text, etx_text_of("higher_order.")) ||
       etx_text_starts_with(op->text, etx_text_of("torch.ops.higher_order."))) {
-    return etx_yaml_refuse(op, diag, "control flow, '%t', is not supported",
+    return etx_yaml_refuse(op, diag,
+                           "control flow '%t' is not supported, only 'if' with "
+                           "'then' and 'else' is",
                            op->text);
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
@@ -306,11 +309,6 @@ static etx_status read_call(etx_yaml_method* m, const etx_yaml* json,
                             etx_ir_node* node, etx_diag* diag) {
   const etx_aten_schema* schema = NULL;
   ETX_TRY(etx_yaml_want(json, ETX_YAML_MAP, "node", diag));
-  if (etx_yaml_find(json, "nodes") != NULL) {
-    return etx_yaml_refuse(etx_yaml_find(json, "nodes"), diag,
-                           "sub-graphs ('nodes' within a node) are not "
-                           "supported");
-  }
   ETX_TRY(etx_yaml_check_keys(json, "out type op args kwargs", diag));
   ETX_TRY(etx_yaml_text(json, "op", &node->aten, diag));
   ETX_TRY(find_schema(etx_yaml_find(json, "op"), &schema, diag));
@@ -325,6 +323,10 @@ etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* json) {
   node.place = m->place;
   node.place.line = json->line;
   node.place.column = json->column;
+  node.branch = m->branch;
+  if (json->kind == ETX_YAML_MAP && etx_yaml_find(json, "if") != NULL) {
+    return etx_yaml_read_choice(m, json);
+  }
   const etx_status status = read_call(m, json, &node, &diag);
   ETX_TRY(etx_yaml_report(m, status, json, &diag));
   ETX_TRY(read_outputs(m, json, &node));

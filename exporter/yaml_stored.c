@@ -51,6 +51,9 @@ static void mark_uses(etx_yaml_method* m) {
   for (size_t i = 0; nodes != NULL && i < nodes->count; ++i) {
     mark_words(m, etx_yaml_find(&nodes->items[i], "args"));
     mark_words(m, etx_yaml_find(&nodes->items[i], "kwargs"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "if"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "then"));
+    mark_words(m, etx_yaml_find(&nodes->items[i], "else"));
   }
   const etx_yaml* const outputs = etx_yaml_find(m->root, "outputs");
   for (size_t i = 0; outputs != NULL && i < outputs->count; ++i) {

@@ -22,7 +22,8 @@ if [ -z "$python" ]; then
   python=$venv/bin/python
 fi
 sets=()
-for set in tiny kv counter swap prefix mixed integers gru llama weights whisper; do
+for set in tiny kv counter swap prefix mixed integers gru cnn branches llama \
+  weights whisper; do
   sets+=("$here/tests/data/pt2/$set")
 done
 "$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}"

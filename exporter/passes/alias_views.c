@@ -46,7 +46,9 @@ static void alias_node(const etx_pass_context* context,
     etx_way way;
     if (!etx_view_find(method, node, i, &view)) return;
     const etx_place* const place = &placement->places[value];
+    // What a branch gives to a join stays where the join expects it.
     if (place->way != ETX_WAY_WRITTEN || place->bytes == 0 ||
+        placement->storages[place->storage].is_chosen ||
         !way_of_view(context, method, placement, value, &view, &way)) {
       return;
     }

@@ -51,7 +51,7 @@ static bool has_own_block(const joining* j, uint32_t value) {
   const etx_storage* const storage = &j->placement->storages[place->storage];
   return place->way != ETX_WAY_GIVEN && delta == 0 && place->offset == 0 &&
          storage->kind == ETX_STORAGE_SCRATCH &&
-         storage->index == ETX_IR_NONE &&
+         storage->index == ETX_IR_NONE && !storage->is_chosen &&
          storage->bytes == j->placement->places[value].bytes &&
          storage->bytes != 0;
 }

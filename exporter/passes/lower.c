@@ -6,6 +6,7 @@
 // inputs could not be lowered is skipped in silence: its problem was reported
 // where it began.
 
+#include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
 #include "exporter/lower_internal.h"
 #include "exporter/nearest_operator.h"
@@ -277,6 +278,69 @@ static etx_status keep_node(lowering* self, etx_ir_node* node) {
   return etx_ir_add_node(self->context->module, self->method, node, &index);
 }
 
+// ------------------------------------------------ choices
+
+static bool is_condition(const lowering* self, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return true;
+  const etx_shape* const shape = &self->method->values[arg->as.value].shape;
+  bool is_one = shape->dtype == ETX_DTYPE_BOOL;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    is_one = is_one && shape->dims[i] == 1;
+  }
+  return is_one;
+}
+
+// Both ways must give one type; it is the result's where none was stated.
+static bool check_join(const lowering* self, const etx_ir_node* node) {
+  etx_ir_method* const method = self->method;
+  etx_ir_value* const result = &method->values[node->outputs[0]];
+  const etx_shape* const a =
+      &method->values[node->args[ETX_JOIN_THEN].as.value].shape;
+  const etx_shape* const b =
+      &method->values[node->args[ETX_JOIN_ELSE].as.value].shape;
+  bool is_equal = a->dtype == b->dtype && a->rank == b->rank;
+  for (size_t i = 0; is_equal && i < a->rank; ++i) {
+    is_equal = etx_symbols_equal(&method->symbols, a->dims[i], b->dims[i]);
+  }
+  if (!is_equal) {
+    etx_problem(self->context->problems, &node->place,
+                "'%t' has another type in one branch than in the other",
+                result->name);
+    return false;
+  }
+  if (!check_stated(self, &node->place, node->outputs[0], a)) return false;
+  if (!result->has_shape) result->shape = *a;
+  result->has_shape = true;
+  return true;
+}
+
+// A head or a join, which stay as they are.
+static etx_status lower_choice(lowering* self, etx_ir_node* node) {
+  if (lacks_operand(self, node)) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    replace_imported(self, &node->args[i]);
+  }
+  bool is_sound = true;
+  if (etx_ir_is_join(node)) {
+    is_sound = check_join(self, node);
+  } else if (!is_condition(self, &node->args[0])) {
+    etx_problem(self->context->problems, &node->place,
+                "a condition should be one bool");
+    is_sound = false;
+  }
+  if (!is_sound) {
+    mark_broken(self, node);
+    return ETX_OK;
+  }
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_node(self->context->module, self->method, node, &index));
+  self->method->values[node->outputs[0]].index = index;
+  return ETX_OK;
+}
+
 // ------------------------------------------------ methods
 
 // What a target cannot express at all.
@@ -359,8 +423,9 @@ static etx_status lower_method(etx_pass_context* context,
   check_target(&self);
   const size_t problems_before = context->problems->count;
   for (size_t i = 0; i < node_count; ++i) {
-    ETX_TRY(nodes[i].op == NULL ? lower_node(&self, &nodes[i])
-                                : keep_node(&self, &nodes[i]));
+    ETX_TRY(nodes[i].choice != 0  ? lower_choice(&self, &nodes[i])
+            : nodes[i].op == NULL ? lower_node(&self, &nodes[i])
+                                  : keep_node(&self, &nodes[i]));
   }
   check_results(&self);
   check_mutations(&self);

@@ -43,12 +43,18 @@ typedef struct updating {
 } updating;
 
 // A value whose bytes may still move: a node writes them to a block of their
-// own.
+// own, or the branches of a choice do.
 static bool is_movable(const updating* u, uint32_t root) {
   const etx_place* const place = &u->placement->places[root];
   const etx_storage* const storage = &u->placement->storages[place->storage];
-  return place->way == ETX_WAY_WRITTEN &&
+  const bool is_alone = place->way == ETX_WAY_WRITTEN && !storage->is_chosen;
+  return (is_alone || place->way == ETX_WAY_CHOSEN) &&
          storage->kind == ETX_STORAGE_SCRATCH && storage->index == ETX_IR_NONE;
+}
+
+// True if root `a` shares its block with root `b`: both belong to one choice.
+static bool lies_in(const updating* u, uint32_t a, uint32_t b) {
+  return u->placement->places[a].storage == u->placement->places[b].storage;
 }
 
 // The caller's memory has no address yet: only the input's own tensor can name
@@ -60,7 +66,7 @@ static bool suits_unplanned(updating* u, uint32_t root) {
     etx_place* const place = &u->placement->places[v];
     uint64_t delta = 0;
     if (place->way == ETX_WAY_ALIAS &&
-        etx_place_root(u->placement, v, &delta) == root &&
+        lies_in(u, etx_place_root(u->placement, v, &delta), root) &&
         !etx_view_same_shape(u->method, v, root)) {
       place->way = ETX_WAY_RESIZED;
     }
@@ -89,6 +95,41 @@ static bool settle_patch(updating* u, const etx_ir_node* node, uint32_t root,
 
 // Puts the root of `value` so that it lies at `offset` of the target. False if
 // it cannot lie there.
+// Puts a root there that a node writes, and what follows it.
+static void settle_written(updating* u, uint32_t root, uint64_t offset,
+                           size_t nesting) {
+  etx_place* const place = &u->placement->places[root];
+  const etx_ir_node* const node =
+      &u->method->nodes[u->method->values[root].index];
+  const bool goes_on = nesting < MAX_NESTING;
+  if (u->follows != NOTHING && goes_on &&
+      settle_patch(u, node, root, offset, nesting)) {
+    return;
+  }
+  place->storage = u->target;
+  place->offset = offset;
+  if (u->follows == ALL && goes_on && node->op->in_place == ETX_IN_PLACE_SELF &&
+      node->args[0].kind == ETX_IR_ARG_VALUE) {
+    (void)settle(u, node->args[0].as.value, offset, nesting + 1);
+  }
+}
+
+// The same for the result of a join: both branches then compute there.
+static void settle_chosen(updating* u, uint32_t root, uint64_t offset,
+                          size_t nesting) {
+  const uint32_t block = u->placement->places[root].storage;
+  for (uint32_t v = 0; v < u->placement->place_count; ++v) {
+    etx_place* const place = &u->placement->places[v];
+    if (!etx_way_is_root(place->way) || place->storage != block) continue;
+    if (place->way == ETX_WAY_WRITTEN) {
+      settle_written(u, v, offset, nesting);
+    } else {
+      place->storage = u->target;
+      place->offset = offset;
+    }
+  }
+}
+
 static bool settle(updating* u, uint32_t value, uint64_t offset,
                    size_t nesting) {
   uint64_t delta = 0;
@@ -103,18 +144,10 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
       place->bytes > limit - offset || !suits_unplanned(u, root)) {
     return false;
   }
-  const etx_ir_node* const node =
-      &u->method->nodes[u->method->values[root].index];
-  if (u->follows != NOTHING && nesting < MAX_NESTING &&
-      settle_patch(u, node, root, offset, nesting)) {
-    return true;
-  }
-  place->storage = u->target;
-  place->offset = offset;
-  if (u->follows == ALL && nesting < MAX_NESTING &&
-      node->op->in_place == ETX_IN_PLACE_SELF &&
-      node->args[0].kind == ETX_IR_ARG_VALUE) {
-    (void)settle(u, node->args[0].as.value, offset, nesting + 1);
+  if (place->way == ETX_WAY_CHOSEN) {
+    settle_chosen(u, root, offset, nesting);
+  } else {
+    settle_written(u, root, offset, nesting);
   }
   return true;
 }
@@ -216,6 +249,7 @@ static etx_status try_at_end(updating* u, uint32_t value, bool* out_placed,
   if (v->origin != ETX_IR_FROM_NODE || position == last ||
       u->placement->places[value].way != ETX_WAY_WRITTEN ||
       u->method->nodes[position].output_count != 1 ||
+      u->method->nodes[position].branch != 0 ||
       !is_read_at_end_only(u, value)) {
     return ETX_OK;
   }

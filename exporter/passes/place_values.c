@@ -5,6 +5,7 @@
 // caller's memory, except for the stock runtime those that are written or
 // returned: its hosts hand over temporaries.
 
+#include "exporter/ir_choice.h"
 #include "exporter/passes/pass_list.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
@@ -43,7 +44,7 @@ static etx_status constant_of_buffer(placing* p, uint32_t buffer,
 static etx_status storage_of(placing* p, uint32_t value, uint64_t bytes,
                              etx_storage* out_storage) {
   const etx_ir_value* const v = &p->method->values[value];
-  etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE, bytes, 0};
+  etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE, bytes, 0, false};
   switch (v->origin) {
     case ETX_IR_FROM_NODE:
       break;
@@ -135,6 +136,20 @@ static etx_status new_lookup(etx_pool* pool, size_t count,
   return ETX_OK;
 }
 
+// The results of both branches lie where the join's does.
+static void place_joins(const placing* p) {
+  for (size_t n = 0; n < p->method->node_count; ++n) {
+    const etx_ir_node* const node = &p->method->nodes[n];
+    if (!etx_ir_is_join(node)) continue;
+    etx_place* const places = p->placement->places;
+    etx_place* const result = &places[node->outputs[0]];
+    result->way = ETX_WAY_CHOSEN;
+    p->placement->storages[result->storage].is_chosen = true;
+    places[node->args[ETX_JOIN_THEN].as.value].storage = result->storage;
+    places[node->args[ETX_JOIN_ELSE].as.value].storage = result->storage;
+  }
+}
+
 static etx_status place_method(etx_pass_context* context, size_t index) {
   etx_ir_module* const module = context->module;
   etx_ir_method* const method = &module->methods[index];
@@ -158,6 +173,7 @@ static etx_status place_method(etx_pass_context* context, size_t index) {
   for (uint32_t v = 0; v < method->value_count; ++v) {
     ETX_TRY(place_value(&p, v));
   }
+  place_joins(&p);
   return ETX_OK;
 }
 

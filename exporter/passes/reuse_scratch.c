@@ -111,7 +111,11 @@ static void reuse_in_node(reusing* r, size_t index) {
   }
   const uint32_t result = node->outputs[0];
   etx_place* const place = &r->placement->places[result];
-  if (place->way != ETX_WAY_WRITTEN || !is_free_block(r, result)) return;
+  // Results of two branches have to stay together.
+  if (place->way != ETX_WAY_WRITTEN || !is_free_block(r, result) ||
+      r->placement->storages[place->storage].is_chosen) {
+    return;
+  }
   const bool self = node->op->in_place == ETX_IN_PLACE_SELF;
   const size_t candidates = self ? 1 : node->arg_count;
   for (size_t i = 0; i < candidates && i < node->arg_count; ++i) {

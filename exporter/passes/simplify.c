@@ -2,6 +2,7 @@
 // changes. Every round looks at nodes in order, so the result depends on the
 // graph alone.
 
+#include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
 #include "exporter/passes/pass_list.h"
 #include "exporter/simplify_internal.h"
@@ -104,6 +105,13 @@ static bool nodes_equal(const etx_ir_method* method, const etx_ir_node* a,
   return true;
 }
 
+// What `later` computes is there already: `earlier` ran if `later` would.
+static bool stands_for(const etx_ir_method* method, const etx_ir_node* earlier,
+                       const etx_ir_node* later) {
+  return nodes_equal(method, later, earlier) && later->choice == 0 &&
+         etx_ir_branch_is_within(method, later->branch, earlier->branch);
+}
+
 // Nodes seen so far by what they compute: index + 1, open hashing.
 typedef struct node_table {
   uint32_t* slots;
@@ -118,7 +126,7 @@ static const etx_ir_node* find_or_enter(node_table* table,
   size_t at = (size_t)hash_node(method, node) & (table->size - 1);
   for (; table->slots[at] != 0; at = (at + 1) & (table->size - 1)) {
     const etx_ir_node* const other = &method->nodes[table->slots[at] - 1];
-    if (nodes_equal(method, node, other)) return other;
+    if (stands_for(method, other, node)) return other;
   }
   table->slots[at] = (uint32_t)index + 1;
   return NULL;

@@ -118,7 +118,7 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
   if (conflicts.count == 0) return ETX_OK;
   // Somebody still needs what the target holds: to scratch for now.
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
-                               bytes_of(w, written), 0};
+                               bytes_of(w, written), 0, false};
   return etx_place_add_storage(w->module->pool, w->placement, &storage,
                                &w->placement->places[written].storage);
 }

@@ -59,7 +59,7 @@ static digest assert_dump_reads_back(const char* path) {
 static void dumps_of_archives_read_back(void** state) {
   static const char* const sets[] = {"tiny", "kv",    "counter", "swap",
                                      "gru",  "llama", "weights", "whisper",
-                                     "cnn",  "mixed"};
+                                     "cnn",  "mixed", "branches"};
   (void)state;
   for (size_t i = 0; i < 2 * sizeof sets / sizeof sets[0]; ++i) {
     char path[512];
@@ -70,7 +70,8 @@ static void dumps_of_archives_read_back(void** state) {
 }
 
 static void dumps_of_dynamic_shapes_read_back(void** state) {
-  static const char* const methods[] = {"check",  "double",  "get",   "join",
+  static const char* const methods[] = {"check",  "choose",  "double",
+                                        "get",    "join",    "numbers",
                                         "scalar", "shifted", "stride"};
   (void)state;
   for (size_t i = 0; i < sizeof methods / sizeof methods[0]; ++i) {

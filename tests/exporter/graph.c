@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "exporter/infer.h"
+#include "exporter/ir_choice.h"
 
 #define ASSERT_OK(g, call)                                                \
   do {                                                                    \
@@ -30,6 +31,7 @@ void graph_close(graph* g) {
 
 void graph_method(graph* g, const char* name) {
   ASSERT_OK(g, etx_ir_add_method(&g->module, etx_text_of(name), &g->method));
+  g->branch = 0;
 }
 
 etx_ir_method* graph_current(graph* g) { return &g->module.methods[g->method]; }
@@ -127,7 +129,8 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
   const etx_op* const op = etx_op_at(id);
   etx_ir_method* const method = graph_current(g);
   etx_shape shapes[ETX_INFER_MAX_OUTPUTS];
-  const etx_dtype dtype = ETX_DTYPE_FLOAT32;
+  const etx_dtype dtype =
+      id == ETX_OP_gt_scalar_out ? ETX_DTYPE_BOOL : ETX_DTYPE_FLOAT32;
   ASSERT_OK(
       g, etx_infer_outputs(method, op, args, count, &dtype, shapes, &g->diag));
   uint32_t outputs[ETX_INFER_MAX_OUTPUTS];
@@ -144,7 +147,8 @@ uint32_t graph_node(graph* g, etx_op_id id, const etx_ir_arg* args,
                             .args = (etx_ir_arg*)(uintptr_t)args,
                             .arg_count = count,
                             .outputs = outputs,
-                            .output_count = output_count};
+                            .output_count = output_count,
+                            .branch = g->branch};
   uint32_t index = 0;
   ASSERT_OK(g, etx_ir_add_node(&g->module, method, &node, &index));
   return outputs[0];
@@ -197,6 +201,34 @@ uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim) {
   const etx_ir_arg args[2] = {{ETX_IR_ARG_LIST, .as.list = {items, count}},
                               INT(dim)};
   return graph_node(g, ETX_OP_cat_out, args, 2);
+}
+
+uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
+                      uint32_t* out_token) {
+  const etx_ir_place nowhere = {.line = 0};
+  uint32_t choice = 0;
+  ASSERT_OK(
+      g, etx_ir_add_choice(&g->module, graph_current(g), g->branch, &choice));
+  ASSERT_OK(g, etx_ir_add_head(&g->module, graph_current(g), choice, condition,
+                               &nowhere, out_token));
+  return choice;
+}
+
+void graph_branch(graph* g, uint32_t branch) { g->branch = branch; }
+
+uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
+                    uint32_t b) {
+  const etx_ir_place nowhere = {.line = 0};
+  etx_ir_method* const method = graph_current(g);
+  const etx_ir_value value = {.has_shape = true,
+                              .shape = method->values[a].shape,
+                              .origin = ETX_IR_FROM_NODE,
+                              .index = (uint32_t)method->node_count};
+  uint32_t output = 0;
+  ASSERT_OK(g, etx_ir_add_value(&g->module, method, &value, &output));
+  ASSERT_OK(g, etx_ir_add_join(&g->module, method, choice, token, a, b, output,
+                               &nowhere));
+  return output;
 }
 
 void graph_output(graph* g, const char* name, uint32_t value) {
@@ -308,6 +340,7 @@ size_t graph_count_calls(const etx_pte_plan* plan, const char* op) {
   size_t count = 0;
   for (size_t i = 0; i < etx_pte_instruction_count(plan, 0); ++i) {
     const etx_pte_instruction call = etx_pte_instruction_at(plan, 0, i);
+    if (call.kind != ETX_PTE_KERNEL_CALL) continue;
     const etx_pte_operator name = etx_pte_operator_at(plan, (size_t)call.index);
     char text[128];
     etx_format_text(text, sizeof text, name.overload.size == 0 ? "%t" : "%t.%t",

@@ -20,6 +20,7 @@ typedef struct graph {
   etx_pool pool;
   etx_ir_module module;
   uint32_t method;  // the one that is being built
+  uint32_t branch;  // and the branch of it
   etx_diag diag;
   etx_pass_context context;  // after graph_place
   etx_export_options options;
@@ -93,6 +94,13 @@ uint32_t graph_slice_scatter(graph* g, uint32_t self, uint32_t source,
                              int64_t dim, int64_t start, int64_t end);
 uint32_t graph_view(graph* g, uint32_t a, uint8_t rank, const int64_t* sizes);
 uint32_t graph_cat(graph* g, const uint32_t* parts, size_t count, int64_t dim);
+
+// Starts a choice: nodes stand in the branch that was named last.
+uint32_t graph_choice(graph* g, const etx_ir_arg* condition,
+                      uint32_t* out_token);
+void graph_branch(graph* g, uint32_t branch);
+uint32_t graph_join(graph* g, uint32_t choice, uint32_t token, uint32_t a,
+                    uint32_t b);
 
 void graph_output(graph* g, const char* name, uint32_t value);
 void graph_mutate(graph* g, uint32_t buffer, uint32_t value);

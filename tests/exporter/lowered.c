@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/evaluate_node.h"
+#include "exporter/ir_choice.h"
 #include "exporter/uniform_value.h"
 
 void lowered_open(lowered* l, etx_target target, const char* yaml) {
@@ -161,6 +162,10 @@ static void put_arg(lowered* l, const etx_ir_arg* arg) {
 }
 
 static void put_node(lowered* l, const etx_ir_node* node) {
+  for (uint32_t b = node->branch; b != 0;
+       b = etx_ir_branch_parent(method_of(l), b)) {
+    put(l, "  ");
+  }
   for (size_t i = 0; i < node->output_count; ++i) {
     if (i != 0) put(l, ", ");
     put_value(l, node->outputs[i]);

@@ -272,9 +272,8 @@ static void faults_of_nodes_are_refused(void** state) {
   assert_refused(X "  - {out: y, op: aten.relu.default, args: [[[x]]]}\n",
                  "a list within a list");
   assert_refused(X "  - {out: y, op: higher_order.cond, args: [x]}\n",
-                 "control flow, 'higher_order.cond', is not supported");
-  assert_refused(X "  - {out: y, op: aten.relu.default, nodes: []}\n",
-                 "sub-graphs ('nodes' within a node) are not supported");
+                 "control flow 'higher_order.cond' is not supported, only 'if' "
+                 "with 'then' and 'else' is");
   assert_refused(X
                  "  - {out: y, type: [\"float32[2]\"], op: "
                  "aten.relu.default, args: [x]}\n",

@@ -107,10 +107,10 @@ static void what_is_not_wanted_is_refused_with_its_place(void** state) {
   assert_refused("a: 1\n---\nb: 2\n", 2, 1, "a second document");
   assert_refused("a: [1, 2\nb: 3\n", 2, 2, "not valid YAML");
   assert_refused("a: b: c\n", 1, 5, "not valid YAML");
-  assert_refused(
-      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
-      "]",
-      1, 34, "nested deeper than 32");
+  char deep[160] = {0};
+  memset(deep, '[', 70);
+  memset(deep + 70, ']', 70);
+  assert_refused(deep, 1, 66, "nested deeper than 64");
   assert_refused("a: \"\x01\"\n", 0, 0, "not valid YAML");
   assert_refused("a: \"\xff\"\n", 0, 0, "not valid YAML");
 }

@@ -60,18 +60,25 @@ static etx_status fill_number(const etx_call* call, size_t index) {
 static etx_status run_first(etx_call* call) { return fill_number(call, 0); }
 static etx_status run_second(etx_call* call) { return fill_number(call, 1); }
 
+// Writes argument `index`, which the type must be able to hold.
+static etx_status prepare_number(etx_call* call, size_t index,
+                                 etx_kernel_function run) {
+  ETX_TRY(prepare_real(call, run));
+  return etx_call_check_number(call, index, out_of(call)->dtype);
+}
+
 etx_status etx_kernel_full_out_prepare(etx_call* call) {
-  return prepare_real(call, run_second);
+  return prepare_number(call, 1, run_second);
 }
 etx_status etx_kernel_full_like_out_prepare(etx_call* call) {
-  return prepare_real(call, run_second);
+  return prepare_number(call, 1, run_second);
 }
 etx_status etx_kernel_scalar_tensor_out_prepare(etx_call* call) {
-  return prepare_real(call, run_first);
+  return prepare_number(call, 0, run_first);
 }
 etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  return prepare_real(call, run_second);
+  return prepare_number(call, 1, run_second);
 }
 
 static etx_status run_fill_tensor(etx_call* call) {

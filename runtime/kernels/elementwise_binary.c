@@ -75,8 +75,9 @@ static etx_number read_parameter(const etx_call* call) {
   etx_number number = {0};
   const int64_t argument = call->prepared[PARAMETER];
   if (argument >= 0) {
+    const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
     return etx_number_read(etx_call_value(call, (size_t)argument),
-                           (etx_dtype)call->prepared[COMMON]);
+                           etx_wide_dtype(wide));
   }
   number.i64 = call->prepared[CONSTANT];
   return number;
@@ -90,13 +91,14 @@ typedef struct operand {
   etx_number value;
 } operand;
 
-// PyTorch's products and quotients of halves take a second operand of one
-// element as it is, unrounded; all else is brought to the common type.
+// PyTorch's products, quotients and scaled sums of halves take a second operand
+// of one element as it is, unrounded; all else is brought to the common type.
 static bool stays_wide(const etx_call* call, size_t index) {
   const size_t row = (size_t)call->prepared[ROW];
-  const bool keeps = row == ETX_BINARY_multiply || row == ETX_BINARY_divide ||
-                     row == ETX_BINARY_divide_trunc ||
-                     row == ETX_BINARY_divide_floor;
+  const bool keeps =
+      row == ETX_BINARY_multiply || row == ETX_BINARY_divide ||
+      row == ETX_BINARY_divide_trunc || row == ETX_BINARY_divide_floor ||
+      row == ETX_BINARY_add_scaled || row == ETX_BINARY_subtract_scaled;
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
   if (index != 1 || !keeps || wide != ETX_WIDE_F32) return false;
   return !etx_call_is_tensor(call, index) ||
@@ -228,6 +230,17 @@ static etx_status prepare_float(etx_call* call, size_t row) {
   return prepare(call, row, common);
 }
 
+// Operators that do not know truth values.
+static etx_status prepare_numbers(etx_call* call, size_t row) {
+  etx_dtype common;
+  ETX_TRY(find_common(call, &common));
+  if (common == ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "truth values are given, expected numbers");
+  }
+  return prepare(call, row, common);
+}
+
 // Sums with a factor, argument 2; the plain sum is a loop of its own.
 static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
   etx_dtype common;
@@ -238,6 +251,13 @@ static etx_status prepare_scaled(etx_call* call, size_t plain, size_t scaled) {
                            "'alpha' is a float, the operands have type '%s'",
                            etx_dtype_name(common));
   }
+  if (alpha->kind == ETX_VALUE_BOOL && common != ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'alpha' is a truth value, the operands have type "
+                           "'%s'",
+                           etx_dtype_name(common));
+  }
+  ETX_TRY(etx_call_check_number(call, 2, common));
   const bool is_one = etx_call_real(call, 2) == 1;
   ETX_TRY(prepare(call, is_one ? plain : scaled, common));
   if (!is_one) call->prepared[PARAMETER] = 2;
@@ -259,11 +279,11 @@ static etx_status prepare_add(etx_call* call, size_t row) {
   return prepare_scaled(call, row, ETX_BINARY_add_scaled);
 }
 static etx_status prepare_subtract(etx_call* call, size_t row) {
-  if (is_truth(call, 0) && is_truth(call, 1)) return refuse_bool(call);
+  if (is_truth(call, 0) || is_truth(call, 1)) return refuse_bool(call);
   return prepare_scaled(call, row, ETX_BINARY_subtract_scaled);
 }
 static etx_status prepare_reversed(etx_call* call, size_t row) {
-  if (is_truth(call, 0)) return refuse_bool(call);
+  if (is_truth(call, 0) || is_truth(call, 1)) return refuse_bool(call);
   ETX_TRY(prepare_scaled(call, row, row));
   call->prepared[PARAMETER] = 2;  // this loop always multiplies
   return ETX_OK;
@@ -274,10 +294,10 @@ static etx_status prepare_mode(etx_call* call, size_t row) {
   if (etx_call_is_none(call, 2)) return prepare_float(call, row);
   const etx_text mode = etx_call_value(call, 2)->as.string;
   if (etx_text_is(mode, "trunc")) {
-    return prepare_common(call, ETX_BINARY_divide_trunc);
+    return prepare_numbers(call, ETX_BINARY_divide_trunc);
   }
   if (etx_text_is(mode, "floor")) {
-    return prepare_common(call, ETX_BINARY_divide_floor);
+    return prepare_numbers(call, ETX_BINARY_divide_floor);
   }
   return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                          "the rounding mode is '%t', expected 'trunc' or "
@@ -319,11 +339,19 @@ static etx_status prepare_power(etx_call* call, size_t row) {
   etx_dtype common;
   ETX_TRY(find_common(call, &common));
   const etx_value* exponent = etx_call_value(call, 1);
+  if (common == ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "truth values are raised to a power");
+  }
   if (etx_wide_of(common) == ETX_WIDE_I64 && exponent->kind == ETX_VALUE_INT &&
       exponent->as.integer < 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "integers are raised to the negative power %i",
                            exponent->as.integer);
+  }
+  if (etx_wide_of(common) == ETX_WIDE_I64 &&
+      exponent->kind != ETX_VALUE_TENSOR) {
+    ETX_TRY(etx_call_check_number(call, 1, common));
   }
   // Whole powers of integers wrap; they have one loop.
   if (etx_wide_of(common) != ETX_WIDE_I64) row = row_of_power(exponent, row);

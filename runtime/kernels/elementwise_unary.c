@@ -149,6 +149,15 @@ static etx_status prepare_floats(etx_call* call, size_t row) {
   return prepare_same(call, row);
 }
 
+// Bounds in arguments 1 and 2, either of which may be None.
+static etx_status check_bounds(const etx_call* call, etx_dtype dtype) {
+  for (size_t i = 1; i <= 2; ++i) {
+    if (etx_call_is_none(call, i)) continue;
+    ETX_TRY(etx_call_check_number(call, i, dtype));
+  }
+  return ETX_OK;
+}
+
 // With parameters from the arguments.
 static etx_status prepare_with(etx_call* call, size_t row,
                                etx_unary_reader reader) {
@@ -166,7 +175,14 @@ static etx_status prepare_softplus(etx_call* call, size_t row) {
   return prepare_with(call, row, ETX_UNARY_READS_PAIR);
 }
 static etx_status prepare_hardtanh(etx_call* call, size_t row) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
   ETX_TRY(prepare_neg(call, row));
+  ETX_TRY(check_bounds(call, dtype));
+  if (dtype == ETX_DTYPE_UINT8 &&
+      (etx_call_real(call, 1) < 0 || etx_call_real(call, 2) < 0)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "a bound is negative, 'self' has type 'uint8'");
+  }
   call->prepared[READER] = ETX_UNARY_READS_BOUNDS;
   return ETX_OK;
 }
@@ -190,6 +206,11 @@ static etx_status prepare_logit(etx_call* call, size_t row) {
 static etx_status prepare_clamp(etx_call* call, size_t row) {
   etx_dtype common;
   ETX_TRY(etx_call_common_type(call, 0, 3, &common));
+  if (common == ETX_DTYPE_BOOL) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "truth values are given, expected numbers");
+  }
+  ETX_TRY(check_bounds(call, common));
   ETX_TRY(prepare(call, row, common));
   call->prepared[READER] = ETX_UNARY_READS_BOUNDS;
   return ETX_OK;

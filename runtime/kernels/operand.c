@@ -27,6 +27,53 @@ etx_number etx_number_read(const etx_value* value, etx_dtype dtype) {
   return number;
 }
 
+double etx_largest_of(etx_dtype dtype) {
+  const unsigned bits = 8 * (unsigned)etx_dtype_bytes(dtype);
+  switch (dtype) {
+    case ETX_DTYPE_BOOL:
+      return 1.0;
+    case ETX_DTYPE_FLOAT16:
+      return 65504.0;
+    case ETX_DTYPE_BFLOAT16:
+      return 3.3895313892515355e38;
+    case ETX_DTYPE_FLOAT32:
+      return 3.4028234663852886e38;
+    case ETX_DTYPE_FLOAT64:
+      return 1.7976931348623157e308;
+    case ETX_DTYPE_UINT8:
+      return 255.0;
+    default:
+      return (double)(UINT64_C(1) << (bits - 1)) - 1.0;
+  }
+}
+
+static bool fits(const etx_value* value, etx_dtype dtype) {
+  const double most = etx_largest_of(dtype);
+  const bool is_unsigned = dtype == ETX_DTYPE_UINT8;
+  if (dtype == ETX_DTYPE_BOOL || value->kind == ETX_VALUE_BOOL) return true;
+  if (value->kind == ETX_VALUE_INT) {
+    const double x = (double)value->as.integer;
+    const double least = etx_wide_of(dtype) == ETX_WIDE_I64 && !is_unsigned
+                             ? -most - 1.0
+                             : -most;
+    return x >= least && x <= most;
+  }
+  const double x = value->as.real;
+  if (etx_wide_of(dtype) != ETX_WIDE_I64) {
+    const bool is_finite = x - x == 0;
+    return !is_finite || (x >= -most && x <= most);
+  }
+  return x >= (is_unsigned ? 0.0 : -most - 1.0) && x <= most;
+}
+
+etx_status etx_call_check_number(const etx_call* call, size_t index,
+                                 etx_dtype dtype) {
+  if (fits(etx_call_value(call, index), dtype)) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "the number %f does not fit type '%s'",
+                         etx_call_real(call, index), etx_dtype_name(dtype));
+}
+
 etx_number etx_number_one(etx_dtype dtype) {
   const etx_value one = {.kind = ETX_VALUE_INT, .as = {.integer = 1}};
   return etx_number_read(&one, dtype);

@@ -100,13 +100,7 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, 0));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
   ETX_TRY(check_mask(call, 1));
-  const etx_value* value = etx_call_value(call, 2);
-  const etx_dtype own = etx_call_tensor(call, 0)->dtype;
-  if (value->kind == ETX_VALUE_DOUBLE && etx_wide_of(own) == ETX_WIDE_I64) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'value' is a float, 'self' has type '%s'",
-                           etx_dtype_name(own));
-  }
+  ETX_TRY(etx_call_check_number(call, 2, etx_call_tensor(call, 0)->dtype));
   call->run = run_masked_fill;
   return ETX_OK;
 }
@@ -193,6 +187,12 @@ static etx_status run_clamp_tensor(etx_call* call) {
 etx_status etx_kernel_clamp_tensor_out_prepare(etx_call* call) {
   etx_dtype common;
   ETX_TRY(etx_call_common_type(call, 0, 3, &common));
+  const bool has_both =
+      !etx_call_is_none(call, 1) && !etx_call_is_none(call, 2);
+  if (common == ETX_DTYPE_BOOL && has_both) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "truth values are given, expected numbers");
+  }
   ETX_TRY(etx_call_check_result(call, 3, common));
   call->prepared[0] = common;
   call->run = run_clamp_tensor;

@@ -69,23 +69,10 @@ static void read_elu(const etx_call* call, etx_dtype common,
   out[2] = wide_number(etx_call_real(call, 3), common);
 }
 
-static double largest_of(etx_dtype dtype) {
-  switch (dtype) {
-    case ETX_DTYPE_FLOAT16:
-      return 65504.0;
-    case ETX_DTYPE_BFLOAT16:
-      return 3.3895313892515355e38;
-    case ETX_DTYPE_FLOAT32:
-      return 3.4028234663852886e38;
-    default:
-      return 1.7976931348623157e308;
-  }
-}
-
 // Integers are none of the three.
 static void read_replacements(const etx_call* call, etx_dtype common,
                               etx_number out[ETX_UNARY_PARAMETERS]) {
-  const double most = largest_of(common);
+  const double most = etx_largest_of(common);
   const double absent[] = {0, most, -most};
   read_nothing(call, common, out);
   if (etx_wide_of(common) == ETX_WIDE_I64) return;

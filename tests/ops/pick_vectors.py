@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Picks a small part of the operator test vectors for this repository.
 
-    pick_vectors.py SOURCE tests/data/ops
+    pick_vectors.py SOURCE TARGET [RESULTS ERRORS]
 
+of SOURCE or one of its folders, to tests/data/ops or the same one there, at
+most so many results and errors of each operator (elementwise: 6 and 3).
 SOURCE holds the whole corpus in the format that tests/data/ops/README.md
-tells. Of each operator that has a row in op_schema.def, a few cases spread
-over the file are kept, errors among them. Same source, same bytes.
+tells. Of each operator that has a row in op_schema.def, a few cases are kept,
+errors among them: those that bring a tag or a reason not seen before, and
+others spread over the file. Same source, same bytes.
 """
 import json
 import os
@@ -49,9 +52,19 @@ def names(case):
 
 
 def spread(cases, count):
+    """At most `count` cases; half of them for new tags and reasons."""
     if len(cases) <= count:
         return cases
-    return [cases[i * len(cases) // count] for i in range(count)]
+    seen, kept = set(), []
+    for at, case in enumerate(cases):
+        marks = set(case.get('tags', [])) | {case.get('reason')}
+        if not marks <= seen and len(kept) < count // 2 + 1:
+            seen |= marks
+            kept.append(at)
+    rest = [i for i in range(len(cases)) if i not in kept]
+    more = count - len(kept)
+    kept += [rest[i * len(rest) // more] for i in range(more)]
+    return [cases[i] for i in sorted(kept)]
 
 
 def is_small(case, header):
@@ -63,12 +76,12 @@ def is_small(case, header):
     return True
 
 
-def pick(cases, header, known):
+def pick(cases, header, known, results, errors):
     kept = []
     for op in sorted({case['op'] for case in cases} & known):
         own = [c for c in cases if c['op'] == op and is_small(c, header)]
-        kept += spread([c for c in own if c['expect'] == 'ok'], KEPT_RESULTS)
-        kept += spread([c for c in own if c['expect'] != 'ok'], KEPT_ERRORS)
+        kept += spread([c for c in own if c['expect'] == 'ok'], results)
+        kept += spread([c for c in own if c['expect'] != 'ok'], errors)
     return kept
 
 
@@ -92,7 +105,7 @@ def write(base, cases, header, data):
             out.write(json.dumps(case, separators=(',', ':')) + '\n')
 
 
-def main(source, target):
+def main(source, target, results=KEPT_RESULTS, errors=KEPT_ERRORS):
     known = rows()
     for folder, _, files in sorted(os.walk(source)):
         for name in sorted(files):
@@ -100,11 +113,11 @@ def main(source, target):
                 continue
             base = os.path.join(folder, name[:-6])
             cases, header, data = read(base)
-            cases = pick(cases, header, known)
+            cases = pick(cases, header, known, int(results), int(errors))
             if cases:
                 relative = os.path.relpath(base, source)
                 write(os.path.join(target, relative), cases, header, data)
 
 
 if __name__ == '__main__':
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

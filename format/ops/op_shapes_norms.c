@@ -240,7 +240,7 @@ etx_status etx_shape_fft_r2c(etx_shape_call* call) {
 etx_status etx_shape_fft_c2r(etx_shape_call* call) {
   etx_shape out;
   size_t last = 0;
-  int64_t low, high, most;
+  int64_t low, high;
   etx_dim needed;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(transformed(call, out.rank, &last));
@@ -252,17 +252,16 @@ etx_status etx_shape_fft_c2r(etx_shape_call* call) {
                             etx_dtype_name(out.dtype));
   }
   const etx_dim size = call->integer(call->context, 3, 0);
-  ETX_TRY(half_size(call, size, &needed));
   etx_dim_bounds(call, size, &low, &high);
-  if (low < 1) {
+  if (high < 1) {
     return etx_shape_refuse(call, "'last_dim_size' is %i, expected at least 1",
-                            low);
+                            high);
   }
-  etx_dim_bounds(call, needed, &low, &high);
-  etx_dim_bounds(call, out.dims[last], &high, &most);
-  if (low > most) {
-    return etx_shape_refuse(call, "%i elements are transformed, needed are %i",
-                            most, low);
+  // Half of a line is enough; of a whole one, the second half is not read.
+  ETX_TRY(half_size(call, size, &needed));
+  if (!etx_dim_equal(call, out.dims[last], size)) {
+    ETX_TRY(etx_shape_want_equal(call, "the size of the last dimension", needed,
+                                 out.dims[last]));
   }
   out.dtype = is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
   out.dims[last] = size;

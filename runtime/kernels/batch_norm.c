@@ -188,6 +188,26 @@ static const etx_tensor* tensor_of(const etx_view* view, header* out) {
   return &out->tensor;
 }
 
+// The mean of a channel as the quotient of a sum. The one that comes with a
+// variance is NaN as soon as an element is infinite.
+static double plain_mean(const batch* b, size_t channel, double count) {
+  etx_view in = etx_view_of(b->input);
+  double sum = 0;
+  etx_view_select(&in, 1, (int64_t)channel);
+  etx_walk walk;
+  bool more = start_walk(&walk, &in, &in);
+  for (; more; more = etx_walk_next(&walk)) {
+    for (size_t i = 0; i < walk.count; ++i) {
+      double x;
+      const ptrdiff_t offset = (ptrdiff_t)i * walk.stride[0] * walk.bytes[0];
+      etx_convert(ETX_DTYPE_FLOAT64, &x, 1, b->input->dtype,
+                  walk.data[0] + offset, 1, 1);
+      sum += x;
+    }
+  }
+  return sum / count;
+}
+
 // Mean and variance of the batch, by a reduction of all dimensions but that of
 // the channels.
 static void measure(const batch* b, channels* c, double count) {
@@ -212,6 +232,9 @@ static void measure(const batch* b, channels* c, double count) {
   etx_reduce(&r);
   for (size_t i = 0; i < c->count; ++i) {
     c->variance[i] /= count;
+    if (c->mean[i] != c->mean[i]) {
+      c->mean[i] = plain_mean(b, c->first + i, count);
+    }
     const bool is_flat = c->variance[i] == 0 && b->eps == 0;
     c->scale[i] = is_flat ? 0 : etx_inverse_deviation(c->variance[i], b->eps);
   }
@@ -313,15 +336,24 @@ static etx_status run_no_training(etx_call* call) {
   return ETX_OK;
 }
 
+// There are no statistics of a batch without elements.
+static etx_status check_elements(const etx_call* call) {
+  if (etx_tensor_numel(etx_call_tensor(call, 0)) > 0) return ETX_OK;
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "the statistics of no elements are asked for");
+}
+
 etx_status etx_kernel_native_batch_norm_legit_out_prepare(etx_call* call) {
   static const size_t parameters[] = {1, 2, 3, 4};
   call->run = run_batch_norm;
+  if (etx_call_boolean(call, 5)) ETX_TRY(check_elements(call));
   return etx_call_check_norm_types(call, 8, parameters, 4);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_stats_out_prepare(
     etx_call* call) {
   static const size_t parameters[] = {1, 2};
   call->run = run_no_stats;
+  ETX_TRY(check_elements(call));
   return etx_call_check_norm_types(call, 6, parameters, 2);
 }
 etx_status etx_kernel_native_batch_norm_legit_no_training_out_prepare(

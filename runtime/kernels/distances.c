@@ -13,8 +13,8 @@
 
 typedef struct norm {
   double p;
-  etx_dtype dtype;  // float32 or float64
-  size_t count;     // elements of a row
+  etx_dtype dtype;
+  size_t count;  // elements of a row
 } norm;
 
 // Sum of (x - y)^2, in the order of lanes.h.
@@ -41,8 +41,9 @@ static double fold(double p, double sum, double difference) {
   const double size = etx_abs_f64(difference);
   if (p == 2) return sum + size * size;
   if (p == 1) return sum + size;
+  if (size != size || sum != sum) return sum + size;
   if (p == 0) return sum + (size != 0);
-  if (p == __builtin_inf()) return size > sum || size != size ? size : sum;
+  if (p == __builtin_inf()) return size > sum ? size : sum;
   return sum + (size == 0 ? 0 : etx_pow_f64(size, p));
 }
 
@@ -50,6 +51,18 @@ static double finish(double p, double sum) {
   if (p == 2) return etx_sqrt_f64(sum);
   if (p == 0 || p == 1 || p == __builtin_inf() || sum == 0) return sum;
   return etx_pow_f64(sum, 1 / p);
+}
+
+// A difference of floats is rounded to a float, as in PyTorch.
+static double difference(etx_dtype dtype, const void* x, const void* y) {
+  if (dtype == ETX_DTYPE_FLOAT64) return *(const double*)x - *(const double*)y;
+  if (dtype == ETX_DTYPE_FLOAT32) {
+    return (double)(*(const float*)x - *(const float*)y);
+  }
+  float a, b;
+  etx_convert(ETX_DTYPE_FLOAT32, &a, 1, dtype, x, 1, 1);
+  etx_convert(ETX_DTYPE_FLOAT32, &b, 1, dtype, y, 1, 1);
+  return (double)(a - b);
 }
 
 // The distance of two rows, whose elements lie `stride` bytes apart.
@@ -62,20 +75,17 @@ static double distance(const norm* n, const char* x, ptrdiff_t x_stride,
         (const float*)(const void*)x, (const float*)(const void*)y, n->count));
   }
   for (size_t i = 0; i < n->count; ++i, x += x_stride, y += y_stride) {
-    // A difference of floats is rounded to a float, as in PyTorch.
-    const double difference =
-        n->dtype == ETX_DTYPE_FLOAT32
-            ? (double)(*(const float*)(const void*)x -
-                       *(const float*)(const void*)y)
-            : *(const double*)(const void*)x - *(const double*)(const void*)y;
-    sum = fold(n->p, sum, difference);
+    sum = fold(n->p, sum, difference(n->dtype, x, y));
   }
   return finish(n->p, sum);
 }
 
-static void store(const norm* n, char* to, double value) {
-  if (n->dtype == ETX_DTYPE_FLOAT32) *(float*)(void*)to = (float)value;
-  if (n->dtype == ETX_DTYPE_FLOAT64) *(double*)(void*)to = value;
+static void store(const norm* n, void* to, double value) {
+  if (n->dtype == ETX_DTYPE_FLOAT32) {
+    *(float*)to = (float)value;
+  } else {
+    etx_convert_real(n->dtype, value, to);
+  }
 }
 
 // A matrix in memory: strides in bytes.
@@ -154,10 +164,18 @@ static etx_status run_pdist(etx_call* call) {
   return ETX_OK;
 }
 
-static etx_status prepare(etx_call* call, size_t p, size_t out,
+// PyTorch computes with halves only by a matrix product, or where there is
+// nothing to compute.
+static etx_status prepare(etx_call* call, size_t p, size_t out, bool is_product,
                           etx_kernel_function run) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  if (dtype != ETX_DTYPE_FLOAT32 && dtype != ETX_DTYPE_FLOAT64) {
+  const etx_tensor* rows = etx_call_tensor(call, 0);
+  const etx_dtype dtype = rows->dtype;
+  const bool takes_halves = is_product || rows->sizes[rows->rank - 1] == 0 ||
+                            etx_tensor_numel(etx_call_tensor(call, out)) == 0;
+  const bool is_half =
+      etx_wide_of(dtype) == ETX_WIDE_F32 && dtype != ETX_DTYPE_FLOAT32;
+  if (dtype != ETX_DTYPE_FLOAT32 && dtype != ETX_DTYPE_FLOAT64 &&
+      !(is_half && takes_halves)) {
     return etx_call_refuse_dtype(call, 0, "'float32' or 'float64'");
   }
   if (!(etx_call_real(call, p) >= 0)) {
@@ -165,6 +183,16 @@ static etx_status prepare(etx_call* call, size_t p, size_t out,
   }
   call->run = run;
   return etx_call_check_same_dtype(call, 0, out);
+}
+
+// Whether PyTorch takes a matrix product: always for mode 1, never for 2, else
+// for many rows.
+static bool takes_product(const etx_call* call, int64_t mode) {
+  const etx_tensor* a = etx_call_tensor(call, 0);
+  const etx_tensor* b = etx_call_tensor(call, 1);
+  const bool has_many =
+      a->sizes[a->rank - 2] > 25 || b->sizes[b->rank - 2] > 25;
+  return etx_call_real(call, 2) == 2 && (mode == 1 || (mode == 0 && has_many));
 }
 
 etx_status etx_kernel_cdist_forward_out_prepare(etx_call* call) {
@@ -175,8 +203,8 @@ etx_status etx_kernel_cdist_forward_out_prepare(etx_call* call) {
                            "'compute_mode' is %i, expected 0 to 2", mode);
   }
   ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
-  return prepare(call, 2, 4, run_cdist);
+  return prepare(call, 2, 4, takes_product(call, mode), run_cdist);
 }
 etx_status etx_kernel_pdist_forward_out_prepare(etx_call* call) {
-  return prepare(call, 1, 2, run_pdist);
+  return prepare(call, 1, 2, false, run_pdist);
 }

@@ -159,6 +159,14 @@ static etx_status prepare_indices(etx_call* call, etx_kernel_function run) {
   return prepare(call, dims_of(call), run);
 }
 
+// PyTorch asks a truth value for its extreme, but not where that stands.
+static etx_status prepare_position(etx_call* call, etx_kernel_function run) {
+  if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
+    return etx_call_refuse_dtype(call, 0, "a number type");
+  }
+  return prepare_indices(call, run);
+}
+
 etx_status etx_kernel_amax_out_prepare(etx_call* call) {
   return prepare_values(call, dims_of(call), 3, run_amax);
 }
@@ -172,10 +180,10 @@ etx_status etx_kernel_min_unary_out_prepare(etx_call* call) {
   return prepare_values(call, ETX_ALL_DIMS, 1, run_min_all);
 }
 etx_status etx_kernel_argmax_out_prepare(etx_call* call) {
-  return prepare_indices(call, run_argmax);
+  return prepare_position(call, run_argmax);
 }
 etx_status etx_kernel_argmin_out_prepare(etx_call* call) {
-  return prepare_indices(call, run_argmin);
+  return prepare_position(call, run_argmin);
 }
 etx_status etx_kernel_max_dim_max_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));

@@ -209,8 +209,8 @@ static size_t dim_at(const etx_call* call, size_t item) {
                             etx_call_tensor(call, 0)->rank);
 }
 
-// By what results are multiplied: 1, or n^(-1/2) or 1/n for the n elements of
-// `real` along all dimensions.
+// By what results are multiplied: 1 for normalization 0, n^(-1/2) for 1, else
+// 1/n for the n elements of `real` along all dimensions.
 static double scale_of(const etx_call* call, const etx_tensor* real) {
   const int64_t normalization = etx_call_integer(call, 2);
   double n = 1;
@@ -239,7 +239,6 @@ static etx_status run_r2c(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 4);
   const size_t last = dim_at(call, dim_count(call) - 1);
-  if (etx_tensor_numel(self) == 0) return ETX_OK;
   transform t = {.n = (size_t)self->sizes[last],
                  .is_real = true,
                  .scale = scale_of(call, self)};
@@ -291,7 +290,6 @@ static etx_status run_c2r(etx_call* call) {
   const size_t last = dim_at(call, dim_count(call) - 1);
   char* memory = call->temporary;
   half_copy copy;
-  if (etx_tensor_numel(out) == 0) return ETX_OK;
   transform t = {.n = (size_t)out->sizes[last],
                  .is_real = true,
                  .is_inverse = true,
@@ -314,7 +312,7 @@ static size_t plan_bytes(const etx_call* call, const etx_tensor* real) {
   size_t most = 0;
   for (size_t i = 0; i < count; ++i) {
     const size_t n = (size_t)real->sizes[dim_at(call, i)];
-    if (n > 0) most = larger(most, bytes_of(n, i + 1 == count));
+    most = larger(most, bytes_of(n, i + 1 == count));
   }
   return most;
 }
@@ -322,13 +320,12 @@ static size_t plan_bytes(const etx_call* call, const etx_tensor* real) {
 // `real` is the real tensor of the two.
 static etx_status prepare(etx_call* call, size_t real, size_t complex,
                           etx_kernel_function run) {
-  const int64_t normalization = etx_call_integer(call, 2);
   const bool is_double =
       etx_call_tensor(call, real)->dtype == ETX_DTYPE_FLOAT64;
-  if (normalization < 0 || normalization > 2) {
+  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0 ||
+      etx_tensor_numel(etx_call_tensor(call, 4)) == 0) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "'normalization' is %i, expected 0 to 2",
-                           normalization);
+                           "a tensor without elements is transformed");
   }
   ETX_TRY(etx_call_check_dtype(
       call, real, is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32));

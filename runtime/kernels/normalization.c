@@ -38,11 +38,16 @@ static void write_statistics(const statistics* s, size_t at, double mean,
   etx_convert_real(s->dtype, scale, s->scales + offset);
 }
 
-// Mean and 1/deviation of a group. The mean of a group with an infinity is NaN
-// in PyTorch.
+// Mean and 1/deviation of a group. In PyTorch the mean of a group with an
+// infinity is NaN, and that of no elements 0.
 static void measure(const norm* n, const void* in, double* out_mean,
                     double* out_scale) {
   etx_moments m = {0};
+  if (n->count == 0) {
+    *out_mean = 0;
+    *out_scale = __builtin_nan("");
+    return;
+  }
   etx_moments_add_strided(&m, n->dtype, in, 1, n->count);
   const double variance = m.squares / (double)n->count;
   *out_mean = variance != variance ? variance : m.mean;

@@ -140,7 +140,8 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
   const etx_dtype to = etx_call_tensor(call, 3)->dtype;
   ETX_TRY(etx_call_check_real(call, 0));
   ETX_TRY(etx_call_check_real(call, 3));
-  if (to == ETX_DTYPE_BOOL) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  if (to == ETX_DTYPE_BOOL && self->rank > 0 && etx_tensor_numel(self) > 0) {
     return etx_call_refuse_dtype(call, 3, "a number type");
   }
   if (!etx_call_is_none(call, 2) && etx_call_integer(call, 2) != (int64_t)to) {

@@ -20,8 +20,8 @@ import zlib
 import torch
 
 from random_calls import (ALL, BF16, BOOL, C64, C128, F16, F32, F64, FLOATS,
-                            I32, I64, INTS, Draw, Operator, Writer, magnitude,
-                            widened)
+                          I32, I64, INTS, UNIT, Draw, Operator, Writer,
+                          magnitude, widened)
 
 
 def size_of(shape, dims):
@@ -250,14 +250,11 @@ def cdists(draw, op):
         # With a matrix product the square of a small distance is lost.
         scale = max(magnitude(a), magnitude(b), 1)
         if p == 2 and mode != 2:
-            near = 40 * scale * scale * (m + 1)
-            return near / max(UNIT_ROOT[high.dtype], 1e-30), 200
+            # A root of what is lost of a square: in units of it.
+            unit = UNIT[dtype] if dtype == F64 else UNIT[F32]
+            return 9 * scale * math.sqrt((m + 1) / unit), 200
         return 16 * scale, 60 + terms(m)
     op.add([("x1", a), ("x2", b), ("p", p), ("compute_mode", mode)], tolerance)
-
-
-# The square root of a unit in the last place, for distances near 0.
-UNIT_ROOT = {F64: 2.0**-11.5}
 
 
 def pdists(draw, op):

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/ordered_input.h"
+
 enum { RECORDED_STATE_BYTES = 64 * 1024 };
 
 // One call being executed. Copies live in a pool of the call.
@@ -14,9 +16,10 @@ typedef struct runner {
   size_t index;  // of the call in the file
   etx_pool pool;
   etx_method* method;
-  etx_host_tensor* inputs;  // what the method was given, and may have changed
-  etx_host_tensor* states;  // content before the call, by state; no data if
-                            // too large to be recorded
+  etx_host_tensor* inputs;   // what the method was given, and may have changed
+  etx_ordered_input* given;  // the same as the method has it
+  etx_host_tensor* states;   // content before the call, by state; no data if
+                             // too large to be recorded
   etx_diag* diag;
 } runner;
 
@@ -67,7 +70,8 @@ static etx_status set_inputs(runner* run) {
                          run->method->input_count, count);
   }
   run->inputs = etx_pool_take(&run->pool, count * sizeof *run->inputs);
-  if (run->inputs == NULL) return ETX_OUT_OF_MEMORY;
+  run->given = etx_pool_take(&run->pool, count * sizeof *run->given);
+  if (run->inputs == NULL || run->given == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) {
     const etx_case_value* const from = &run->call->inputs[i];
     if (from->kind != ETX_CASE_TENSOR) {
@@ -79,8 +83,8 @@ static etx_status set_inputs(runner* run) {
     if (run->inputs[i].bytes != 0) {
       memcpy(run->inputs[i].data, from->tensor->data, run->inputs[i].bytes);
     }
-    const etx_tensor view = etx_host_tensor_view(&run->inputs[i]);
-    ETX_TRY(etx_method_set_input(run->method, i, &view, run->diag));
+    ETX_TRY(etx_ordered_input_set(run->method, i, &run->inputs[i], &run->pool,
+                                  &run->given[i], run->diag));
   }
   return ETX_OK;
 }
@@ -176,6 +180,7 @@ static etx_status check_outputs(runner* run) {
 static void check_inputs(runner* run) {
   for (size_t i = 0; i < run->call->input_count; ++i) {
     if (run->call->inputs[i].kind != ETX_CASE_TENSOR) continue;
+    etx_ordered_input_read_back(&run->given[i]);
     const etx_host_tensor* expected = run->call->inputs[i].tensor;
     for (size_t k = 0; k < run->call->mutation_count; ++k) {
       if (run->call->mutations[k].input == i) {

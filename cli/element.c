@@ -220,13 +220,16 @@ bool etx_element_parse(etx_dtype dtype, etx_text text, void* data,
   return store_real(dtype, value, data, index);
 }
 
-// The fewest digits that give the same value back.
+// The fewest digits that give the same value back, without an exponent where
+// six digits do without.
 static size_t print_real(double value, int most, bool is_single, char* out,
                          size_t capacity) {
   for (int digits = 1; digits <= most; ++digits) {
     snprintf(out, capacity, "%.*g", digits, value);
     const double back = strtod(out, NULL);
-    if (is_single ? (float)back == (float)value : back == value) break;
+    const bool is_same =
+        is_single ? (float)back == (float)value : back == value;
+    if (is_same && (digits >= 6 || strchr(out, 'e') == NULL)) break;
   }
   return strlen(out);
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/host_tensor.h"
+#include "format/tensor/layout.h"
 
 // Items of a list that are shown.
 enum { MOST_ITEMS = 64 };
@@ -28,14 +29,22 @@ static void print_tensor(const etx_pte_tensor* tensor, FILE* out) {
   etx_host_tensor_print_type(tensor->dtype, tensor->rank, tensor->sizes, out);
   fputc('"', out);
   if (tensor->dynamism != ETX_PTE_STATIC) fputs(", dynamic: true", out);
+  if (!etx_layout_is_default(tensor->dim_order, tensor->rank)) {
+    fputs(", order: [", out);
+    for (size_t i = 0; i < tensor->rank; ++i) {
+      fprintf(out, "%s%u", i == 0 ? "" : ", ", (unsigned)tensor->dim_order[i]);
+    }
+    fputc(']', out);
+  }
   if (tensor->has_allocation) {
     fprintf(out, ", arena: %u, offset: %" PRIu64, (unsigned)tensor->memory_id,
             tensor->memory_offset);
   }
-  if (tensor->data_buffer_index != 0) {
+  if (tensor->location == ETX_PTE_EXTERNAL) {
+    fputs(", external: true", out);
+  } else if (tensor->data_buffer_index != 0) {
     fprintf(out, ", constant: %u", (unsigned)tensor->data_buffer_index);
   }
-  if (tensor->location == ETX_PTE_EXTERNAL) fputs(", external: true", out);
   if (tensor->name.size != 0) {
     fputs(", name: ", out);
     print_quoted(tensor->name, out);

@@ -6,6 +6,7 @@
 
 #include "cli/input_value.h"
 #include "cli/json_value.h"
+#include "cli/ordered_input.h"
 #include "cli/tensor_file.h"
 
 // Elements that are printed in full; of more only the edges.
@@ -18,6 +19,7 @@ typedef struct runner {
   etx_method* method;
   etx_port* inputs;
   etx_host_tensor* tensors;  // data of the inputs
+  etx_ordered_input* given;  // the same as the method has it
   bool* is_set;              // inputs that were given
   bool* is_written;          // outputs that went to a file
   json_t* printed;           // with --json
@@ -50,11 +52,12 @@ static etx_status describe(runner* run) {
   const size_t count = run->method->input_count;
   run->inputs = etx_pool_take(run->pool, count * sizeof *run->inputs);
   run->tensors = etx_pool_take(run->pool, count * sizeof *run->tensors);
+  run->given = etx_pool_take(run->pool, count * sizeof *run->given);
   run->is_set = etx_pool_take(run->pool, count * sizeof *run->is_set);
   run->is_written =
       etx_pool_take(run->pool, run->method->output_count * sizeof(bool));
-  if (run->inputs == NULL || run->tensors == NULL || run->is_set == NULL ||
-      run->is_written == NULL) {
+  if (run->inputs == NULL || run->tensors == NULL || run->given == NULL ||
+      run->is_set == NULL || run->is_written == NULL) {
     return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for inputs");
   }
   for (size_t i = 0; i < count; ++i) {
@@ -92,8 +95,8 @@ static etx_exit refuse_input(const runner* run, const char* word) {
 static etx_status give(runner* run, size_t index, const etx_value* value) {
   run->is_set[index] = true;
   if (value->kind == ETX_VALUE_TENSOR) {
-    return etx_method_set_input(run->method, index, &value->as.tensor,
-                                &run->diag);
+    return etx_ordered_input_set(run->method, index, &run->tensors[index],
+                                 run->pool, &run->given[index], &run->diag);
   }
   return etx_method_set_value(run->method, index, value, &run->diag);
 }
@@ -299,6 +302,10 @@ static etx_exit execute(runner* run) {
   if (rest != ETX_EXIT_DONE) return rest;
   const etx_status status = etx_method_run(run->method, &run->diag);
   if (status != ETX_OK) return fail_run(run, status);
+  for (size_t i = 0; i < run->method->input_count; ++i) {
+    if (run->given[i].dense != NULL)
+      etx_ordered_input_read_back(&run->given[i]);
+  }
   const etx_exit written = write_files(run);
   if (written != ETX_EXIT_DONE) return written;
   if (run->what->json) run->printed = json_object();

@@ -1,6 +1,7 @@
 #include "cli/smoke_run.h"
 
 #include "cli/host_tensor.h"
+#include "format/tensor/layout.h"
 
 typedef struct runner {
   etx_session* session;
@@ -32,7 +33,15 @@ static etx_status set_zeros(runner* run, const etx_port* port) {
     zeros.sizes[i] = (int32_t)bound(run, port, (int32_t)i, stated->sizes[i]);
   }
   ETX_TRY(etx_host_tensor_take(&zeros, &run->pool, &run->diag));
-  const etx_tensor view = etx_host_tensor_view(&zeros);
+  // Zeros are the same in every order.
+  int32_t strides[ETX_MAX_RANK];
+  if (!etx_layout_strides(zeros.sizes, stated->dim_order, zeros.rank,
+                          strides)) {
+    return etx_diag_fail(&run->diag, ETX_OUT_OF_RANGE,
+                         "strides of an input do not fit in 32 bits");
+  }
+  etx_tensor view = etx_host_tensor_view(&zeros);
+  view.strides = strides;
   return etx_method_set_input(run->method, port->index, &view, &run->diag);
 }
 

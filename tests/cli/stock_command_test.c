@@ -105,6 +105,20 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
        "2 data files have 'layer.weight'");
 }
 
+// What is given and shown is in default order, whatever the file wants.
+static void an_input_in_another_order_is_rearranged(void** state) {
+  (void)state;
+  const char* const image = "input_0=[[[[0,1,2],[3,4,5]],[[6,7,8],[9,10,11]]]]";
+  const char* const program = EXPORTED "/channels_last.pte";
+  prints(0, WORDS(ETX, "run", program, "forward", "--in", image),
+         "output_1: float32[1, 2, 2, 3] = "
+         "[[[[0, 4, 8], [12, 16, 20]], [[24, 28, 32], [36, 40, 44]]]]\n"
+         "input_0: float32[1, 2, 2, 3] = "
+         "[[[[0, 2, 4], [6, 8, 10]], [[12, 14, 16], [18, 20, 22]]]]\n");
+  prints(0, WORDS(ETX, "run", program, "--smoke"), "2 calls passed");
+  prints(0, WORDS(ETX, "dump", program), "order: [0, 2, 3, 1]");
+}
+
 static void all_missing_operators_are_named_at_once(void** state) {
   (void)state;
   static const char* const names[] = {
@@ -132,6 +146,7 @@ int main(void) {
       cmocka_unit_test(a_bundle_is_also_a_program),
       cmocka_unit_test(weights_come_from_a_data_file),
       cmocka_unit_test(a_data_file_that_is_missing_or_none_is_told),
+      cmocka_unit_test(an_input_in_another_order_is_rearranged),
       cmocka_unit_test(all_missing_operators_are_named_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,17 @@ static void assert_near(float found, float wanted) {
   }
 }
 
+// Element number `index` in reading order, wherever it lies.
+static float element(const etx_tensor* tensor, size_t index) {
+  size_t at = 0;
+  for (size_t i = tensor->rank; i-- > 0;) {
+    const size_t size = (size_t)tensor->sizes[i];
+    at += index % size * (size_t)tensor->strides[i];
+    index /= size;
+  }
+  return ((const float*)tensor->data)[at];
+}
+
 static void compare_output(fixture* f, const etx_value* value) {
   int32_t rank = 0;
   int32_t size = 0;
@@ -67,7 +78,7 @@ static void compare_output(fixture* f, const etx_value* value) {
   assert_true(count <= MAX_ELEMENTS);
   read_expected(f, wanted, count * sizeof(float));
   for (size_t i = 0; i < count; ++i) {
-    assert_near(((const float*)tensor->data)[i], wanted[i]);
+    assert_near(element(tensor, i), wanted[i]);
   }
 }
 
@@ -315,6 +326,24 @@ static void weights_may_lie_in_another_file(void** state) {
   end(&f);
 }
 
+// The stock program computes in channels-last order, and gives it back so.
+static void an_input_may_be_channels_last(void** state) {
+  (void)state;
+  static const int32_t sizes[4] = {1, 2, 2, 3};
+  static const int32_t strides[4] = {12, 1, 6, 2};
+  fixture f;
+  float data[MAX_ELEMENTS];
+  float turned[12];
+  start(&f, "channels_last");
+  (void)ramp(data, sizes, 4);
+  for (size_t i = 0; i < 12; ++i) turned[i % 6 * 2 + i / 6] = data[i];
+  etx_value x = etx_module_tensor(turned, ETX_DTYPE_FLOAT32, sizes, 4);
+  x.as.tensor.strides = strides;
+  call(&f, "forward", &x, 1);
+  assert_near(turned[1], 2 * data[6]);
+  end(&f);
+}
+
 static void a_data_file_that_is_none_is_named(void** state) {
   (void)state;
   static const char* const path = ETX_TEST_DATA "/exported/external.pte";
@@ -341,6 +370,7 @@ int main(void) {
       cmocka_unit_test(an_operator_may_change_an_argument_and_have_an_out),
       cmocka_unit_test(an_operator_may_change_two_arguments),
       cmocka_unit_test(weights_may_lie_in_another_file),
+      cmocka_unit_test(an_input_may_be_channels_last),
       cmocka_unit_test(a_data_file_that_is_none_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,14 @@ class Steps(torch.nn.Module):
         return x * n + self.count, self.count.clone()
 
 
+class Turned(torch.nn.Module):
+    """An input in another order of dimensions, which is changed."""
+
+    def forward(self, x):
+        x.mul_(2)
+        return x + x
+
+
 class Item(torch.nn.Module):
     def forward(self, x, n):
         k = n.item()
@@ -294,6 +302,12 @@ def main():
         if node.name.startswith("p_") else None,
     )
     write_bundle()
+    image = ramp(1, 2, 2, 3).to(memory_format=torch.channels_last)
+    write(
+        "channels_last",
+        {"forward": export(Turned(), (image,))},
+        [("forward", (image,))],
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 // The etx program: finds the subcommand's row and hands over.
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -71,9 +73,23 @@ static int help(int argc, char** argv) {
   return found->run(2, words);
 }
 
-// Results that did not reach standard output are not results.
+// Nobody reads standard output any more, as in `etx ops | head`.
+static bool is_reader_gone(void) {
+  struct pollfd output = {STDOUT_FILENO, POLLOUT, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+// Results that did not reach standard output are not results; whoever stopped
+// reading them knows that, and the program ends as others do then.
 static int flush(int code) {
   if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+  if (is_reader_gone()) {
+    signal(SIGPIPE, SIG_DFL);
+    if (code == ETX_EXIT_DONE || code == ETX_EXIT_MACHINE_FAILED) {
+      raise(SIGPIPE);
+    }
+    return code;
+  }
   fprintf(stderr, "etx: standard output could not be written\n");
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }

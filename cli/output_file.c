@@ -6,9 +6,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/unfinished.h"
+#include "exporter/host_file.h"
+
 static etx_status failed(etx_output_file* output, const char* what, int code) {
-  return etx_diag_fail(output->diag, ETX_HOST_FAILED, "cannot %s '%s': %s",
-                       what, output->path, strerror(code));
+  return etx_diag_fail(output->diag, etx_host_status(code),
+                       "cannot %s '%s': %s", what, output->path,
+                       strerror(code));
+}
+
+// There is no temporary any more.
+static void forget(etx_output_file* output) {
+  etx_unfinished_remove(output->temporary);
+  output->temporary[0] = '\0';
 }
 
 // A device or a pipe cannot be replaced by a rename.
@@ -24,7 +34,7 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
   output->diag = diag;
   output->temporary[0] = '\0';
   if (!is_replaceable(path)) {
-    return etx_diag_fail(diag, ETX_HOST_FAILED,
+    return etx_diag_fail(diag, ETX_NOT_FOUND,
                          "cannot write '%s': it is no regular file", path);
   }
   const size_t size =
@@ -34,6 +44,7 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
     output->temporary[0] = '\0';
     return failed(output, "write", ENAMETOOLONG);
   }
+  etx_unfinished_add(output->temporary);
   const int descriptor =
       open(output->temporary, O_WRONLY | O_CREAT | O_EXCL,
            S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
@@ -44,7 +55,7 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
     close(descriptor);
     unlink(output->temporary);
   }
-  output->temporary[0] = '\0';
+  forget(output);
   return failed(output, "write", code);
 }
 
@@ -77,7 +88,7 @@ etx_status etx_output_file_keep(etx_output_file* output) {
     etx_output_file_drop(output);
     return failed(output, "write", code);
   }
-  output->temporary[0] = '\0';
+  forget(output);
   return ETX_OK;
 }
 
@@ -85,5 +96,5 @@ void etx_output_file_drop(etx_output_file* output) {
   if (output->file != NULL) fclose(output->file);
   output->file = NULL;
   if (output->temporary[0] != '\0') unlink(output->temporary);
-  output->temporary[0] = '\0';
+  forget(output);
 }

@@ -18,8 +18,10 @@ typedef struct etx_output_file {
   etx_diag* diag;  // gets the reason of a failed write
 } etx_output_file;
 
-// Starts writing. ETX_HOST_FAILED, with the path and the system's reason, if
-// no file can be made there; nothing is left behind.
+// Starts writing. If no file can be made there, ETX_NOT_FOUND or
+// ETX_HOST_FAILED as etx_host_status has it, with the path and the system's
+// reason; nothing is left behind. Until the file is kept or dropped, it also
+// goes if the user ends the program (unfinished.h).
 ETX_MUST_USE etx_status etx_output_file_open(etx_output_file* output,
                                              const char* path, etx_diag* diag);
 

@@ -18,10 +18,27 @@ etx_path_kind etx_path_kind_of(const char* path) {
   return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
 }
 
+etx_status etx_host_status(int reason) {
+  switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return ETX_NOT_FOUND;
+    default:
+      return ETX_HOST_FAILED;
+  }
+}
+
 static etx_status host_failed(etx_diag* diag, const char* what,
                               const char* path) {
-  return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what, path,
-                       strerror(errno));
+  const int reason = errno;
+  return etx_diag_fail(diag, etx_host_status(reason), "cannot %s '%s': %s",
+                       what, path, strerror(reason));
 }
 
 // Reads up to the end, whatever size the host states: the file may be a pipe.
@@ -57,7 +74,7 @@ etx_status etx_file_read(etx_pool* pool, const char* path, etx_bytes* out_bytes,
   if (fstat(fileno(stream), &info) != 0) {
     status = host_failed(diag, "read", path);
   } else if (S_ISDIR(info.st_mode)) {
-    status = etx_diag_fail(diag, ETX_HOST_FAILED,
+    status = etx_diag_fail(diag, ETX_NOT_FOUND,
                            "cannot read '%s': it is a directory", path);
   } else {
     status = read_stream(pool, stream, path,

@@ -11,7 +11,13 @@
 #include "format/base/diag.h"
 #include "format/base/sink.h"
 
-// Reads a whole file into the pool. ETX_HOST_FAILED with the host's reason.
+// What a refusal of the host, an errno, says: ETX_NOT_FOUND if it is about the
+// path, which does not exist, is of another kind or not for this user, so that
+// another path would do; ETX_HOST_FAILED if it is the machine.
+etx_status etx_host_status(int reason);
+
+// Reads a whole file into the pool. A refusal by the host as etx_host_status
+// has it, with the host's reason.
 ETX_MUST_USE etx_status etx_file_read(etx_pool* pool, const char* path,
                                       etx_bytes* out_bytes, etx_diag* diag);
 

@@ -3,6 +3,7 @@
 
 #include "exporter/nearest_operator.h"
 
+#include "exporter/aten_schema.h"
 #include "exporter/lower_internal.h"
 #include "exporter/nearest_name.h"
 #include "format/base/diag.h"
@@ -54,11 +55,21 @@ static etx_text stem(etx_text base) {
 
 enum { FAR = 4 };
 
+// True if there is an operator of that name: then it is not misspelled.
+static bool is_spelled_well(etx_text base) {
+  for (size_t i = 0; i < etx_aten_schema_count(); ++i) {
+    const etx_text name = etx_text_of(etx_aten_schema_at(i)->name);
+    if (etx_text_equal(split(name).base, base)) return true;
+  }
+  return false;
+}
+
 // 0 the same operator, then variants of it, then misspelled ones.
-static size_t rank_of(etx_text wanted, etx_text candidate) {
+static size_t rank_of(etx_text wanted, etx_text candidate, bool is_known) {
   if (etx_text_equal(wanted, candidate)) return 0;
   if (etx_text_equal(stem(wanted), candidate)) return 1;
   if (etx_text_equal(stem(wanted), stem(candidate))) return 2;
+  if (is_known) return FAR + 1;
   etx_nearest_name near = etx_nearest_start(wanted);
   etx_nearest_offer(&near, candidate);
   const size_t allowed = wanted.size < 6 ? 1 : 2;
@@ -68,6 +79,7 @@ static size_t rank_of(etx_text wanted, etx_text candidate) {
 
 const char* etx_nearest_operator(etx_text aten) {
   const operator_name wanted = split(aten);
+  const bool is_known = is_spelled_well(wanted.base);
   const char* best = NULL;
   size_t best_rank = FAR + 1;
   size_t best_distance = 0;
@@ -75,7 +87,7 @@ const char* etx_nearest_operator(etx_text aten) {
     const char* const row = etx_lowering_at(i)->aten;
     const operator_name candidate = split(etx_text_of(row));
     if (!etx_text_equal(wanted.space, candidate.space)) continue;
-    const size_t rank = rank_of(wanted.base, candidate.base);
+    const size_t rank = rank_of(wanted.base, candidate.base, is_known);
     if (rank > FAR) continue;
     const size_t distance =
         etx_name_distance(wanted.overload, candidate.overload);

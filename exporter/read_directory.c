@@ -68,7 +68,7 @@ static etx_status find_files(reading* r, const char* path, etx_diag* diag) {
   etx_weights_init(&r->weights, r->pool, etx_path_directory(text));
   switch (etx_path_kind_of(path)) {
     case ETX_PATH_MISSING:
-      return etx_diag_fail(diag, ETX_HOST_FAILED,
+      return etx_diag_fail(diag, ETX_NOT_FOUND,
                            "'%s' does not exist or cannot be read", path);
     case ETX_PATH_DIRECTORY:
       r->weights.directory = text;

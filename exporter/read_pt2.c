@@ -393,11 +393,15 @@ static etx_status open_zip(etx_pt2_archive* archive, etx_diag* diag) {
   }
   zip_error_t error;
   zip_error_init_with_code(&error, code);
-  const bool is_host = code == ZIP_ER_OPEN || code == ZIP_ER_READ ||
-                       code == ZIP_ER_SEEK || code == ZIP_ER_NOENT;
+  const bool is_path = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT;
+  const bool is_host = code == ZIP_ER_READ || code == ZIP_ER_SEEK;
   const etx_status status = etx_diag_fail(
-      diag, is_host ? ETX_HOST_FAILED : ETX_BAD_FILE, "%s%s",
-      is_host ? "" : "not a sound zip archive: ", zip_error_strerror(&error));
+      diag,
+      is_path   ? ETX_NOT_FOUND
+      : is_host ? ETX_HOST_FAILED
+                : ETX_BAD_FILE,
+      "%s%s", is_path || is_host ? "" : "not a sound zip archive: ",
+      zip_error_strerror(&error));
   zip_error_fini(&error);
   return status;
 }

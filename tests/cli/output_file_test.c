@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/etx_output_XXXXXX";
@@ -97,7 +98,7 @@ static void a_place_that_is_not_there_is_refused(void** state) {
   etx_diag diag;
   etx_diag_init(&diag);
   assert_int_equal(etx_output_file_open(&output, "/nowhere/at/all/x", &diag),
-                   ETX_HOST_FAILED);
+                   ETX_NOT_FOUND);
   assert_non_null(strstr(diag.text, "/nowhere/at/all/x"));
   etx_output_file_drop(&output);
 }
@@ -106,17 +107,64 @@ static void a_device_is_not_replaced(void** state) {
   (void)state;
   etx_output_file output;
   assert_int_equal(etx_output_file_open(&output, "/dev/null", NULL),
-                   ETX_HOST_FAILED);
+                   ETX_NOT_FOUND);
   assert_int_equal(access("/dev/null", W_OK), 0);
+}
+
+// Ends a process that is writing two files; how it ended.
+static int end_a_writer(int number, bool is_ignored) {
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    static char other[160];
+    etx_output_file first;
+    etx_output_file second;
+    snprintf(other, sizeof other, "%s.other", path);
+    if (is_ignored) signal(number, SIG_IGN);
+    if (etx_output_file_open(&first, path, NULL) != ETX_OK ||
+        etx_output_file_open(&second, other, NULL) != ETX_OK ||
+        write_bytes(&first, 100) != ETX_OK) {
+      _exit(1);
+    }
+    raise(number);
+    etx_output_file_drop(&first);
+    etx_output_file_drop(&second);
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void who_ends_the_program_finds_no_temporaries(void** state) {
+  (void)state;
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < 3; ++i) {
+    const int status = end_a_writer(numbers[i], false);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), numbers[i]);
+    assert_int_equal(count_files(), 0);
+  }
+}
+
+// The first test: later ones have the handlers already.
+static void what_is_ignored_stays_ignored(void** state) {
+  (void)state;
+  const int status = end_a_writer(SIGHUP, true);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_int_equal(count_files(), 0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_ignored_stays_ignored),
       cmocka_unit_test(a_file_appears_only_when_it_is_kept),
       cmocka_unit_test(a_dropped_file_leaves_nothing),
       cmocka_unit_test(a_full_disk_is_told_and_leaves_nothing),
       cmocka_unit_test(a_place_that_is_not_there_is_refused),
       cmocka_unit_test(a_device_is_not_replaced),
+      cmocka_unit_test(who_ends_the_program_finds_no_temporaries),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

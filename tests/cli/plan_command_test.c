@@ -319,7 +319,14 @@ static void a_failed_plan_leaves_the_old_program(void** state) {
 
 static void a_place_that_cannot_be_written_is_told(void** state) {
   (void)state;
-  command_expect(1, WORDS(ETX, "plan", KV, "-o", "/nowhere/at/all/x.pte"));
+  // An option that cannot be followed, as an input that is not there.
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", "/nowhere/at/all/x.pte"));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", directory));
+  command_expect(2, WORDS(ETX, "plan", "/nowhere", "-o", program));
+  command_expect(
+      2, WORDS(ETX, "plan", KV, "-o", program, "--header", "/nowhere/x.h"));
+  command_expect(2, WORDS(ETX, "dump", KV, "-o", "/nowhere/at/all"));
+  assert_int_equal(count_outputs(), 0);
 }
 
 static void the_header_states_what_the_runtime_needs(void** state) {

@@ -8,9 +8,11 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/cli/command.h"
@@ -179,6 +181,31 @@ static void operators_are_listed(void** state) {
   prints(WORDS(ETX, "ops", "--json"), "\"operators\"");
 }
 
+// As `etx ops | head -1` does it: not a word, and the end that others have.
+static void who_stops_reading_is_not_told(void** state) {
+  (void)state;
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  close(ends[0]);
+  FILE* const messages = tmpfile();
+  assert_non_null(messages);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(fileno(messages), STDERR_FILENO);
+    execl(ETX, ETX, "ops", "--json", (char*)NULL);
+    _exit(127);
+  }
+  close(ends[1]);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGPIPE);
+  fseek(messages, 0, SEEK_END);
+  assert_int_equal(ftell(messages), 0);
+  fclose(messages);
+}
+
 static void codes_are_explained(void** state) {
   (void)state;
   prints(WORDS(ETX, "explain", "4"), "proof");
@@ -211,6 +238,7 @@ int main(void) {
       cmocka_unit_test(a_right_plan_is_proved),
       cmocka_unit_test(a_damaged_program_is_refused_by_every_command),
       cmocka_unit_test(operators_are_listed),
+      cmocka_unit_test(who_stops_reading_is_not_told),
       cmocka_unit_test(codes_are_explained),
       cmocka_unit_test(every_command_teaches_itself),
   };

@@ -179,7 +179,7 @@ static void dumps_do_not_mix_with_other_files(void** state) {
   assert_non_null(strstr(r.diag.text, "already holds 'foreign.yaml'"));
   etx_diag_init(&r.diag);
   assert_int_equal(etx_export_dump(&r.module, "/nonexistent/x/y", &r.diag),
-                   ETX_HOST_FAILED);
+                   ETX_NOT_FOUND);
   reading_close(&r);
   char path[512];
   snprintf(path, sizeof path, "%s/foreign.yaml", directory.path);

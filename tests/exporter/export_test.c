@@ -163,7 +163,7 @@ static void a_layout_to_keep_that_is_not_there_is_named(void** state) {
   (void)state;
   read_set(&g, "tiny");
   g.options.keep_layout = "/nonexistent/old.pte";
-  assert_int_equal(graph_try_plan(&g), ETX_HOST_FAILED);
+  assert_int_equal(graph_try_plan(&g), ETX_NOT_FOUND);
   assert_non_null(strstr(g.diag.text, "/nonexistent/old.pte"));
 }
 

@@ -58,11 +58,11 @@ static void files_are_read_whole(void** state) {
                    ETX_OK);
   assert_int_equal(bytes.size, 0);
   assert_int_equal(etx_file_read(&pool, path_of("c").data, &bytes, &diag),
-                   ETX_HOST_FAILED);
+                   ETX_NOT_FOUND);
   assert_non_null(strstr(diag.text, "No such file"));
   etx_diag_init(&diag);
   assert_int_equal(etx_file_read(&pool, directory.path, &bytes, &diag),
-                   ETX_HOST_FAILED);
+                   ETX_NOT_FOUND);
   assert_non_null(strstr(diag.text, "is a directory"));
 }
 

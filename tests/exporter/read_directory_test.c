@@ -178,7 +178,7 @@ static void directories_without_methods_are_refused(void** state) {
   done();
   reading_open(&r, "/nonexistent/etx");
   assert_problem(&r, "does not exist");
-  assert_int_equal(r.status, ETX_HOST_FAILED);
+  assert_int_equal(r.status, ETX_NOT_FOUND);
   reading_close(&r);
 }
 

@@ -330,3 +330,44 @@ etx_status etx_shape_delta_rule(etx_shape_call* call) {
   ETX_TRY(call->output(call->context, 0, &out));
   return call->output(call->context, 1, &s[5]);
 }
+
+// ------------------------------------------------ experts
+
+// (x [T, D], gate_weight [E, D], expert_bias [E] or [0], packed_w13 [E, bytes],
+// packed_w2 [E, bytes], num_activated_experts, num_experts, hidden_dim, dim,
+// group_size, ..)
+etx_status etx_shape_quantized_moe(etx_shape_call* call) {
+  static const char* const names[] = {"x", "gate_weight", "expert_bias",
+                                      "packed_w13", "packed_w2"};
+  etx_shape s[5];
+  int64_t active, experts, hidden, width, group;
+  for (size_t i = 0; i < 5; ++i) {
+    ETX_TRY(etx_shape_tensor(call, i, &s[i]));
+    ETX_TRY(etx_shape_want_rank(call, names[i], &s[i], i == 2 ? 1 : 2));
+  }
+  ETX_TRY(etx_shape_number(call, 5, 0, &active));
+  ETX_TRY(etx_shape_number(call, 6, 0, &experts));
+  ETX_TRY(etx_shape_number(call, 7, 0, &hidden));
+  ETX_TRY(etx_shape_number(call, 8, 0, &width));
+  ETX_TRY(etx_shape_number(call, 9, 0, &group));
+  if (active <= 0 || active > experts) {
+    return etx_shape_refuse(call, "%i of %i experts are active", active,
+                            experts);
+  }
+  if (hidden <= 0 || hidden > INT32_MAX / 2 || width <= 0 || group <= 0 ||
+      hidden % group != 0 || width % group != 0) {
+    return etx_shape_refuse(call,
+                            "sizes %i and %i do not divide into groups of %i",
+                            hidden, width, group);
+  }
+  ETX_TRY(
+      etx_shape_want_equal(call, "the last size of 'x'", width, s[0].dims[1]));
+  ETX_TRY(etx_shape_want_equal(call, "the last size of 'gate_weight'", width,
+                               s[1].dims[1]));
+  for (size_t i = 1; i < 5; ++i) {
+    if (i == 2 && etx_shape_is(call, s[i].dims[0], 0)) continue;
+    ETX_TRY(etx_shape_want_equal(call, "the count of experts", experts,
+                                 s[i].dims[0]));
+  }
+  return call->output(call->context, 0, &s[0]);
+}

@@ -52,5 +52,8 @@ etx_status etx_temporary_fft_c2r(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_fft_c2r_out , etx_temporary_fft_c2r
 #define ETX_TEMPORARY_topk_values , etx_temporary_topk
 #define ETX_TEMPORARY_sort_values_stable , etx_temporary_sort
+// Experts: what the router chose, and a tile of tokens inside an expert.
+etx_status etx_temporary_quantized_moe(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_quantized_moe_ffn_out , etx_temporary_quantized_moe
 
 #endif

@@ -20,6 +20,7 @@ import json
 import math
 import os
 import random
+import struct
 import zlib
 
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401
@@ -151,6 +152,8 @@ def entry(writer, name, value):
         out["b"] = value
     elif isinstance(value, int):
         out["i"] = value
+    elif isinstance(value, str):
+        out["s"] = value
     elif isinstance(value, float):
         out["f"] = value if math.isfinite(value) else str(value)
     else:
@@ -682,6 +685,78 @@ def delta_rule(c, d):
           atol=2000 * 2.0**-23, rtol=256 * 2.0**-23)
 
 
+def packed(q, scales, bits, group, kind):
+    """One expert's matrix [N, K] in torchao's packing for linear layers."""
+    n, k = q.shape
+    rows = (n + 7) // 8 * 8
+    numbers = torch.zeros(rows, k, dtype=I64)
+    numbers[:n] = q
+    wide = torch.zeros(rows, k // group)
+    wide[:n] = scales
+    out = [struct.pack("<16i", 6712, kind, bits, 0, 0, 8, 16, 2, *[0] * 8)]
+    for row in range(0, rows, 8):
+        for first in range(0, k, group):
+            for at in range(first, first + group, 16):
+                v = numbers[row:row + 8, at:at + 16]
+                v = v.reshape(8, 2, 8).permute(1, 0, 2).reshape(4, 2, 16)
+                v = (v[:, 0] + 8) | (v[:, 1] + 8) << 4 if bits == 4 else v & 255
+                out.append(bytes(v.reshape(-1).tolist()))
+            out.append(wide[row:row + 8, first // group].numpy().tobytes())
+            sums = numbers[row:row + 8, first:first + group].sum(1).to(I32)
+            out.append(sums.numpy().tobytes())
+    return torch.frombuffer(bytearray(b"".join(out)), dtype=U8).clone()
+
+
+def quantized_moe(c, d):
+    bits, group = d.pick(4, 8), d.pick(16, 32, 160)
+    most = 1 if group == 160 else 3
+    width, hidden = group * d.int(1, most), group * d.int(1, most)
+    experts = d.int(1, 6)
+    active, tokens = d.int(1, experts), d.pick(1, d.int(1, 12), 30)
+    score = d.pick("sigmoid", "softmax")
+    x = d.normal([tokens, width])
+    router = d.normal([experts, width], F32, 0.2)
+    bias = torch.zeros(0)
+    if score == "sigmoid" and d.chance(0.5):
+        bias = d.normal([experts])
+    low, high = (-8, 7) if bits == 4 else (-128, 127)
+    kind = 3 if d.chance(0.06) else 1
+    blobs, real = [], []
+    for rows, columns in ((2 * hidden, width), (width, hidden)):
+        q = d.whole([experts, rows, columns], low, high, I64)
+        s = d.uniform([experts, rows, columns // group], 0.01, 0.04 / high * 7)
+        blobs.append(torch.stack([packed(a, b, bits, group, kind)
+                                  for a, b in zip(q, s)]))
+        real.append(q.double() * s.double().repeat_interleave(group, 2))
+    scale = d.real(0.5, 3)
+    arguments = dict(x=x, gate_weight=router, expert_bias=bias,
+                     packed_w13=blobs[0], packed_w2=blobs[1],
+                     num_activated_experts=active, num_experts=experts,
+                     hidden_dim=hidden, dim=width, group_size=group,
+                     weight_nbit=bits, score_func=score, route_scale=scale)
+    if kind != 1:
+        c.add(arguments)
+        return
+    scores = x.double() @ router.double().T
+    if score == "sigmoid":
+        scores = scores.sigmoid()
+        chosen = (scores + bias.double() if bias.numel() else scores)
+        chosen = chosen.topk(active).indices
+        weights = scores.gather(1, chosen)
+        weights = weights * scale / weights.sum(1, keepdim=True)
+    else:
+        chosen = scores.topk(active).indices
+        weights = scores.gather(1, chosen).softmax(-1)
+    both = torch.einsum("tkrc,tc->tkr", real[0][chosen], x.double())
+    up, gate = both[..., :hidden], both[..., hidden:]
+    between = up * up.sigmoid() * gate
+    out = torch.einsum("tkrc,tkc,tk->tr", real[1][chosen], between, weights)
+    size = torch.einsum("tkrc,tkc,tk->tr", real[1][chosen].abs(), between.abs(),
+                        weights)
+    terms = 4 * (width + hidden) + 64
+    c.sums(arguments, out, F32, terms, size.max().item())
+
+
 Q, L = "quantized_decomposed::", "llama::"
 OPERATORS = {
     Q + "quantize_per_tensor.out": lambda c, d: quantize_per_tensor(c, d, "out"),
@@ -718,6 +793,7 @@ OPERATORS = {
     "fused::kv_update": kv_update,
     L + "update_cache.out": lambda c, d: update_cache(c, d, False),
     L + "update_cache_with_indices.out": lambda c, d: update_cache(c, d, True),
+    L + "quantized_moe_ffn.out": quantized_moe,
     L + "gated_delta_rule.out": delta_rule,
     L + "channelwise_gated_delta_rule.out": delta_rule,
 }

@@ -279,7 +279,7 @@ etx_status etx_shape_cat(etx_shape_call* call) {
     ETX_TRY(etx_shape_dimension(call, 1, 0, part.rank, &at));
   }
   if (count == 0) return etx_shape_refuse(call, "no tensor is joined");
-  if (!has_first) ETX_TRY(etx_shape_dimension(call, 1, 0, 1, &at));
+  // Of tensors that are all left out, PyTorch looks at no dimension.
   return put(call, &out);
 }
 
@@ -303,6 +303,25 @@ etx_status etx_shape_stack(etx_shape_call* call) {
   return put(call, &out);
 }
 
+// A size with pads, of which negative ones crop: not more than there is, even
+// if the other side is padded.
+static etx_status padded_size(const etx_shape_call* call, etx_dim before,
+                              etx_dim after, etx_dim* size) {
+  const bool has_numbers =
+      etx_shape_is_number(call, before) && etx_shape_is_number(call, after);
+  if (has_numbers && etx_shape_is_number(call, *size)) {
+    etx_dim left;
+    ETX_TRY(etx_dim_add(call, *size, before < 0 ? before : 0, &left));
+    ETX_TRY(etx_dim_add(call, left, after < 0 ? after : 0, &left));
+    if (left < 0) {
+      return etx_shape_refuse(call, "pads of %i and %i crop a size of %i",
+                              before, after, *size);
+    }
+  }
+  ETX_TRY(etx_dim_add(call, *size, before, size));
+  return etx_dim_add(call, *size, after, size);
+}
+
 // (self, pad): pairs of before and after, from the last dimension on.
 etx_status etx_shape_constant_pad(etx_shape_call* call) {
   etx_shape self;
@@ -314,12 +333,10 @@ etx_status etx_shape_constant_pad(etx_shape_call* call) {
                             "most %i dimensions",
                             (int64_t)count, (int64_t)self.rank);
   }
-  for (size_t i = 0; i < count; ++i) {
-    etx_dim* size = &self.dims[self.rank - 1 - i / 2];
-    ETX_TRY(etx_dim_add(call, *size, call->integer(call->context, 1, i), size));
-    if (i % 2 == 1 && etx_shape_is_number(call, *size) && *size < 0) {
-      return etx_shape_refuse(call, "a padded size is %i", *size);
-    }
+  for (size_t i = 0; i < count / 2; ++i) {
+    etx_dim* size = &self.dims[self.rank - 1 - i];
+    ETX_TRY(padded_size(call, call->integer(call->context, 1, 2 * i),
+                        call->integer(call->context, 1, 2 * i + 1), size));
   }
   return put(call, &self);
 }

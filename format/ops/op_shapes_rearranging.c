@@ -273,14 +273,21 @@ static etx_status pad_with_own(const etx_shape_call* call, size_t dims,
                               etx_shape_shown(call, self.dims[at]));
     }
   }
-  for (size_t i = 0; i < count; ++i) {
-    etx_dim* size = &self.dims[self.rank - 1 - i / 2];
-    ETX_TRY(etx_dim_add(call, *size, call->integer(call->context, 1, i), size));
-    if (i % 2 == 1 && etx_shape_is_number(call, *size) && *size < 1) {
-      return etx_shape_refuse(call, "a padded size is %i, expected at least 1",
-                              *size);
-    }
+  // One dimension may become empty, as long as not all of them do.
+  int64_t largest = 0;
+  for (size_t i = 0; i < dims; ++i) {
+    etx_dim* size = &self.dims[self.rank - 1 - i];
+    const etx_dim before = call->integer(call->context, 1, 2 * i);
+    const etx_dim after = call->integer(call->context, 1, 2 * i + 1);
+    int64_t low, high;
+    ETX_TRY(etx_dim_add(call, *size, before, size));
+    ETX_TRY(etx_dim_add(call, *size, after, size));
+    etx_dim_bounds(call, *size, &low, &high);
+    if (high > largest) largest = high;
+    if (high >= 0) continue;
+    return etx_shape_refuse(call, "a padded size is %i", high);
   }
+  if (largest < 1) return etx_shape_refuse(call, "all padded sizes are 0");
   return put(call, &self);
 }
 

@@ -176,7 +176,9 @@ etx_status etx_shape_repeat(etx_shape_call* call) {
   }
   for (size_t i = 0; i < count; ++i) {
     const etx_dim times = call->integer(call->context, 1, i);
-    if (etx_shape_is_number(call, times) && times < 0) {
+    // Of nothing, any number of repeats is nothing.
+    if (etx_shape_is_number(call, times) && times < 0 &&
+        !etx_shape_is(call, out.dims[i], 0)) {
       return etx_shape_refuse(call, "%i repeats are not possible", times);
     }
     ETX_TRY(etx_dim_multiply(call, out.dims[i], times, &out.dims[i]));

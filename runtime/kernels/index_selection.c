@@ -119,26 +119,22 @@ size_t etx_selection_sizes(const etx_selection* s, const int32_t* self_sizes,
   }
 }
 
-// True if something is selected, so that indices are looked at.
-static bool has_elements(const etx_selection* s, const etx_tensor* self) {
-  for (size_t i = 0; i < s->rank; ++i) {
-    if (s->sizes[i] == 0) return false;
+static bool is_empty(const int32_t* sizes, size_t rank, uint32_t left_out) {
+  for (size_t i = 0; i < rank; ++i) {
+    if ((left_out >> i & 1) == 0 && sizes[i] == 0) return true;
   }
-  for (size_t i = 0; i < self->rank; ++i) {
-    if ((s->indexed >> i & 1) == 0 && self->sizes[i] == 0) return false;
-  }
-  return true;
+  return false;
 }
 
-// PyTorch looks at no index if nothing is selected, unless an indexed dimension
-// has no elements.
+// PyTorch looks at no index if nothing is selected, unless there are indices of
+// a dimension without elements.
 etx_status etx_selection_check(const etx_selection* s, const etx_call* call,
                                const etx_tensor* self, bool wraps) {
-  const bool looks = has_elements(s, self);
+  if (is_empty(s->sizes, s->rank, 0)) return ETX_OK;
+  const bool looks = !is_empty(self->sizes, self->rank, s->indexed);
   for (size_t k = 0; k < s->count; ++k) {
     const int64_t size = self->sizes[s->dimensions[k]];
-    if (etx_index_is_mask(s->indices[k])) continue;
-    if (!looks && size > 0) continue;
+    if (etx_index_is_mask(s->indices[k]) || (!looks && size > 0)) continue;
     ETX_TRY(etx_index_check(call, s->indices[k], size, wraps));
   }
   return ETX_OK;

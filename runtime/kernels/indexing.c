@@ -108,16 +108,29 @@ static size_t target_of(const etx_call* call) {
   return call->argument_count == 4 ? 0 : 4;
 }
 
+// A single number may have another type than self (see prepare_put): `number`
+// holds it in self's.
+static etx_tensor values_of(const etx_call* call, etx_number* number) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  etx_tensor values = *etx_call_tensor(call, 2);
+  if (values.dtype == dtype) return values;
+  etx_convert(dtype, number, 1, values.dtype, values.data, 1, 1);
+  values.dtype = dtype;
+  values.data = number;
+  return values;
+}
+
 static etx_status run_index_put(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* values = etx_call_tensor(call, 2);
+  etx_number number = {0};
+  const etx_tensor values = values_of(call, &number);
   int32_t sizes[2 * ETX_MAX_RANK];
   etx_selection s;
   ETX_TRY(etx_selection_read(&s, call, 1));
   const size_t rank = etx_selection_sizes(&s, self->sizes, self->rank, sizes);
-  ETX_TRY(check_values(call, values, sizes, rank));
+  ETX_TRY(check_values(call, &values, sizes, rank));
   ETX_TRY(etx_selection_check(&s, call, self, true));
-  const etx_view spread = spread_values(values, sizes, rank);
+  const etx_view spread = spread_values(&values, sizes, rank);
   return put(call, &s, &spread, target_of(call), etx_call_boolean(call, 3));
 }
 
@@ -137,9 +150,31 @@ static etx_status run_put_all(etx_call* call) {
   return put(call, &s, &spread, target_of(call), etx_call_boolean(call, 3));
 }
 
+// As PyTorch, a single bool mask and a single number may be of two types.
+static bool is_masked_fill(const etx_call* call) {
+  const etx_value* list = etx_call_value(call, 1);
+  const etx_tensor* index = NULL;
+  for (size_t i = 0; i < list->as.tensors.count; ++i) {
+    if (list->as.tensors.items[i] == NULL) continue;
+    if (index != NULL) return false;
+    index = &list->as.tensors.items[i]->as.tensor;
+  }
+  return index != NULL && index->dtype == ETX_DTYPE_BOOL && index->rank > 0 &&
+         !etx_call_boolean(call, 3) &&
+         etx_tensor_numel(etx_call_tensor(call, 2)) == 1;
+}
+
+static etx_status check_types(const etx_call* call) {
+  if (!is_masked_fill(call)) return etx_call_check_same_dtype(call, 0, 2);
+  const etx_dtype self = etx_call_tensor(call, 0)->dtype;
+  if (etx_call_tensor(call, 2)->dtype == self) return ETX_OK;
+  ETX_TRY(etx_call_check_real(call, 0));
+  return etx_call_check_real(call, 2);
+}
+
 static etx_status prepare_put(etx_call* call) {
   const etx_value* list = etx_call_value(call, 1);
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
+  ETX_TRY(check_types(call));
   if (etx_call_boolean(call, 3)) {
     const etx_tensor* self = etx_call_tensor(call, 0);
     ETX_TRY(etx_call_check_real(call, 0));

@@ -102,14 +102,22 @@ static void fold_all(const etx_call* call, const scattering* s) {
   }
 }
 
-static void divide_means(const scattering* s) {
+// Sums of integers wrap in their own type before they are divided.
+static int64_t mean_of(etx_dtype dtype, int64_t sum, int64_t count) {
+  int64_t narrow = 0;
+  etx_convert(dtype, &narrow, 1, ETX_DTYPE_INT64, &sum, 1, 1);
+  etx_convert(ETX_DTYPE_INT64, &sum, 1, dtype, &narrow, 1, 1);
+  return etx_whole_floor_divide(sum, count);
+}
+
+static void divide_means(const scattering* s, etx_dtype dtype) {
   const size_t numel = etx_tensor_numel(&s->sums);
   for (size_t i = 0; i < numel; ++i) {
     const int64_t count = s->counts[i] + (s->keeps_self ? 1 : 0);
     if (s->counts[i] == 0) continue;
     if (s->wide == ETX_WIDE_I64) {
       int64_t* sum = (int64_t*)s->sums.data + i;
-      *sum = etx_whole_floor_divide(*sum, count);
+      *sum = mean_of(dtype, *sum, count);
     } else if (s->wide == ETX_WIDE_F32) {
       ((float*)s->sums.data)[i] /= (float)count;
     } else {
@@ -143,7 +151,7 @@ static etx_status run_scatter_reduce(etx_call* call) {
   memset(counts, 0, numel * sizeof *counts);
   etx_view_copy(&sums, &from);
   fold_all(call, &s);
-  if (s.how == MEAN) divide_means(&s);
+  if (s.how == MEAN) divide_means(&s, out->dtype);
   etx_view_copy(&to, &sums);
   return ETX_OK;
 }

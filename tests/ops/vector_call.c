@@ -239,15 +239,29 @@ static json_t* find_named(json_t* list, etx_text name) {
   return NULL;
 }
 
+// Strides that a case states for a result, if its elements lie densely in some
+// order.
+static bool dense_strides(json_t* entry, const vector_tensor* tensor,
+                          int32_t* out) {
+  return entry != NULL && stated_strides(entry, tensor, out) &&
+         extent(tensor->sizes, out, tensor->rank) ==
+             numel_of(tensor->sizes, tensor->rank);
+}
+
 // An out tensor like the expected one, full of bytes that no kernel writes by
 // chance.
 static const char* new_like(vector_call* c, const vector_file* file,
-                            const char* name, json_t* entry, etx_value* value) {
+                            const char* name, json_t* entry, bool as_stated,
+                            etx_value* value) {
   vector_tensor tensor;
+  int32_t strides[ETX_MAX_RANK];
   if (!find_tensor(file, name, entry, &tensor)) {
     return "a result's type is not known";
   }
-  new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank, NULL);
+  const bool strided = as_stated && dense_strides(entry, &tensor, strides);
+  new_tensor(c, value, tensor.dtype, tensor.sizes, tensor.rank,
+             strided ? strides : NULL);
+  if (!etx_tensor_is_contiguous(&value->as.tensor)) c->is_strided = true;
   memset(value->as.tensor.data, 0x5a,
          numel_of(tensor.sizes, tensor.rank) * etx_dtype_bytes(tensor.dtype));
   return NULL;
@@ -255,11 +269,11 @@ static const char* new_like(vector_call* c, const vector_file* file,
 
 static const char* new_out(vector_call* c, const vector_file* file,
                            json_t* entry, etx_argument_type type,
-                           etx_value* value) {
+                           bool as_stated, etx_value* value) {
   if (type != ETX_ARGUMENT_TENSORS) {
     const char* name = json_string_value(json_object_get(entry, "t"));
     c->outputs[c->output_count++] = value;
-    return new_like(c, file, name, entry, value);
+    return new_like(c, file, name, entry, as_stated, value);
   }
   json_t* names = json_object_get(entry, "tl");
   const size_t count = json_array_size(names);
@@ -268,8 +282,9 @@ static const char* new_out(vector_call* c, const vector_file* file,
   const etx_value** list = take(c, count * sizeof(*list));
   for (size_t i = 0; i < count; ++i) {
     list[i] = c->outputs[c->output_count++] = &items[i];
-    const char* why = new_like(
-        c, file, json_string_value(json_array_get(names, i)), NULL, &items[i]);
+    const char* why =
+        new_like(c, file, json_string_value(json_array_get(names, i)), NULL,
+                 false, &items[i]);
     if (why != NULL) return why;
   }
   value->kind = ETX_VALUE_TENSORS;
@@ -336,7 +351,8 @@ static const char* build_argument(vector_call* c, const vector_file* file,
     return NULL;
   }
   if (wanted == NULL) return "a result is missing";
-  return new_out(c, file, wanted, argument->type, value);
+  return new_out(c, file, wanted, argument->type, layout == VECTOR_AS_STATED,
+                 value);
 }
 
 static void run_serially(void* context, void (*task)(void*, size_t),

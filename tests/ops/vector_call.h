@@ -8,7 +8,7 @@
 #include "runtime/kernel.h"
 #include "tests/ops/vector_file.h"
 
-enum { VECTOR_LIST_MOST = 64 };
+enum { VECTOR_LIST_MOST = 128 };
 
 // How the argument tensors lie.
 typedef enum vector_layout {

@@ -233,16 +233,19 @@ static etx_status want_within(const etx_shape_call* call,
   if (index_rank != rank) {
     return etx_shape_want_rank(call, "index", index, rank);
   }
-  for (size_t i = 0; i < index->rank && i < shape->rank; ++i) {
+  // Without dimensions is one dimension of one element.
+  for (size_t i = 0; i < rank; ++i) {
+    const etx_dim found = i < index->rank ? index->dims[i] : 1;
+    const etx_dim most = i < shape->rank ? shape->dims[i] : 1;
     etx_dim excess;
     if (i == at) continue;
-    ETX_TRY(etx_dim_subtract(call, index->dims[i], shape->dims[i], &excess));
+    ETX_TRY(etx_dim_subtract(call, found, most, &excess));
     int64_t low, high;
     etx_dim_bounds(call, excess, &low, &high);
     if (low <= 0) continue;
     return etx_shape_refuse(call, "size %i of 'index' exceeds size %i of '%s'",
-                            etx_shape_shown(call, index->dims[i]),
-                            etx_shape_shown(call, shape->dims[i]), what);
+                            etx_shape_shown(call, found),
+                            etx_shape_shown(call, most), what);
   }
   return ETX_OK;
 }

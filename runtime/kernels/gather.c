@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/accumulate.h"
 #include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/index_selection.h"
 #include "runtime/kernels/index_tensor.h"
 #include "runtime/kernels/indexed_rows.h"
 #include "runtime/kernels/kernels.h"
@@ -36,13 +37,26 @@ static etx_status run_embedding(etx_call* call) {
   return ETX_OK;
 }
 
+// The same where something does not lie densely.
+static etx_status run_embedding_strided(etx_call* call) {
+  const etx_tensor* weight = etx_call_tensor(call, 0);
+  const etx_tensor* indices = etx_call_tensor(call, 1);
+  const etx_view from = etx_view_of(weight);
+  const etx_view out = etx_view_of(etx_call_tensor(call, 5));
+  etx_selection rows;
+  ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
+  etx_selection_of_one(&rows, indices, 0);
+  etx_selection_move(&rows, &from, &out, ETX_SELECTION_READS);
+  return ETX_OK;
+}
+
 etx_status etx_kernel_embedding_out_prepare(etx_call* call) {
   ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 1)));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 5));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
-  ETX_TRY(etx_call_check_contiguous(call, 5));
-  call->run = run_embedding;
+  const bool is_dense = etx_tensor_is_contiguous(etx_call_tensor(call, 0)) &&
+                        etx_tensor_is_contiguous(etx_call_tensor(call, 1)) &&
+                        etx_tensor_is_contiguous(etx_call_tensor(call, 5));
+  call->run = is_dense ? run_embedding : run_embedding_strided;
   return ETX_OK;
 }
 

@@ -1,8 +1,6 @@
 // Copies: of whole tensors, in another order of dimensions, of parts.
 
-#include <string.h>
-
-#include "format/tensor/layout.h"
+#include "runtime/kernels/flat_order.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/parts.h"
@@ -114,56 +112,61 @@ etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
   return prepare_cast(call, 1, 0, run_copy_in_place);
 }
 
-// The same elements in the same order under other sizes: out, which is dense,
-// is seen with self's sizes.
+// Where one of two tensors with the same elements in the same order lies
+// densely, it can be seen with the sizes of the other.
+static etx_view with_sizes_of(const etx_view* view, void* data) {
+  etx_view dense = *view;
+  ptrdiff_t stride = 1;
+  dense.data = data;
+  for (size_t i = dense.rank; i-- > 0;) {
+    dense.strides[i] = stride;
+    stride *= dense.sizes[i];
+  }
+  return dense;
+}
+
 static etx_status run_reshape(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = out_of(call);
-  if (etx_tensor_is_contiguous(self)) {
-    if (out->data != self->data && etx_tensor_numel(self) > 0) {
-      memcpy(out->data, self->data, etx_tensor_bytes(self));
-    }
-    return ETX_OK;
+  const size_t numel = etx_tensor_numel(self);
+  if (numel == 0) return ETX_OK;
+  if (etx_tensor_is_contiguous(out)) {
+    const etx_view from = etx_view_of(self);
+    const etx_view to = with_sizes_of(&from, out->data);
+    etx_view_copy(&to, &from);
+  } else if (etx_tensor_is_contiguous(self)) {
+    const etx_view to = etx_view_of(out);
+    const etx_view from = with_sizes_of(&to, self->data);
+    etx_view_copy(&to, &from);
+  } else {
+    etx_flat_cursor to = etx_flat_start(out, 0);
+    etx_flat_cursor from = etx_flat_start(self, 0);
+    etx_flat_copy(&to, &from, numel);
   }
-  const etx_view from = etx_view_of(self);
-  etx_view to = from;
-  to.data = out->data;
-  ptrdiff_t stride = 1;
-  for (size_t i = to.rank; i-- > 0;) {
-    to.strides[i] = stride;
-    stride *= to.sizes[i];
-  }
-  etx_view_copy(&to, &from);
   return ETX_OK;
 }
 
-static etx_status prepare_reshape(etx_call* call) {
-  ETX_TRY(etx_call_check_contiguous(call, call->argument_count - 1));
+etx_status etx_kernel_view_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_reshape);
+}
+etx_status etx_kernel_unsqueeze_copy_out_prepare(etx_call* call) {
+  return prepare_move(call, run_reshape);
+}
+etx_status etx_kernel_squeeze_copy_dim_out_prepare(etx_call* call) {
+  return prepare_move(call, run_reshape);
+}
+etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
   return prepare_move(call, run_reshape);
 }
 
-etx_status etx_kernel_view_copy_out_prepare(etx_call* call) {
-  return prepare_reshape(call);
-}
-etx_status etx_kernel_unsqueeze_copy_out_prepare(etx_call* call) {
-  return prepare_reshape(call);
-}
-etx_status etx_kernel_squeeze_copy_dim_out_prepare(etx_call* call) {
-  return prepare_reshape(call);
-}
-etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
-  return prepare_reshape(call);
-}
-
-// The two parts of a complex number are the last dimension of out.
+// Self as its parts, which are the last dimension of out.
 static etx_status run_view_as_real(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_view from = etx_view_of(self);
-  etx_view to = etx_view_of(out_of(call));
-  to.dtype = self->dtype;
-  --to.rank;
-  for (size_t i = 0; i < to.rank; ++i) to.strides[i] /= 2;
-  etx_view_copy(&to, &from);
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  from.dtype = out.dtype;
+  for (size_t i = 0; i < from.rank; ++i) from.strides[i] *= 2;
+  etx_view_append(&from, 2, 1);
+  etx_view_copy(&out, &from);
   return ETX_OK;
 }
 
@@ -181,7 +184,6 @@ static etx_dtype part_of(etx_dtype dtype) {
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
   const etx_dtype part = part_of(etx_call_tensor(call, 0)->dtype);
   ETX_TRY(etx_call_check_dtype(call, 1, part));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
   call->run = run_view_as_real;
   return ETX_OK;
 }

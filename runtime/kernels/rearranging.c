@@ -1,6 +1,7 @@
 // Rearrangements that are one copy between two views: windows, diagonals,
 // blocks of pixels, any strides; and rolls, which are one for each half.
 
+#include "runtime/kernels/flat_order.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/parts.h"
 #include "runtime/kernels/strided_view.h"
@@ -237,23 +238,28 @@ static etx_status run_roll(etx_call* call) {
 
 // Without dimensions all elements move as one row.
 static etx_status run_roll_flat(etx_call* call) {
-  etx_view self = self_of(call), out = out_of(call);
-  const int64_t numel = (int64_t)etx_tensor_numel(etx_call_tensor(call, 0));
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  const int64_t numel = (int64_t)etx_tensor_numel(self);
+  etx_view from = self_of(call), to = out_of(call);
   rolling r = {0};
   if (numel == 0) return ETX_OK;
-  self.rank = out.rank = 0;
-  etx_view_append(&self, numel, 1);
-  etx_view_append(&out, numel, 1);
-  add_shift(&r, &self, 0, etx_call_item(call, 1, 0));
-  roll(&r, &self, &out);
+  if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
+    const int64_t shift = wrap_shift(etx_call_item(call, 1, 0), numel);
+    etx_flat_cursor target = etx_flat_start(out, (size_t)shift);
+    etx_flat_cursor source = etx_flat_start(self, 0);
+    etx_flat_copy(&target, &source, (size_t)numel);
+    return ETX_OK;
+  }
+  from.rank = to.rank = 0;
+  etx_view_append(&from, numel, 1);
+  etx_view_append(&to, numel, 1);
+  add_shift(&r, &from, 0, etx_call_item(call, 1, 0));
+  roll(&r, &from, &to);
   return ETX_OK;
 }
 
 etx_status etx_kernel_roll_out_prepare(etx_call* call) {
-  if (etx_call_value(call, 2)->as.integers.count > 0) {
-    return prepare_move(call, run_roll);
-  }
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 3));
-  return prepare_move(call, run_roll_flat);
+  const bool is_flat = etx_call_value(call, 2)->as.integers.count == 0;
+  return prepare_move(call, is_flat ? run_roll_flat : run_roll);
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/flat_order.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/strided_view.h"
 #include "runtime/kernels/walk.h"
 
@@ -211,17 +213,16 @@ static size_t count_selected(const etx_tensor* mask, const int32_t* sizes,
 }
 
 // Where the mask is true, copies from operand 0 of the walk to `dense`, which
-// steps on by one, or back.
-static char* move_selected(const etx_walk* walk, size_t bytes, char* dense,
-                           ptrdiff_t step, bool is_back) {
+// steps on by one. Returns where that ends.
+static char* take_selected(const etx_walk* walk, size_t bytes, char* dense) {
   const char* mask = walk->data[1];
   ETX_SWITCH_BYTES(bytes, T, {
     for (size_t i = 0; i < walk->count; ++i) {
       const ptrdiff_t at = (ptrdiff_t)i;
-      char* own = walk->data[0] + at * walk->stride[0] * (ptrdiff_t)sizeof(T);
       if (mask[at * walk->stride[1]] == 0) continue;
-      memcpy(is_back ? own : dense, is_back ? dense : own, sizeof(T));
-      dense += step;
+      memcpy(dense, walk->data[0] + at * walk->stride[0] * (ptrdiff_t)sizeof(T),
+             sizeof(T));
+      dense += sizeof(T);
     }
   })
   return dense;
@@ -243,7 +244,7 @@ static etx_status run_masked_select(etx_call* call) {
   etx_walk_add(&walk, self);
   etx_walk_add(&walk, mask);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    to = move_selected(&walk, bytes, to, (ptrdiff_t)bytes, false);
+    to = take_selected(&walk, bytes, to);
   }
   return ETX_OK;
 }
@@ -255,13 +256,25 @@ etx_status etx_kernel_masked_select_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
+// The same the other way, from a cursor over source.
+static void give_selected(const etx_walk* walk, etx_flat_cursor* source) {
+  const size_t bytes = (size_t)walk->bytes[0];
+  const char* mask = walk->data[1];
+  for (size_t i = 0; i < walk->count; ++i) {
+    const ptrdiff_t at = (ptrdiff_t)i;
+    if (mask[at * walk->stride[1]] == 0) continue;
+    etx_copy_short(walk->data[0] + at * walk->stride[0] * walk->bytes[0],
+                   source->at, bytes);
+    etx_flat_next(source);
+  }
+}
+
 // (self, mask, source, out): source's elements in order, as many as needed.
 static etx_status run_masked_scatter(etx_call* call) {
   const etx_view self = etx_view_of(etx_call_tensor(call, 0));
   const etx_tensor* mask = etx_call_tensor(call, 1);
   const etx_tensor* source = etx_call_tensor(call, 2);
   const etx_tensor* out = etx_call_tensor(call, 3);
-  const size_t bytes = etx_dtype_bytes(out->dtype);
   const size_t wanted = count_selected(mask, out->sizes, out->rank);
   if (etx_tensor_numel(source) < wanted) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
@@ -270,14 +283,14 @@ static etx_status run_masked_scatter(etx_call* call) {
   }
   const etx_view to = etx_view_of(out);
   etx_view_copy(&to, &self);
-  char* from = source->data;
+  if (wanted == 0) return ETX_OK;
+  etx_flat_cursor from = etx_flat_start(source, 0);
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
   etx_walk_add(&walk, out);
   etx_walk_add(&walk, mask);
-  for (bool more = wanted > 0 && etx_walk_start(&walk); more;
-       more = etx_walk_next(&walk)) {
-    from = move_selected(&walk, bytes, from, (ptrdiff_t)bytes, true);
+  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+    give_selected(&walk, &from);
   }
   return ETX_OK;
 }
@@ -285,7 +298,6 @@ static etx_status run_masked_scatter(etx_call* call) {
 etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  ETX_TRY(etx_call_check_contiguous(call, 2));
   call->run = run_masked_scatter;
   return ETX_OK;
 }

@@ -495,6 +495,8 @@ def along(d):
         own[dim] = d.int(0, 9) if size else 0
     if d.chance(0.03):
         own = own + [1] if d.chance(0.5) else [s + 1 for s in own]
+    if len(own) < 2 and d.chance(0.2):
+        own = d.pick([[], [1], [0]])  # no dimension counts as one of size 1
     return d.tensor(shape), dim, d.indices(own, size)
 
 
@@ -517,6 +519,8 @@ def scatter(d):
     if not unique_places(x, dim, index):
         raise Unusable
     wide = [s + d.int(0, 2) for s in index.shape]
+    if len(wide) < 2 and d.chance(0.3):
+        wide = d.pick([[], [1], [0]])
     return [x, dim, index, d.tensor(wide, d.dtype() if d.chance(0.03)
                                     else x.dtype)]
 

@@ -53,6 +53,21 @@ static void an_unknown_row_is_named(void** unused) {
   test_call_end(&c);
 }
 
+static void an_index_without_dimensions_wants_an_element(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::scatter.src_out");
+  counted(&c, 0, NULL);
+  test_call_integer(&c, 0);
+  indices(&c, 0, NULL, (int64_t[]){0});
+  counted(&c, 1, (int32_t[]){0});
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_COUNT), ETX_BAD_ARGUMENT);
+  assert_string_equal(c.diag.text,
+                      "size 1 of 'index' exceeds size 0 of 'src', in "
+                      "'aten::scatter.src_out'");
+  test_call_end(&c);
+}
+
 // self [3, 4, 5] at two broadcast index tensors in random places.
 static void random_indices_select_elements(void** unused) {
   (void)unused;
@@ -240,6 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(embedding_copies_rows),
       cmocka_unit_test(an_unknown_row_is_named),
+      cmocka_unit_test(an_index_without_dimensions_wants_an_element),
       cmocka_unit_test(random_indices_select_elements),
       cmocka_unit_test(index_put_writes_broadcast_rows),
       cmocka_unit_test(index_put_adds_equal_indices_twice),

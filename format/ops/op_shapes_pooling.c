@@ -99,11 +99,21 @@ static etx_status pooled(const etx_shape_call* call, const parameters* p,
 }
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode)
-etx_status etx_shape_max_pool(etx_shape_call* call) {
-  etx_shape self, out;
+static etx_status max_pooled(const etx_shape_call* call, etx_shape* out) {
+  etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  ETX_TRY(pooled(call, &max_parameters, &self, &out));
-  ETX_TRY(call->output(call->context, 0, &out));
+  ETX_TRY(pooled(call, &max_parameters, &self, out));
+  return call->output(call->context, 0, out);
+}
+
+etx_status etx_shape_max_pool_values(etx_shape_call* call) {
+  etx_shape out;
+  return max_pooled(call, &out);
+}
+
+etx_status etx_shape_max_pool(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(max_pooled(call, &out));
   out.dtype = ETX_DTYPE_INT64;
   return call->output(call->context, 1, &out);
 }

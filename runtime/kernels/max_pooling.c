@@ -1,4 +1,4 @@
-// The largest element of each window, and where it stands.
+// The largest element of each window, and where it stands if that is asked.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/pooling.h"
@@ -29,17 +29,20 @@ typedef struct loops {
   void (*fill)(void* best, etx_number value);
   void (*keep)(void* best, int32_t* taps, const void* elements, size_t count,
                int32_t tap);
+  void (*keep_value)(void* best, const void* elements, size_t count);
   void (*scan)(void* best, int64_t* where, const void* elements, size_t count,
                int64_t first, int64_t step);
 } loops;
 
 // By wide type.
-static const loops all_loops[] = {{fill_i64, keep_larger_i64, scan_larger_i64},
-                                  {fill_f32, keep_larger_f32, scan_larger_f32},
-                                  {fill_f64, keep_larger_f64, scan_larger_f64}};
+static const loops all_loops[] = {
+    {fill_i64, keep_larger_i64, keep_value_i64, scan_larger_i64},
+    {fill_f32, keep_larger_f32, keep_value_f32, scan_larger_f32},
+    {fill_f64, keep_larger_f64, keep_value_f64, scan_larger_f64}};
 
 typedef struct max_pool {
   etx_pool pool;
+  bool has_indices;
   etx_planes indices;
   etx_number lowest;
 } max_pool;
@@ -47,12 +50,10 @@ typedef struct max_pool {
 // Taps are numbered row << 16 | column.
 enum { TAP_BITS = 16, TAP_MASK = (1 << TAP_BITS) - 1 };
 
-static void store_lanes(const max_pool* m, const etx_pool_lanes* l,
-                        const etx_block* best, const int32_t* taps,
-                        int64_t first_row) {
+// Where in the input the lanes' taps stand.
+static void store_indices(const max_pool* m, const etx_pool_lanes* l,
+                          const int32_t* taps, int64_t first_row) {
   const etx_pool* p = &m->pool;
-  etx_block_store(best, p->wide, p->out.dtype, etx_pool_place(&p->out, l),
-                  etx_pool_step(p, &p->out), l->count);
   int64_t* index = (int64_t*)(void*)etx_pool_place(&m->indices, l);
   const ptrdiff_t step = etx_pool_step(p, &m->indices);
   const int64_t start =
@@ -66,18 +67,23 @@ static void store_lanes(const max_pool* m, const etx_pool_lanes* l,
   }
 }
 
+// Where nothing is larger than the lowest number, the first tap inside.
+static void first_taps(const etx_pool* p, const etx_pool_lanes* l,
+                       int32_t* taps) {
+  const bool are_inside = l->are_inside && !p->are_lanes_channels;
+  for (size_t i = 0; i < l->count; ++i) {
+    const int64_t x = etx_pool_column(p, l, i);
+    taps[i] = are_inside ? 0 : (int32_t)etx_window_taps(&p->x, x).first;
+  }
+}
+
 static void pool_lanes(const max_pool* m, const etx_pool_lanes* l) {
   const etx_pool* p = &m->pool;
   const loops* own = &all_loops[p->wide];
   etx_block best, block;
   int32_t taps[ETX_BLOCK];
   own->fill(&best, m->lowest);
-  // Where nothing is larger than the lowest number, the first tap inside.
-  for (size_t i = 0; i < l->count; ++i) {
-    const bool is_inside = l->are_inside && !p->are_lanes_channels;
-    const int64_t x = etx_pool_column(p, l, i);
-    taps[i] = is_inside ? 0 : (int32_t)etx_window_taps(&p->x, x).first;
-  }
+  if (m->has_indices) first_taps(p, l, taps);
   const etx_span rows = etx_window_taps(&p->y, l->y);
   const etx_span all = {0, p->x.kernel};
   const etx_span columns =
@@ -86,11 +92,18 @@ static void pool_lanes(const max_pool* m, const etx_pool_lanes* l) {
     const char* row = etx_pool_row(p, l, ky);
     for (int64_t kx = columns.first; kx < columns.end; ++kx) {
       const etx_pool_elements e = etx_pool_tap(p, l, row, kx, &block);
-      own->keep(etx_pool_lane(&best, p->wide, e.first), taps + e.first, e.data,
-                e.count, (int32_t)((ky - rows.first) << TAP_BITS | kx));
+      void* to = etx_pool_lane(&best, p->wide, e.first);
+      if (!m->has_indices) {
+        own->keep_value(to, e.data, e.count);
+        continue;
+      }
+      const int64_t tap = (ky - rows.first) << TAP_BITS | kx;
+      own->keep(to, taps + e.first, e.data, e.count, (int32_t)tap);
     }
   }
-  store_lanes(m, l, &best, taps, rows.first);
+  etx_block_store(&best, p->wide, p->out.dtype, etx_pool_place(&p->out, l),
+                  etx_pool_step(p, &p->out), l->count);
+  if (m->has_indices) store_indices(m, l, taps, rows.first);
 }
 
 // One window by rows.
@@ -120,6 +133,7 @@ static void pool_window(const max_pool* m, const etx_pool_lanes* l) {
   }
   etx_convert(p->out.dtype, etx_pool_place(&p->out, l), 1,
               etx_wide_dtype(p->wide), &best, 1, 1);
+  if (!m->has_indices) return;
   *(int64_t*)(void*)etx_pool_place(&m->indices, l) = where;
 }
 
@@ -150,20 +164,24 @@ static etx_number lowest_of(etx_dtype dtype) {
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
 static etx_status run_max_pool(etx_call* call) {
-  const max_pool m = {.pool = etx_pool_read(call, 6, 1, true),
-                      .indices = etx_planes_of(etx_call_tensor(call, 7)),
-                      .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
+  max_pool m = {.pool = etx_pool_read(call, 6, 1, true),
+                .has_indices = call->argument_count > 7,
+                .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
+  if (m.has_indices) m.indices = etx_planes_of(etx_call_tensor(call, 7));
   etx_pool_run(&m.pool, call->parallel, pool_block, &m);
   return ETX_OK;
 }
 
-etx_status etx_kernel_max_pool2d_with_indices_out_prepare(etx_call* call) {
+etx_status etx_kernel_max_pool2d_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_real(call, 0));
   if (etx_call_tensor(call, 0)->dtype == ETX_DTYPE_BOOL) {
     return etx_call_refuse_dtype(call, 0, "numbers");
   }
-  ETX_TRY(etx_call_check_same_dtype(call, 0, 6));
-  ETX_TRY(etx_call_check_dtype(call, 7, ETX_DTYPE_INT64));
   call->run = run_max_pool;
-  return ETX_OK;
+  return etx_call_check_same_dtype(call, 0, 6);
+}
+
+etx_status etx_kernel_max_pool2d_with_indices_out_prepare(etx_call* call) {
+  ETX_TRY(etx_kernel_max_pool2d_out_prepare(call));
+  return etx_call_check_dtype(call, 7, ETX_DTYPE_INT64);
 }

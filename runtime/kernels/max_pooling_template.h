@@ -20,6 +20,15 @@ static void NAME(keep_larger)(void* best, int32_t* taps, const void* elements,
   }
 }
 
+// The same without telling which tap it was.
+static void NAME(keep_value)(void* best, const void* elements, size_t count) {
+  T* to = best;
+  const T* x = elements;
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = x[i] > to[i] || x[i] != x[i] ? x[i] : to[i];
+  }
+}
+
 // The same along a row of the input: one result, and where it stands.
 static void NAME(scan_larger)(void* best, int64_t* where, const void* elements,
                               size_t count, int64_t first, int64_t step) {

@@ -1,5 +1,6 @@
 // Convolutions of one to three dimensions, plain and transposed, are all one
-// operator of the stock library; and pooling by means.
+// operator. The stock library's knows one dimension and two: for it, three are
+// a sum of planes' convolutions, one for each tap along the depth.
 
 #include "exporter/lower_internal.h"
 
@@ -43,6 +44,134 @@ static etx_status emit_convolution(etx_lower* lower, const convolution* c,
   return etx_lower_emit(lower, ETX_OP_convolution_out, args, 9, out_value);
 }
 
+// ------------------------------------------------ three dimensions
+
+// Brings [images, channels, depth, ..] to [images * depth, channels, ..].
+static etx_status fold_depth(etx_lower* lower, uint32_t self, uint32_t* out) {
+  const etx_shape s = *etx_lower_shape(lower, self);
+  const size_t order[] = {0, 2, 1, 3, 4};
+  etx_dim dims[] = {0, s.dims[1], s.dims[3], s.dims[4]};
+  const etx_dim images[] = {s.dims[0], s.dims[2]};
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_product(lower, images, 0, 2, &dims[0]));
+  ETX_TRY(etx_lower_permute(lower, self, order, &value));
+  return etx_lower_view(lower, value, dims, 4, out);
+}
+
+static etx_status unfold_depth(etx_lower* lower, uint32_t self, etx_dim images,
+                               etx_dim depth, uint32_t* out) {
+  const etx_shape s = *etx_lower_shape(lower, self);
+  const size_t order[] = {0, 2, 1, 3, 4};
+  const etx_dim dims[] = {images, depth, s.dims[1], s.dims[2], s.dims[3]};
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_view(lower, self, dims, 5, &value));
+  return etx_lower_permute(lower, value, order, out);
+}
+
+static etx_status pad_depth(etx_lower* lower, etx_dim padding, uint32_t* self) {
+  if (padding == 0) return ETX_OK;
+  const etx_dim pads[] = {0, 0, 0, 0, padding, padding};
+  etx_ir_arg args[] = {etx_ir_value_arg(*self), etx_ir_none(),
+                       etx_ir_double(0.0)};
+  ETX_TRY(etx_lower_ints(lower, pads, 6, &args[1]));
+  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3, self);
+}
+
+// The window along the depth, as numbers.
+typedef struct depth_window {
+  etx_dim taps, stride, padding, dilation;
+  etx_dim count;  // results
+} depth_window;
+
+static etx_status read_depth(etx_lower* lower, const convolution* c,
+                             depth_window* out) {
+  const etx_shape in = *etx_lower_shape(lower, c->input);
+  etx_ir_arg list;
+  out->taps = etx_lower_shape(lower, c->weight.as.value)->dims[2];
+  ETX_TRY(spread(lower, &c->stride, 3, &list));
+  out->stride = list.as.list.items[0].as.integer;
+  ETX_TRY(spread(lower, &c->padding, 3, &list));
+  out->padding = list.as.list.items[0].as.integer;
+  ETX_TRY(spread(lower, &c->dilation, 3, &list));
+  out->dilation = list.as.list.items[0].as.integer;
+  const etx_dim most = 1 << 16;
+  const bool are_known = in.dims[2] > 0 && in.dims[2] <= most * most &&
+                         out->taps > 0 && out->taps <= most &&
+                         out->stride > 0 && out->stride <= most &&
+                         out->padding >= 0 && out->padding <= most &&
+                         out->dilation > 0 && out->dilation <= most;
+  const etx_dim span = !are_known ? -1
+                                  : in.dims[2] + 2 * out->padding - 1 -
+                                        out->dilation * (out->taps - 1);
+  if (span < 0) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' over three dimensions for the target "
+                         "'executorch', with such a window or a depth that "
+                         "varies",
+                         lower->node->aten);
+  }
+  out->count = span / out->stride + 1;
+  return ETX_OK;
+}
+
+// Rows and columns of a list over three dimensions.
+static etx_status plane_list(etx_lower* lower, etx_ir_arg* list) {
+  ETX_TRY(spread(lower, list, 3, list));
+  const etx_dim both[] = {list->as.list.items[1].as.integer,
+                          list->as.list.items[2].as.integer};
+  return etx_lower_ints(lower, both, 2, list);
+}
+
+// What tap `tap` along the depth adds: planes of all images.
+static etx_status depth_tap(etx_lower* lower, const convolution* c,
+                            const depth_window* w, etx_dim tap,
+                            uint32_t* out_value) {
+  convolution plane = *c;
+  const etx_dim start = tap * w->dilation;
+  const etx_dim end = start + (w->count - 1) * w->stride + 1;
+  ETX_TRY(
+      etx_lower_slice(lower, c->input, 2, start, end, w->stride, &plane.input));
+  ETX_TRY(fold_depth(lower, plane.input, &plane.input));
+  const etx_shape full = *etx_lower_shape(lower, c->weight.as.value);
+  const etx_dim dims[] = {full.dims[0], full.dims[1], full.dims[3],
+                          full.dims[4]};
+  uint32_t weight = 0;
+  ETX_TRY(
+      etx_lower_slice(lower, c->weight.as.value, 2, tap, tap + 1, 1, &weight));
+  ETX_TRY(etx_lower_view(lower, weight, dims, 4, &weight));
+  plane.weight = etx_ir_value_arg(weight);
+  if (tap > 0) plane.bias = etx_ir_none();
+  ETX_TRY(plane_list(lower, &plane.stride));
+  ETX_TRY(plane_list(lower, &plane.padding));
+  ETX_TRY(plane_list(lower, &plane.dilation));
+  ETX_TRY(plane_list(lower, &plane.output_padding));
+  return emit_convolution(lower, &plane, 2, out_value);
+}
+
+static etx_status convolve_depth(etx_lower* lower, convolution* c,
+                                 uint32_t* out_value) {
+  if (c->transposed) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' over three dimensions, transposed, for the "
+                         "target 'executorch'",
+                         lower->node->aten);
+  }
+  depth_window w;
+  ETX_TRY(read_depth(lower, c, &w));
+  const etx_dim images = etx_lower_shape(lower, c->input)->dims[0];
+  ETX_TRY(pad_depth(lower, w.padding, &c->input));
+  uint32_t sum = 0;
+  ETX_TRY(depth_tap(lower, c, &w, 0, &sum));
+  for (etx_dim tap = 1; tap < w.taps; ++tap) {
+    uint32_t part = 0;
+    ETX_TRY(depth_tap(lower, c, &w, tap, &part));
+    ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, sum, part, &sum));
+  }
+  return unfold_depth(lower, sum, images, w.count, out_value);
+}
+
+// ------------------------------------------------ all
+
 static etx_status want_spatial(etx_lower* lower, uint32_t weight) {
   const size_t rank = etx_lower_shape(lower, weight)->rank;
   if (rank >= 3) return ETX_OK;
@@ -58,7 +187,11 @@ static etx_status convolve(etx_lower* lower, convolution* c) {
   ETX_TRY(want_spatial(lower, c->weight.as.value));
   if (!batched) ETX_TRY(etx_lower_unsqueeze(lower, c->input, 0, &c->input));
   uint32_t value = 0;
-  ETX_TRY(emit_convolution(lower, c, rank - 2, &value));
+  if (rank == 5 && lower->target == ETX_TARGET_EXECUTORCH) {
+    ETX_TRY(convolve_depth(lower, c, &value));
+  } else {
+    ETX_TRY(emit_convolution(lower, c, rank - 2, &value));
+  }
   if (!batched) {
     const etx_shape shape = *etx_lower_shape(lower, value);
     ETX_TRY(
@@ -83,7 +216,7 @@ etx_status etx_lowering_convolution(etx_lower* lower) {
   return convolve(lower, &c);
 }
 
-// conv_transpose1d and 2d: (input, weight, bias, stride, padding,
+// conv_transpose1d, 2d and 3d: (input, weight, bias, stride, padding,
 // output_padding, groups, dilation)
 etx_status etx_lowering_convolution_transposed(etx_lower* lower) {
   const etx_ir_arg* const args = lower->args;
@@ -138,25 +271,4 @@ etx_status etx_lowering_convolution_named(etx_lower* lower) {
   ETX_TRY(zero_list(lower, &c.padding));
   if (etx_text_is(args[4].as.string, "same")) ETX_TRY(same_padding(lower, &c));
   return convolve(lower, &c);
-}
-
-// adaptive_avg_pool(self, output_size) to one element a channel is a mean.
-etx_status etx_lowering_global_mean(etx_lower* lower) {
-  const etx_ir_arg* const sizes = &lower->args[1];
-  const size_t count = sizes->as.list.count;
-  etx_dim dims[ETX_MAX_RANK];
-  if (count > etx_lower_shape(lower, lower->args[0].as.value)->rank) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' over %z dimensions, which the tensor lacks",
-                         lower->node->aten, count);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (sizes->as.list.items[i].as.integer != 1) {
-      return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                           "'%t' to a size other than 1", lower->node->aten);
-    }
-    dims[i] = -(etx_dim)(i + 1);
-  }
-  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value, dims,
-                          count, true, &lower->results[0]);
 }

@@ -261,10 +261,7 @@ etx_status etx_lowering_linspace(etx_lower* lower) {
   if (steps == 1) data[0] = start;
   const etx_ir_constant constant = {
       dtype, 1, {steps}, {(const uint8_t*)data, bytes}};
-  uint32_t index = 0;
-  ETX_TRY(etx_ir_add_constant(lower->module, &constant, &index));
-  return etx_ir_constant_value(lower->module, lower->method, index,
-                               &lower->results[0]);
+  return etx_lower_constant(lower, &constant, &lower->results[0]);
 }
 
 // empty_permuted(size, physical_layout, dtype, ..): any content will do.

@@ -38,12 +38,20 @@ struct etx_lower {
   etx_diag* diag;
   const etx_lowering* row;
   const etx_ir_node* node;             // the imported node
+  const uint32_t* uses;                // of each imported value
   etx_ir_arg args[ETX_MAX_ARGUMENTS];  // by position in the schema
   size_t arg_count;
   uint32_t* results;    // one for each output of the node; ETX_IR_NONE at first
   etx_text name;        // stem of new values' names
   uint32_t name_count;  // values named so far
 };
+
+// True if anything reads output `index` of the imported node.
+static inline bool etx_lower_is_read(const etx_lower* lower, size_t index) {
+  return index < lower->node->output_count &&
+         lower->node->outputs[index] != ETX_IR_NONE &&
+         lower->uses[lower->node->outputs[index]] > 0;
+}
 
 // Finds the row of an ATen operator; NULL if it cannot be imported.
 const etx_lowering* etx_lowering_find(etx_text aten);
@@ -90,6 +98,10 @@ ETX_MUST_USE etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
 ETX_MUST_USE etx_status etx_lower_number(etx_lower* lower,
                                          const etx_ir_arg* number,
                                          etx_dtype dtype, uint32_t* out_value);
+// A constant, whose data lives in the pool.
+ETX_MUST_USE etx_status etx_lower_constant(etx_lower* lower,
+                                           const etx_ir_constant* constant,
+                                           uint32_t* out_value);
 ETX_MUST_USE etx_status etx_lower_cast(etx_lower* lower, uint32_t self,
                                        etx_dtype dtype, uint32_t* out_value);
 // torch.result_type over tensors and numbers: 0-d tensors and numbers count by
@@ -177,7 +189,8 @@ ETX_MUST_USE etx_status etx_lower_slice_range(etx_lower* lower, etx_dim size,
                                               etx_dim* out_start,
                                               etx_dim* out_end);
 
-// ------------------------------------------------ what families offer each other
+// ------------------------------------------------ what families offer each
+// other
 
 // self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
 ETX_MUST_USE etx_status etx_lower_matmul(etx_lower* lower, uint32_t self,
@@ -196,6 +209,21 @@ ETX_MUST_USE etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op,
                                          uint32_t self, const etx_dim* dims,
                                          size_t dim_count, bool keep,
                                          uint32_t* out_value);
+// Gives the last dimension a row of its own, or takes it away again.
+ETX_MUST_USE etx_status etx_lower_add_row(etx_lower* lower, uint32_t self,
+                                          uint32_t* out);
+ETX_MUST_USE etx_status etx_lower_drop_row(etx_lower* lower, uint32_t* value);
+// What a step does with [.., rows, columns]: with `is_depth` the rows are the
+// depth of a box, and the columns stay as they are.
+typedef etx_status (*etx_lower_plane_function)(etx_lower* lower,
+                                               const void* context,
+                                               bool is_depth, uint32_t self,
+                                               uint32_t* out);
+// Both steps over [.., channels, depth, rows, columns].
+ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
+                                            etx_lower_plane_function function,
+                                            const void* context,
+                                            uint32_t* out_value);
 // 0, 1, .. count-1 as int64.
 ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
                                          uint32_t* out_value);

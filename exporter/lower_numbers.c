@@ -64,6 +64,13 @@ static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
   return true;
 }
 
+etx_status etx_lower_constant(etx_lower* lower, const etx_ir_constant* constant,
+                              uint32_t* out_value) {
+  uint32_t index = 0;
+  ETX_TRY(etx_ir_add_constant(lower->module, constant, &index));
+  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+}
+
 etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
                             etx_dtype dtype, uint32_t* out_value) {
   const bool symbolic =
@@ -78,9 +85,7 @@ etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(data, bytes, size);
   const etx_ir_constant constant = {dtype, 0, {0}, {data, size}};
-  uint32_t index = 0;
-  ETX_TRY(etx_ir_add_constant(lower->module, &constant, &index));
-  return etx_ir_constant_value(lower->module, lower->method, index, out_value);
+  return etx_lower_constant(lower, &constant, out_value);
 }
 
 etx_status etx_lower_cast(etx_lower* lower, uint32_t self, etx_dtype dtype,

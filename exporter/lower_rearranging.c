@@ -292,10 +292,8 @@ static etx_status pad_edge(etx_lower* lower, size_t axis, int64_t before,
       1,
       {(int64_t)count},
       {(const uint8_t*)index, count * sizeof *index}};
-  uint32_t at = 0;
   uint32_t value = 0;
-  ETX_TRY(etx_ir_add_constant(lower->module, &constant, &at));
-  ETX_TRY(etx_ir_constant_value(lower->module, lower->method, at, &value));
+  ETX_TRY(etx_lower_constant(lower, &constant, &value));
   const etx_ir_arg args[] = {etx_ir_value_arg(*self), etx_ir_int((etx_dim)axis),
                              etx_ir_value_arg(value)};
   return etx_lower_emit(lower, ETX_OP_index_select_out, args, 3, self);

@@ -305,6 +305,51 @@ static etx_status read_rounded(reader* r, bool is_up, etx_dim* out) {
   return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, a, b, out);
 }
 
+// Float('1.5', precision=53), as a fraction whose denominator is a small power
+// of two; other floats are not supported.
+static etx_status read_fraction(reader* r, int64_t* out_part,
+                                int64_t* out_whole) {
+  if (!accept(r, "Float('")) return ETX_UNSUPPORTED;
+  double number = 0, unit = 1;
+  bool is_behind_point = false;
+  for (; r->at < r->text.size && r->text.data[r->at] != '\''; ++r->at) {
+    const char c = r->text.data[r->at];
+    if (c == '.' && !is_behind_point) {
+      is_behind_point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') return ETX_UNSUPPORTED;
+    number = number * 10 + (c - '0');
+    if (is_behind_point) unit *= 10;
+    if (unit > 1e18 || number > 1e18) return ETX_UNSUPPORTED;
+  }
+  if (!accept(r, "', precision=53)")) return malformed(r, "a precision of 53");
+  double part = number / unit;
+  *out_whole = 1;
+  while (part < 1 << 20 && part != (double)(int64_t)part) {
+    part *= 2;
+    *out_whole *= 2;
+    if (*out_whole > 1024) return ETX_UNSUPPORTED;
+  }
+  *out_part = (int64_t)part;
+  return part <= 1 << 20 ? ETX_OK : ETX_UNSUPPORTED;
+}
+
+// TruncToInt(Mul(Float('1.5', precision=53), ToFloat(a))): a size that is
+// scaled; sizes are not negative.
+static etx_status read_scaled(reader* r, etx_dim* out) {
+  int64_t part = 0, whole = 0;
+  if (!accept(r, "Mul(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_fraction(r, &part, &whole));
+  if (!accept(r, ",") || !accept(r, "ToFloat(")) return ETX_UNSUPPORTED;
+  ETX_TRY(read_expression(r, out));
+  if (!accept(r, ")") || !accept(r, ")") || !accept(r, ")")) {
+    return malformed(r, "')'");
+  }
+  ETX_TRY(apply(r, ETX_SYMBOL_MULTIPLY, *out, part, out));
+  return apply(r, ETX_SYMBOL_FLOOR_DIVIDE, *out, whole, out);
+}
+
 // ModularIndexing(a, b, c) is (a//b)%c.
 static etx_status read_modular(reader* r, etx_dim* out) {
   etx_dim a = 0, b = 0, c = 0;
@@ -357,6 +402,7 @@ static etx_status read_special(reader* r, etx_text word, etx_dim* out) {
   if (etx_text_is(word, "CeilDiv")) return read_ceiling(r, out);
   if (etx_text_is(word, "FloorToInt")) return read_rounded(r, false, out);
   if (etx_text_is(word, "CeilToInt")) return read_rounded(r, true, out);
+  if (etx_text_is(word, "TruncToInt")) return read_scaled(r, out);
   if (etx_text_is(word, "ModularIndexing")) return read_modular(r, out);
   if (etx_text_is(word, "Not")) return read_negation(r, out);
   for (size_t i = 0; i < sizeof relations / sizeof relations[0]; ++i) {

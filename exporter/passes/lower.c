@@ -21,9 +21,10 @@ typedef enum fate {
 typedef struct lowering {
   etx_pass_context* context;
   etx_ir_method* method;
-  uint32_t* map;       // what stands for an imported value
-  uint8_t* fate;       // fate of each imported value
-  size_t value_count;  // imported values
+  const uint32_t* uses;  // how often each imported value is used
+  uint32_t* map;         // what stands for an imported value
+  uint8_t* fate;         // fate of each imported value
+  size_t value_count;    // imported values
 } lowering;
 
 // ------------------------------------------------ stated types
@@ -218,6 +219,7 @@ static etx_status run_row(lowering* self, const etx_ir_node* node,
                      .diag = &diag,
                      .row = row,
                      .node = node,
+                     .uses = self->uses,
                      .results = results,
                      .name = stem_of(self, node)};
   etx_status status = etx_lower_bind(&lower);
@@ -414,10 +416,15 @@ static etx_status lower_method(etx_pass_context* context,
   etx_pool* const pool = context->module->pool;
   etx_ir_node* const nodes = method->nodes;
   const size_t node_count = method->node_count;
-  lowering self = {context, method, etx_ir_identity_map(pool, method),
+  lowering self = {context,
+                   method,
+                   etx_ir_count_uses(pool, method),
+                   etx_ir_identity_map(pool, method),
                    etx_pool_take(pool, method->value_count),
                    method->value_count};
-  if (self.map == NULL || self.fate == NULL) return ETX_OUT_OF_MEMORY;
+  if (self.uses == NULL || self.map == NULL || self.fate == NULL) {
+    return ETX_OUT_OF_MEMORY;
+  }
   method->nodes = NULL;
   method->node_count = method->node_capacity = 0;
   check_target(&self);

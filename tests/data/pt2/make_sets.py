@@ -1,4 +1,4 @@
-"""Writes the sets `prefix` and `integers` of this folder.
+"""Writes the sets `prefix`, `integers` and `planes` of this folder.
 
     pip install torch==2.13 safetensors
     python make_sets.py
@@ -9,6 +9,7 @@ import os
 import warnings
 
 import torch
+import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch.export import Dim, export, save
 
@@ -116,6 +117,83 @@ class Integers(torch.nn.Module):
         return torch.remainder(a, b), torch.remainder(a, 0.3), a.sum(0)
 
 
+class Planes(torch.nn.Module):
+    """Convolution, pooling and resampling over lines, planes and boxes."""
+
+    states = ()
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(11)
+        self.line = torch.nn.Conv1d(4, 6, 3, stride=2, padding=1)
+        self.same = torch.nn.Conv1d(4, 4, 4, padding="same", groups=2)
+        self.plane = torch.nn.Conv2d(4, 6, (3, 2), dilation=(2, 1), groups=2)
+        self.depthwise = torch.nn.Conv2d(4, 8, 3, padding=1, groups=4)
+        self.back = torch.nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1,
+                                             output_padding=1)
+        self.back_line = torch.nn.ConvTranspose1d(4, 2, 4, stride=3)
+        self.box = torch.nn.Conv3d(2, 3, (2, 3, 3), stride=(2, 1, 1),
+                                   padding=(1, 1, 0))
+
+    def convolve(self, line, plane, box):
+        return (self.line(line), self.same(line), self.back_line(line),
+                self.line(line[0]), self.plane(plane), self.depthwise(plane),
+                self.back(plane), self.box(box))
+
+    def largest(self, line, plane, box):
+        found, places = F.max_pool2d(plane, 3, 2, 1, return_indices=True)
+        return (F.max_pool1d(line, 3, 2, 1, ceil_mode=True),
+                F.max_pool2d(plane, (2, 3), ceil_mode=True, dilation=(1, 2)),
+                found, places, F.max_pool2d(plane[0], 2),
+                F.max_pool3d(box, (2, 3, 2), (1, 2, 2), (1, 1, 0)),
+                F.adaptive_max_pool1d(line, 4),
+                F.adaptive_max_pool2d(plane, (5, 4)),
+                F.adaptive_max_pool3d(box, (1, 4, 3)))
+
+    def means(self, line, plane, box):
+        return (F.avg_pool1d(line, 3, 2, 1),
+                F.avg_pool1d(line, 3, 2, 1, True, False),
+                F.avg_pool2d(plane, 3, 2, 1, True),
+                F.avg_pool2d(plane, (3, 2), 2, (1, 0), False, False),
+                F.avg_pool2d(plane, 2, divisor_override=3),
+                F.avg_pool3d(box, 2, 2, 1, True, False),
+                F.avg_pool3d(box, (2, 1, 3), divisor_override=5),
+                F.adaptive_avg_pool1d(line, 5),
+                F.adaptive_avg_pool2d(plane, (4, 7)),
+                F.adaptive_avg_pool2d(plane, 1),
+                F.adaptive_avg_pool3d(box, (2, 3, 4)))
+
+    def resize(self, line, plane, box):
+        def to(x, mode, **more):
+            return F.interpolate(x, mode=mode, **more)
+
+        return (to(line, "nearest", size=19), to(line, "linear", size=7),
+                to(line, "linear", scale_factor=2.0, align_corners=True),
+                to(plane, "nearest", scale_factor=(1.5, 2.0)),
+                to(plane, "bilinear", scale_factor=1.7),
+                to(plane, "bilinear", size=(13, 5), align_corners=True),
+                to(plane, "bilinear", size=(4, 6), antialias=True),
+                to(plane, "bicubic", size=(13, 7)),
+                to(plane, "nearest-exact", size=(7, 11)),
+                to(plane, "area", size=(3, 4)),
+                to(box, "nearest", scale_factor=2),
+                to(box, "trilinear", size=(3, 9, 4)))
+
+    def sample(self, plane, grid):
+        return tuple(F.grid_sample(plane, grid, mode, padding, corners)
+                     for mode in ("bilinear", "nearest", "bicubic")
+                     for padding, corners in (("zeros", False),
+                                              ("border", True),
+                                              ("reflection", False)))
+
+    def varying(self, plane):
+        return (F.max_pool2d(plane, 3, 2, 1), F.avg_pool2d(plane, 2),
+                F.adaptive_avg_pool2d(plane, (3, 2)),
+                F.interpolate(plane, scale_factor=2.0),
+                F.interpolate(plane, scale_factor=1.5, mode="bilinear"),
+                self.depthwise(plane), self.back(plane))
+
+
 class Recorder:
     def __init__(self, model, folder):
         self.model, self.folder = model.eval(), folder
@@ -212,6 +290,24 @@ def write_integers():
     recorder.write(1e-14)
 
 
+def write_planes():
+    recorder = Recorder(Planes(), "planes")
+    line, plane = torch.randn(2, 4, 10), torch.randn(2, 4, 9, 10)
+    box = torch.randn(2, 2, 4, 6, 7)
+    for name in ("convolve", "largest", "means", "resize"):
+        recorder.method(name, (line, plane, box))
+        recorder.call(name, line, plane, box)
+    grid = torch.rand(2, 5, 6, 2) * 2.6 - 1.3
+    recorder.method("sample", (plane, grid))
+    recorder.call("sample", plane, grid)
+    rows = Dim("rows", min=4, max=16)
+    recorder.method("varying", (torch.randn(2, 4, 10, 8),), ({2: rows},))
+    for count in (4, 16, 9):
+        recorder.call("varying", torch.randn(2, 4, count, 8))
+    recorder.write(1e-5)
+
+
 if __name__ == "__main__":
     write_prefix()
     write_integers()
+    write_planes()

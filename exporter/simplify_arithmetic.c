@@ -143,6 +143,12 @@ static etx_status smaller_operand(etx_rewrite* rewrite, size_t position,
   const etx_ir_node* const full =
       etx_rewrite_operand(rewrite, node, position, ETX_OP_full_out);
   if (full != NULL) {
+    // A number that varies would be a node, made anew in each round.
+    const etx_ir_arg* const number = &full->args[1];
+    if (number->kind == ETX_IR_ARG_INT &&
+        !etx_dim_is_number(number->as.integer)) {
+      return ETX_OK;
+    }
     return etx_lower_number(lower, &full->args[1],
                             etx_lower_shape(lower, value)->dtype, out_value);
   }

@@ -22,7 +22,7 @@ if [ -z "$python" ]; then
   python=$venv/bin/python
 fi
 sets=()
-for set in tiny kv counter swap prefix mixed integers gru cnn branches llama \
+for set in tiny kv counter swap prefix mixed integers planes gru cnn branches llama \
   weights whisper; do
   sets+=("$here/tests/data/pt2/$set")
 done

@@ -16,8 +16,8 @@
 #define ETX ETX_BINARY "/etx"
 
 static const char* const sets[] = {
-    "tiny", "kv",      "counter",  "swap", "prefix", "mixed",  "integers",
-    "gru",  "weights", "branches", "cnn",  "llama",  "whisper"};
+    "tiny", "kv",      "counter",  "swap", "prefix", "mixed", "integers",
+    "gru",  "weights", "branches", "cnn",  "planes", "llama", "whisper"};
 enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
 
 // Each pass is switched off for each set: under a sanitizer the large ones

@@ -251,6 +251,22 @@ static void an_operand_that_gives_the_size_stays(void** state) {
          "return y\n");
 }
 
+// What gives the size is spread out, so nothing may be made anew each round.
+static void a_number_that_varies_stays_spread_out(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower simplify",
+         "dims: {s: {min: 1, max: 8}}\n"
+         "inputs: [{name: x, type: 'float32[s]'}]\n"
+         "nodes:\n"
+         "  - {out: a, op: aten.full.default, args: [[2], {sym: s}], kwargs: "
+         "{dtype: int64}}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [a, a]}\n"
+         "outputs: [y]\n",
+         "a: int64[2] = aten::full.out([2], s)\n"
+         "y: int64[2] = aten::mul.out(a, a)\n"
+         "return y\n");
+}
+
 static void a_choice_that_is_known_is_made(void** state) {
   (void)state;
   expect(ETX_TARGET_ETX, "lower simplify",
@@ -281,6 +297,7 @@ int main(void) {
       cmocka_unit_test(a_scatter_that_is_hidden_goes),
       cmocka_unit_test(operands_are_not_spread_out_before_broadcasting),
       cmocka_unit_test(an_operand_that_gives_the_size_stays),
+      cmocka_unit_test(a_number_that_varies_stays_spread_out),
       cmocka_unit_test(a_choice_that_is_known_is_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

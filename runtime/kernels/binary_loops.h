@@ -19,19 +19,20 @@ typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
 
 typedef enum etx_binary_row {
 #define REAL_AND_WHOLE(name, real, whole) ETX_BINARY_##name,
+#define QUOTIENT(name, f, whole) ETX_BINARY_##name,
 #define REAL(name, real) ETX_BINARY_##name,
 #define COMPARISON(name, expression) ETX_BINARY_##name,
 #define WHOLE(name, whole) ETX_BINARY_##name,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
   ETX_BINARY_COUNT
 } etx_binary_row;
 
-// By row; NULL: not for this type.
-extern const etx_binary_loop etx_binary_loops_f32[ETX_BINARY_COUNT];
+// By row; NULL: not for this type. Those over floats are in float_loops.h.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
 extern const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT];
 

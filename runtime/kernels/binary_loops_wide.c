@@ -24,6 +24,8 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #define F(f) etx_##f##_f64
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f64, double, double, real)
+#define QUOTIENT(name, f, whole) \
+  ETX_BINARY_LOOP(name##_f64, double, double, F(f)(x, y))
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, real)
 #define COMPARISON(name, expression) \
   ETX_BINARY_LOOP(name##_f64, double, uint8_t, expression)
@@ -32,10 +34,13 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #undef F
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 
 #define REAL_AND_WHOLE(name, real, whole) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
+#define QUOTIENT(name, f, whole) \
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
 #define REAL(name, real)
 #define COMPARISON(name, expression) \
@@ -44,29 +49,34 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
+#define QUOTIENT(name, f, whole) name##_f64,
 #define REAL(name, real) name##_f64,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 };
 
 const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_i64,
+#define QUOTIENT(name, f, whole) name##_i64,
 #define REAL(name, real) NULL,
 #define COMPARISON(name, expression) name##_i64,
 #define WHOLE(name, whole) name##_i64,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 };

@@ -1,19 +1,23 @@
 #include "runtime/kernels/binary_rows.h"
 
+#include "runtime/kernels/float_loops.h"
+
 static const bool is_comparison[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) false,
+#define QUOTIENT(name, f, whole) false,
 #define REAL(name, real) false,
 #define COMPARISON(name, expression) true,
 #define WHOLE(name, whole) false,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 };
 
 etx_binary_loop etx_binary_loop_of(size_t row, etx_wide wide) {
-  if (wide == ETX_WIDE_F32) return etx_binary_loops_f32[row];
+  if (wide == ETX_WIDE_F32) return etx_float_loops_best()->binary[row];
   return wide == ETX_WIDE_F64 ? etx_binary_loops_f64[row]
                               : etx_binary_loops_i64[row];
 }

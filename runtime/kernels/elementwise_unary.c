@@ -3,6 +3,7 @@
 // through the loop in one piece; anything else passes through blocks.
 
 #include "runtime/kernels/elementwise_complex.h"
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/unary_loops.h"
 #include "runtime/kernels/unary_parameters.h"
@@ -22,7 +23,7 @@ static const bool is_truth[ETX_UNARY_COUNT] = {
 };
 
 static etx_unary_loop loop_of(size_t row, etx_wide wide) {
-  if (wide == ETX_WIDE_F32) return etx_unary_loops_f32[row];
+  if (wide == ETX_WIDE_F32) return etx_float_loops_best()->unary[row];
   return wide == ETX_WIDE_F64 ? etx_unary_loops_f64[row]
                               : etx_unary_loops_i64[row];
 }

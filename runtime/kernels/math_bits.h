@@ -48,48 +48,48 @@ static inline double etx_with_sign_f64(double x, double sign) {
 static inline float etx_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 static inline double etx_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-// Whole numbers near x. Above 2^23 (2^52) every number is whole already.
-// Vectorise.
+// Whole numbers near x. Adding 2^23 (2^52) to a magnitude below it rounds to
+// the nearest, halves to the even neighbour; above, every number is whole
+// already.
+static inline float etx_round_f32(float x) {
+  const float magnitude = etx_abs_f32(x);
+  const float whole = (magnitude + 8388608.0f) - 8388608.0f;
+  return etx_with_sign_f32(magnitude < 8388608.0f ? whole : magnitude, x);
+}
 static inline float etx_trunc_f32(float x) {
-  const int is_small = etx_abs_f32(x) < 8388608.0f;
-  const float safe = is_small ? x : 0.0f;
-  const float whole = etx_with_sign_f32((float)(int32_t)safe, x);
-  return is_small ? whole : x;
+  const float magnitude = etx_abs_f32(x);
+  const float whole = (magnitude + 8388608.0f) - 8388608.0f;
+  const float below = whole > magnitude ? whole - 1.0f : whole;
+  return etx_with_sign_f32(magnitude < 8388608.0f ? below : magnitude, x);
 }
 static inline float etx_floor_f32(float x) {
-  const float whole = etx_trunc_f32(x);
+  const float whole = etx_round_f32(x);
   return whole > x ? whole - 1.0f : whole;
 }
 static inline float etx_ceil_f32(float x) {
-  const float whole = etx_trunc_f32(x);
-  return whole < x ? etx_with_sign_f32(whole + 1.0f, x) : whole;
+  const float whole = etx_round_f32(x);
+  return etx_with_sign_f32(whole < x ? whole + 1.0f : whole, x);
 }
-// Halves go to the even neighbour.
-static inline float etx_round_f32(float x) {
-  const int is_small = etx_abs_f32(x) < 8388608.0f;
-  const float magnitude = is_small ? etx_abs_f32(x) : 0.0f;
-  const float whole = (magnitude + 8388608.0f) - 8388608.0f;
-  return is_small ? etx_with_sign_f32(whole, x) : x;
+static inline double etx_round_f64(double x) {
+  const double magnitude = etx_abs_f64(x);
+  const double whole = (magnitude + 4503599627370496.0) - 4503599627370496.0;
+  return etx_with_sign_f64(magnitude < 4503599627370496.0 ? whole : magnitude,
+                           x);
 }
 static inline double etx_trunc_f64(double x) {
-  const int is_small = etx_abs_f64(x) < 4503599627370496.0;
-  const double safe = is_small ? x : 0.0;
-  const double whole = etx_with_sign_f64((double)(int64_t)safe, x);
-  return is_small ? whole : x;
+  const double magnitude = etx_abs_f64(x);
+  const double whole = (magnitude + 4503599627370496.0) - 4503599627370496.0;
+  const double below = whole > magnitude ? whole - 1.0 : whole;
+  return etx_with_sign_f64(magnitude < 4503599627370496.0 ? below : magnitude,
+                           x);
 }
 static inline double etx_floor_f64(double x) {
-  const double whole = etx_trunc_f64(x);
+  const double whole = etx_round_f64(x);
   return whole > x ? whole - 1.0 : whole;
 }
 static inline double etx_ceil_f64(double x) {
-  const double whole = etx_trunc_f64(x);
-  return whole < x ? etx_with_sign_f64(whole + 1.0, x) : whole;
-}
-static inline double etx_round_f64(double x) {
-  const int is_small = etx_abs_f64(x) < 4503599627370496.0;
-  const double magnitude = is_small ? etx_abs_f64(x) : 0.0;
-  const double whole = (magnitude + 4503599627370496.0) - 4503599627370496.0;
-  return is_small ? etx_with_sign_f64(whole, x) : x;
+  const double whole = etx_round_f64(x);
+  return etx_with_sign_f64(whole < x ? whole + 1.0 : whole, x);
 }
 
 #endif

@@ -7,6 +7,9 @@
 
 #include "runtime/kernels/math_bits.h"
 
+// A loop becomes vector code only if nothing in it is called.
+#define ETX_IN_LOOP static inline __attribute__((always_inline))
+
 // ------------------------------------------------ exponential functions
 
 // x = n log 2 + r with |r| <= log(2)/2.
@@ -17,7 +20,7 @@ typedef struct etx_reduced_f32 {
 
 // Adding 1.5 * 2^23 rounds to the nearest whole number, which then stands in
 // the low bits. log 2 is taken off in two parts; n times the first is exact.
-static inline etx_reduced_f32 etx_exp_reduce_f32(float x) {
+ETX_IN_LOOP etx_reduced_f32 etx_exp_reduce_f32(float x) {
   const float shifted = x * 1.44269504f + 12582912.0f;
   const float n = shifted - 12582912.0f;
   const float high = x - n * 0.693145751953125f;
@@ -30,7 +33,7 @@ static inline etx_reduced_f32 etx_exp_reduce_f32(float x) {
 // power * 2^n in two factors, so that overflow and underflow happen by
 // themselves. The shift is an arithmetic one, without shifting a negative
 // number.
-static inline float etx_scale_f32(float power, uint32_t n) {
+ETX_IN_LOOP float etx_scale_f32(float power, uint32_t n) {
   const uint32_t half =
       ((n ^ UINT32_C(0x80000000)) >> 1) - UINT32_C(0x40000000);
   const float first = etx_f32_of_bits((half + 127) << 23);
@@ -39,7 +42,7 @@ static inline float etx_scale_f32(float power, uint32_t n) {
 }
 
 // e^r for a reduced r.
-static inline float etx_exp_power_f32(float r) {
+ETX_IN_LOOP float etx_exp_power_f32(float r) {
   float q = 0.0013814541f;
   q = q * r + 0.0083687454f;
   q = q * r + 0.041668389f;
@@ -49,7 +52,7 @@ static inline float etx_exp_power_f32(float r) {
 }
 
 // e^x, 1.1 ulp.
-static inline float etx_exp_f32(float x) {
+ETX_IN_LOOP float etx_exp_f32(float x) {
   x = x > 88.8f ? 88.8f : x;
   x = x < -104.0f ? -104.0f : x;
   const etx_reduced_f32 e = etx_exp_reduce_f32(x);
@@ -57,7 +60,7 @@ static inline float etx_exp_f32(float x) {
 }
 
 // 2^x, 1.1 ulp.
-static inline float etx_exp2_f32(float x) {
+ETX_IN_LOOP float etx_exp2_f32(float x) {
   x = x > 128.5f ? 128.5f : x;
   x = x < -151.0f ? -151.0f : x;
   const float shifted = x + 12582912.0f;
@@ -67,7 +70,7 @@ static inline float etx_exp2_f32(float x) {
 }
 
 // e^r - 1 for a reduced r.
-static inline float etx_expm1_power_f32(float r) {
+ETX_IN_LOOP float etx_expm1_power_f32(float r) {
   float q = 0.00139477756f;
   q = q * r + 0.00836724415f;
   q = q * r + 0.0416662619f;
@@ -78,7 +81,7 @@ static inline float etx_expm1_power_f32(float r) {
 
 // e^x - 1, 1.6 ulp: 2^n p + (2^n - 1), halved on the way so that 2^128 is not
 // needed.
-static inline float etx_expm1_f32(float x) {
+ETX_IN_LOOP float etx_expm1_f32(float x) {
   const float above = x < -40.0f ? -40.0f : x;
   const float clamped = above > 89.0f ? 89.0f : above;
   const etx_reduced_f32 e = etx_exp_reduce_f32(clamped);
@@ -88,12 +91,12 @@ static inline float etx_expm1_f32(float x) {
 }
 
 // 1/(1 + e^-x), 2.5 ulp.
-static inline float etx_sigmoid_f32(float x) {
+ETX_IN_LOOP float etx_sigmoid_f32(float x) {
   return 1.0f / (1.0f + etx_exp_f32(-x));
 }
 
 // Hyperbolic tangent, 1.4 ulp.
-static inline float etx_tanh_f32(float x) {
+ETX_IN_LOOP float etx_tanh_f32(float x) {
   const float magnitude = etx_abs_f32(x);
   const float z = x * x;
   float p = -0.005717045f;
@@ -108,14 +111,14 @@ static inline float etx_tanh_f32(float x) {
 }
 
 // e^|x| / 2: the halving comes before overflow.
-static inline float etx_half_exp_f32(float magnitude) {
+ETX_IN_LOOP float etx_half_exp_f32(float magnitude) {
   const float clamped = magnitude > 90.0f ? 90.0f : magnitude;
   const etx_reduced_f32 e = etx_exp_reduce_f32(clamped);
   return etx_scale_f32(etx_exp_power_f32(e.r), e.n - 1);
 }
 
 // 2 ulp.
-static inline float etx_sinh_f32(float x) {
+ETX_IN_LOOP float etx_sinh_f32(float x) {
   const float magnitude = etx_abs_f32(x);
   const float z = x * x;
   float p = 2.81743837e-06f;
@@ -129,7 +132,7 @@ static inline float etx_sinh_f32(float x) {
 }
 
 // 2 ulp.
-static inline float etx_cosh_f32(float x) {
+ETX_IN_LOOP float etx_cosh_f32(float x) {
   const float half = etx_half_exp_f32(etx_abs_f32(x));
   return half + 0.25f / half;
 }
@@ -142,7 +145,7 @@ typedef struct etx_split_f32 {
   float m;
 } etx_split_f32;
 
-static inline etx_split_f32 etx_split_of_f32(float x) {
+ETX_IN_LOOP etx_split_f32 etx_split_of_f32(float x) {
   const int is_small = x < 1.17549435e-38f;
   const float normal = is_small ? x * 8388608.0f : x;
   const uint32_t bits = etx_bits_of_f32(normal);
@@ -157,7 +160,7 @@ static inline etx_split_f32 etx_split_of_f32(float x) {
 }
 
 // log(1 + f) - f for f in [sqrt(1/2) - 1, sqrt(2) - 1].
-static inline float etx_log_tail_f32(float f) {
+ETX_IN_LOOP float etx_log_tail_f32(float f) {
   float p = 0.0691697374f;
   p = p * f - 0.117904209f;
   p = p * f + 0.118725367f;
@@ -172,7 +175,7 @@ static inline float etx_log_tail_f32(float f) {
 }
 
 // `value` where x is positive and finite; what a logarithm is elsewhere.
-static inline float etx_log_limits_f32(float x, float value) {
+ETX_IN_LOOP float etx_log_limits_f32(float x, float value) {
   const float infinity = etx_f32_of_bits(UINT32_C(0x7f800000));
   value = x == infinity ? infinity : value;
   value = x == 0.0f ? -infinity : value;
@@ -181,7 +184,7 @@ static inline float etx_log_limits_f32(float x, float value) {
 }
 
 // 1 ulp.
-static inline float etx_log_f32(float x) {
+ETX_IN_LOOP float etx_log_f32(float x) {
   const etx_split_f32 s = etx_split_of_f32(x);
   const float f = s.m - 1.0f;
   const float tail = etx_log_tail_f32(f) + s.e * 1.42860682030941723e-6f;
@@ -189,7 +192,7 @@ static inline float etx_log_f32(float x) {
 }
 
 // 2 ulp; powers of two are exact.
-static inline float etx_log2_f32(float x) {
+ETX_IN_LOOP float etx_log2_f32(float x) {
   const etx_split_f32 s = etx_split_of_f32(x);
   const float f = s.m - 1.0f;
   const float log_m = f + etx_log_tail_f32(f);
@@ -197,7 +200,7 @@ static inline float etx_log2_f32(float x) {
 }
 
 // 2 ulp.
-static inline float etx_log10_f32(float x) {
+ETX_IN_LOOP float etx_log10_f32(float x) {
   const etx_split_f32 s = etx_split_of_f32(x);
   const float f = s.m - 1.0f;
   const float log_m = f + etx_log_tail_f32(f);
@@ -207,7 +210,7 @@ static inline float etx_log10_f32(float x) {
 
 // log(1 + x), 1.5 ulp: log u with u = 1 + x rounded, plus what the rounding
 // lost.
-static inline float etx_log1p_f32(float x) {
+ETX_IN_LOOP float etx_log1p_f32(float x) {
   const float u = 1.0f + x;
   const etx_split_f32 s = etx_split_of_f32(u);
   // Without a power of two in u, x itself is m - 1, and more exact.
@@ -222,7 +225,7 @@ static inline float etx_log1p_f32(float x) {
 }
 
 // 2 ulp. Beyond 2^13 it is log(2x) to the last bit.
-static inline float etx_asinh_f32(float x) {
+ETX_IN_LOOP float etx_asinh_f32(float x) {
   const float a = etx_abs_f32(x);
   const int is_large = a > 8192.0f;
   const float bounded = is_large ? 1.0f : a;
@@ -233,7 +236,7 @@ static inline float etx_asinh_f32(float x) {
 }
 
 // 3 ulp.
-static inline float etx_acosh_f32(float x) {
+ETX_IN_LOOP float etx_acosh_f32(float x) {
   const int is_large = x > 8192.0f;
   const float t = (is_large ? 1.0f : x) - 1.0f;
   const float small = t + etx_sqrt_f32(t * (t + 2.0f));
@@ -243,14 +246,14 @@ static inline float etx_acosh_f32(float x) {
 }
 
 // 2 ulp.
-static inline float etx_atanh_f32(float x) {
+ETX_IN_LOOP float etx_atanh_f32(float x) {
   const float a = etx_abs_f32(x);
   const float value = 0.5f * etx_log1p_f32(2.0f * a / (1.0f - a));
   return etx_with_sign_f32(value, x);
 }
 
 // log(1 + e^x), 2 ulp.
-static inline float etx_log_of_1_exp_f32(float x) {
+ETX_IN_LOOP float etx_log_of_1_exp_f32(float x) {
   const float positive = x > 0.0f ? x : 0.0f;
   const float rest = etx_log1p_f32(etx_exp_f32(-etx_abs_f32(x)));
   return x != x ? x : positive + rest;
@@ -258,9 +261,9 @@ static inline float etx_log_of_1_exp_f32(float x) {
 
 // ------------------------------------------------ powers
 
-// x^y with the special cases of C: 2^(y log2 |x|) in double, where the nearest
-// float needs no care. Whole numbers are made by adding 1.5 * 2^52.
-static inline double etx_log2_of_f32(double a) {
+// log2(a) for a positive finite float, to 1e-12. In double, where powers need
+// no care; whole numbers are made by adding 1.5 * 2^52.
+ETX_IN_LOOP double etx_log2_of_f32(double a) {
   const double magic = 6755399441055744.0;
   const uint64_t bits = etx_bits_of_f64(a);
   const uint64_t shifted = bits - UINT64_C(0x3fe6a09e667f3bcd);
@@ -275,12 +278,11 @@ static inline double etx_log2_of_f32(double a) {
   p = p * z + 2.8853900817779268 / 7;
   p = p * z + 2.8853900817779268 / 5;
   p = p * z + 2.8853900817779268 / 3;
-  const double value = e + (s * 2.8853900817779268 + s * z * p);
-  const double infinity = etx_f64_of_bits(UINT64_C(0x7ff0000000000000));
-  return a == 0.0 ? -infinity : (a == infinity ? infinity : value);
+  return e + (s * 2.8853900817779268 + s * z * p);
 }
 
-static inline double etx_exp2_of_f32(double t) {
+// 2^t rounded to float once, to 2e-9 before.
+ETX_IN_LOOP float etx_exp2_of_f32(double t) {
   const double magic = 6755399441055744.0;
   const double above = t < -151.0 ? -151.0 : t;
   const double x = above > 129.0 ? 129.0 : above;
@@ -294,30 +296,78 @@ static inline double etx_exp2_of_f32(double t) {
   p = p * r + 0.69314720622147941;
   p = p * r + 1.0;
   const uint64_t n = etx_bits_of_f64(shifted) - etx_bits_of_f64(magic);
-  return p * etx_f64_of_bits((n + 1023) << 52);
+  return (float)(p * etx_f64_of_bits((n + 1023) << 52));
 }
 
-static inline float etx_pow_f32(float base, float exponent) {
-  const double magic = 6755399441055744.0;
-  const double infinity = etx_f64_of_bits(UINT64_C(0x7ff0000000000000));
-  const double x = (double)base, y = (double)exponent;
-  const double a = etx_abs_f64(x), b = etx_abs_f64(y);
-  const double power = etx_exp2_of_f32(y * etx_log2_of_f32(a));
-  // From 2^24 on every float is even.
-  const double bounded = b > 67108864.0 ? 67108864.0 : b;
-  const double half = 0.5 * bounded;
-  const int is_whole = (bounded + magic) - magic == bounded;
-  const int is_odd = is_whole & ((half + magic) - magic != half);
-  const int is_negative = etx_bits_of_f64(x) >> 63 != 0;
-  const int has_root = is_whole | (a == 0.0) | (a == infinity);
-  double value = a == 1.0 ? 1.0 : power;
-  value = is_negative & is_odd ? -value : value;
-  value = is_negative & !has_root
-              ? etx_f64_of_bits(UINT64_C(0x7ff8000000000000))
-              : value;
-  value = x != x || y != y ? x + y : value;
-  value = y == 0.0 || x == 1.0 ? 1.0 : value;
-  return (float)value;
+// x^y with the special cases of C: 2^(y log2 |x|), correct to the float nearest
+// in all but rare cases.
+ETX_IN_LOOP float etx_pow_f32(float x, float y) {
+  const float infinity = etx_f32_of_bits(UINT32_C(0x7f800000));
+  const float nan = etx_f32_of_bits(UINT32_C(0x7fc00000));
+  const float a = etx_abs_f32(x), b = etx_abs_f32(y);
+  const float power = etx_exp2_of_f32((double)y * etx_log2_of_f32((double)a));
+  const float of_zero = y > 0.0f ? 0.0f : infinity;
+  const float of_infinity = y > 0.0f ? infinity : 0.0f;
+  const float of_one = a == 1.0f ? 1.0f : power;
+  const float small = a == 0.0f ? of_zero : of_one;
+  const float magnitude = a == infinity ? of_infinity : small;
+  // What a negative base multiplies by. From 2^23 on every float is whole, from
+  // 2^24 even; 0 and infinity have powers that are not whole, too.
+  const float bounded = b > 16777216.0f ? 16777216.0f : b;
+  const float half = 0.5f * bounded;
+  const float parity = (half + 8388608.0f) - 8388608.0f == half ? 1.0f : -1.0f;
+  const float others = a == 0.0f ? 1.0f : (a == infinity ? 1.0f : nan);
+  const float nearest = (bounded + 8388608.0f) - 8388608.0f;
+  const float broken = nearest == bounded ? parity : others;
+  const float factor = bounded >= 8388608.0f ? parity : broken;
+  const float sign = etx_with_sign_f32(1.0f, x);
+  const float value = sign < 0.0f ? magnitude * factor : magnitude;
+  const float known = x != x ? x : (y != y ? y : value);
+  return y == 0.0f ? 1.0f : (x == 1.0f ? 1.0f : known);
+}
+
+// ------------------------------------------------ remainders
+
+// True if x / y has less than 28 bits before the point; then the quotient in
+// double, cut, is the true one, and its product with y is exact. Elsewhere
+// etx_fmod_f32 and its like divide bit by bit.
+ETX_IN_LOOP int etx_quotient_is_near_f32(float x, float y) {
+  const double quotient = (double)x / (double)y;
+  return (quotient < 268435456.0) & (quotient > -268435456.0) &
+         (etx_abs_f32(y) <= 3.40282347e38f);
+}
+
+ETX_IN_LOOP float etx_fmod_near_f32(float x, float y) {
+  const double quotient = etx_trunc_f64((double)x / (double)y);
+  return etx_with_sign_f32((float)((double)x - quotient * (double)y), x);
+}
+
+// The remainder of Python from that of C.
+ETX_IN_LOOP float etx_remainder_of_fmod_f32(float rest, float y) {
+  const float other = rest + y;
+  const float moved = (rest < 0.0f) != (y < 0.0f) ? other : rest;
+  return rest == 0.0f ? rest : moved;
+}
+
+ETX_IN_LOOP float etx_remainder_near_f32(float x, float y) {
+  return etx_remainder_of_fmod_f32(etx_fmod_near_f32(x, y), y);
+}
+
+// The quotient of x minus its remainder is whole up to rounding, so rounding
+// it gives the floor of the true quotient even where x / y rounds up to a
+// whole number.
+ETX_IN_LOOP float etx_floor_of_fmod_f32(float x, float y, float rest) {
+  const float quotient = (x - rest) / y;
+  const float lower = quotient - 1.0f;
+  const float moved = (rest < 0.0f) != (y < 0.0f) ? lower : quotient;
+  const float found = rest == 0.0f ? quotient : moved;
+  const float whole = etx_floor_f32(found);
+  const float result = found - whole > 0.5f ? whole + 1.0f : whole;
+  return found == 0.0f ? etx_with_sign_f32(0.0f, x / y) : result;
+}
+
+ETX_IN_LOOP float etx_floor_divide_near_f32(float x, float y) {
+  return etx_floor_of_fmod_f32(x, y, etx_fmod_near_f32(x, y));
 }
 
 // ------------------------------------------------ angles
@@ -325,7 +375,7 @@ static inline float etx_pow_f32(float base, float exponent) {
 // Beyond this etx_sin_far_f32 and its like compute in double.
 #define ETX_ANGLE_LIMIT_F32 524288.0f
 
-static inline int etx_angle_is_near_f32(float x) {
+ETX_IN_LOOP int etx_angle_is_near_f32(float x) {
   return etx_abs_f32(x) < ETX_ANGLE_LIMIT_F32;
 }
 
@@ -337,7 +387,7 @@ typedef struct etx_angle_f32 {
   uint32_t quadrant;  // two's complement, not cut to two bits
 } etx_angle_f32;
 
-static inline etx_angle_f32 etx_angle_of_f32(float x) {
+ETX_IN_LOOP etx_angle_f32 etx_angle_of_f32(float x) {
   const double wide = (double)x;
   const double shifted = wide * 0.63661977236758138 + 6755399441055744.0;
   const double n = shifted - 6755399441055744.0;
@@ -346,7 +396,7 @@ static inline etx_angle_f32 etx_angle_of_f32(float x) {
   return angle;
 }
 
-static inline float etx_sin_part_f32(float r) {
+ETX_IN_LOOP float etx_sin_part_f32(float r) {
   const float z = r * r;
   float p = -0.000195169705f;
   p = p * z + 0.00833217613f;
@@ -354,7 +404,7 @@ static inline float etx_sin_part_f32(float r) {
   return r + r * z * p;
 }
 
-static inline float etx_cos_part_f32(float r) {
+ETX_IN_LOOP float etx_cos_part_f32(float r) {
   const float z = r * r;
   float p = 2.4438119e-05f;
   p = p * z - 0.00138873653f;
@@ -363,7 +413,7 @@ static inline float etx_cos_part_f32(float r) {
 }
 
 // The sine or, for odd quadrants, the cosine of r with the quadrant's sign.
-static inline float etx_sin_of_angle_f32(etx_angle_f32 a, uint32_t more) {
+ETX_IN_LOOP float etx_sin_of_angle_f32(etx_angle_f32 a, uint32_t more) {
   const uint32_t quadrant = a.quadrant + more;
   const float part =
       (quadrant & 1) != 0 ? etx_cos_part_f32(a.r) : etx_sin_part_f32(a.r);
@@ -371,14 +421,14 @@ static inline float etx_sin_of_angle_f32(etx_angle_f32 a, uint32_t more) {
 }
 
 // For |x| < ETX_ANGLE_LIMIT_F32; 1.5 ulp, the tangent 3.
-static inline float etx_sin_near_f32(float x) {
+ETX_IN_LOOP float etx_sin_near_f32(float x) {
   const float value = etx_sin_of_angle_f32(etx_angle_of_f32(x), 0);
   return x == 0.0f ? x : value;
 }
-static inline float etx_cos_near_f32(float x) {
+ETX_IN_LOOP float etx_cos_near_f32(float x) {
   return etx_sin_of_angle_f32(etx_angle_of_f32(x), 1);
 }
-static inline float etx_tan_near_f32(float x) {
+ETX_IN_LOOP float etx_tan_near_f32(float x) {
   const etx_angle_f32 a = etx_angle_of_f32(x);
   const float sine = etx_sin_part_f32(a.r), cosine = etx_cos_part_f32(a.r);
   const int is_odd = (a.quadrant & 1) != 0;
@@ -387,7 +437,7 @@ static inline float etx_tan_near_f32(float x) {
 }
 
 // asin(s) for |s| <= 0.5, z = s^2.
-static inline float etx_asin_part_f32(float s, float z) {
+ETX_IN_LOOP float etx_asin_part_f32(float s, float z) {
   float p = 0.0422175601f;
   p = p * z + 0.0241485089f;
   p = p * z + 0.0454768352f;
@@ -397,7 +447,7 @@ static inline float etx_asin_part_f32(float s, float z) {
 }
 
 // 1.5 ulp. acos(x) = 2 asin(sqrt((1 - x)/2)) beyond 0.5.
-static inline float etx_asin_f32(float x) {
+ETX_IN_LOOP float etx_asin_f32(float x) {
   const float a = etx_abs_f32(x);
   const int is_far = a > 0.5f;
   const float z = is_far ? 0.5f * (1.0f - a) : a * a;
@@ -407,7 +457,7 @@ static inline float etx_asin_f32(float x) {
 }
 
 // 1.5 ulp.
-static inline float etx_acos_f32(float x) {
+ETX_IN_LOOP float etx_acos_f32(float x) {
   const float a = etx_abs_f32(x);
   const int is_far = a > 0.5f;
   const float z = is_far ? 0.5f * (1.0f - a) : a * a;
@@ -420,7 +470,7 @@ static inline float etx_acos_f32(float x) {
 
 // atan(y/x) for y and x not negative, neither both 0 nor both infinite; their
 // sum is finite. tan(pi/8) and tan(3 pi/8) part three ranges.
-static inline float etx_arc_f32(float y, float x) {
+ETX_IN_LOOP float etx_arc_f32(float y, float x) {
   const int is_low = y <= 0.414213568f * x;
   const int is_high = y >= 2.41421366f * x;
   const float top = is_low ? y : (is_high ? -x : y - x);
@@ -439,7 +489,7 @@ static inline float etx_arc_f32(float y, float x) {
 }
 
 // 1.5 ulp.
-static inline float etx_atan_f32(float x) {
+ETX_IN_LOOP float etx_atan_f32(float x) {
   const float a = etx_abs_f32(x);
   const float large = 1e30f;
   const float value = etx_arc_f32(a > large ? large : a, 1.0f);
@@ -447,7 +497,7 @@ static inline float etx_atan_f32(float x) {
 }
 
 // 2 ulp.
-static inline float etx_atan2_f32(float y, float x) {
+ETX_IN_LOOP float etx_atan2_f32(float y, float x) {
   const float infinity = etx_f32_of_bits(UINT32_C(0x7f800000));
   float a = etx_abs_f32(y), b = etx_abs_f32(x);
   const int is_pair = a == b;
@@ -468,7 +518,7 @@ static inline float etx_atan2_f32(float y, float x) {
 // ------------------------------------------------ error function
 
 // 1.5 ulp: x p(x^2) up to 1, then 1 - e^(-x^2) t p(t) with t = 1/(1 + x/2).
-static inline float etx_erf_f32(float x) {
+ETX_IN_LOOP float etx_erf_f32(float x) {
   const float a = etx_abs_f32(x);
   const float z = x * x;
   float p = 7.85384982e-05f;
@@ -494,7 +544,7 @@ static inline float etx_erf_f32(float x) {
 // x/2 (1 + erf(x/sqrt 2)), absolute error 3e-7 |x|. erf|u| =
 // 1 - e^(-u^2) p(t) with t = 1/(1 + u/2): p was fitted so that the error of
 // the product is level (1.1e-8).
-static inline float etx_gelu_f32(float x) {
+ETX_IN_LOOP float etx_gelu_f32(float x) {
   const float u = etx_abs_f32(x) * 0.707106781f;
   const float t = 1.0f / (1.0f + 0.5f * u);
   float p = 0.0588020541f;
@@ -514,7 +564,7 @@ static inline float etx_gelu_f32(float x) {
 
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Written as
 // x / (1 + e^(-2y)): nothing cancels for negative x.
-static inline float etx_gelu_tanh_f32(float x) {
+ETX_IN_LOOP float etx_gelu_tanh_f32(float x) {
   const float bounded = x < -1e4f ? -1e4f : (x > 1e4f ? 1e4f : x);
   const float cube = bounded * bounded * bounded;
   const float y = 1.59576912f * (bounded + 0.044715f * cube);

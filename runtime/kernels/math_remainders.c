@@ -44,6 +44,7 @@ double etx_fmod_f64(double x, double y) {
 }
 
 float etx_fmod_f32(float x, float y) {
+  if (etx_quotient_is_near_f32(x, y)) return etx_fmod_near_f32(x, y);
   return (float)etx_fmod_f64(x, y);  // exact: the result is a float
 }
 
@@ -54,14 +55,10 @@ double etx_remainder_f64(double x, double y) {
 }
 
 float etx_remainder_f32(float x, float y) {
-  const float rest = etx_fmod_f32(x, y);
-  if (rest != 0 && (rest < 0) != (y < 0)) return rest + y;
-  return rest;
+  return etx_remainder_of_fmod_f32(etx_fmod_f32(x, y), y);
 }
 
-// The quotient of x minus its remainder is whole up to rounding, so rounding
-// it gives the floor of the true quotient even where x / y rounds up to a
-// whole number.
+// See etx_floor_of_fmod_f32.
 double etx_floor_divide_f64(double x, double y) {
   if (y == 0) return x / y;
   const double rest = etx_fmod_f64(x, y);
@@ -74,10 +71,5 @@ double etx_floor_divide_f64(double x, double y) {
 
 float etx_floor_divide_f32(float x, float y) {
   if (y == 0) return x / y;
-  const float rest = etx_fmod_f32(x, y);
-  float quotient = (x - rest) / y;
-  if (rest != 0 && (y < 0) != (rest < 0)) quotient -= 1;
-  if (quotient == 0) return etx_with_sign_f32(0, x / y);
-  const float whole = etx_floor_f32(quotient);
-  return quotient - whole > 0.5f ? whole + 1 : whole;
+  return etx_floor_of_fmod_f32(x, y, etx_fmod_f32(x, y));
 }

@@ -26,8 +26,7 @@ typedef enum etx_unary_row {
   ETX_UNARY_COUNT
 } etx_unary_row;
 
-// By row; NULL: not for this type.
-extern const etx_unary_loop etx_unary_loops_f32[ETX_UNARY_COUNT];
+// By row; NULL: not for this type. Those over floats are in float_loops.h.
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
 extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
 

@@ -7,8 +7,10 @@
 static inline double etx_largest_f64(void) { return 1.7976931348623157e308; }
 
 static inline double etx_clamp_f64(double x, double low, double high) {
-  const double raised = x >= low || x != x ? x : low;
-  return raised <= high || raised != raised ? raised : high;
+  const double raised = x < low ? low : x;
+  const double held = raised > high ? high : raised;
+  const double bounded = low != low ? low : held;
+  return high != high ? high : bounded;
 }
 
 static inline double etx_nan_to_num_f64(double x, double nan, double high,

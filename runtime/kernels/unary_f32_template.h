@@ -1,13 +1,17 @@
-#include "runtime/kernels/unary_loops.h"
+// The loops over floats with one operand, as one table; read once for each
+// instruction set (float_loops.h). Every set gives the same bits.
 
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/unary_loops.h"
 
 static inline float etx_largest_f32(void) { return 3.40282347e38f; }
 
 // NaN in any of the three gives NaN.
 static inline float etx_clamp_f32(float x, float low, float high) {
-  const float raised = x >= low || x != x ? x : low;
-  return raised <= high || raised != raised ? raised : high;
+  const float raised = x < low ? low : x;
+  const float held = raised > high ? high : raised;
+  const float bounded = low != low ? low : held;
+  return high != high ? high : bounded;
 }
 
 static inline float etx_nan_to_num_f32(float x, float nan, float high,
@@ -37,23 +41,23 @@ static inline float etx_mish_f32(float x) {
 }
 
 // Elements looked at together.
-enum { GROUP = 64 };
+enum { ETX_ANGLE_GROUP = 64 };
 
 #define ANGLE_LOOPS(name)                                                  \
   ETX_UNARY_LOOP(name##_near, float, float, f32, etx_##name##_near_f32(x)) \
   ETX_UNARY_LOOP(name##_any, float, float, f32, etx_##name##_f32(x))       \
   static void name##_f32(void* out, const void* in, size_t count,          \
                          const etx_number* parameters) {                   \
-    run_groups(out, in, count, parameters, name##_near, name##_any);       \
+    run_angles(out, in, count, parameters, name##_near, name##_any);       \
   }
 
 // Both loops give the same bits where the argument is near.
-static void run_groups(float* out, const float* in, size_t count,
+static void run_angles(float* out, const float* in, size_t count,
                        const etx_number* parameters, etx_unary_loop near,
                        etx_unary_loop any) {
-  for (size_t done = 0; done < count; done += GROUP) {
+  for (size_t done = 0; done < count; done += ETX_ANGLE_GROUP) {
     const size_t left = count - done;
-    const size_t part = left < GROUP ? left : GROUP;
+    const size_t part = left < ETX_ANGLE_GROUP ? left : ETX_ANGLE_GROUP;
     unsigned far = 0;
     for (size_t i = 0; i < part; ++i) {
       far |= etx_angle_is_near_f32(in[done + i]) ? 0u : 1u;
@@ -76,7 +80,7 @@ static void run_groups(float* out, const float* in, size_t count,
 #undef ANGLE
 #undef TRUTH
 
-const etx_unary_loop etx_unary_loops_f32[ETX_UNARY_COUNT] = {
+static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_f32,
 #define REAL(name, real) name##_f32,
 #define ANGLE(name) name##_f32,

@@ -1,0 +1,26 @@
+// The inner loops over floats, compiled once for each instruction set that is
+// worth it. All sets give the same bits: a wider set computes more elements at
+// once and nothing else.
+//
+// Which sets there are depends on the machine, so one of two folders belongs to
+// a build: x86 (AVX2 where the processor has it) or portable (the plain set).
+
+#ifndef ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
+#define ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
+
+#include "runtime/kernels/binary_loops.h"
+#include "runtime/kernels/unary_loops.h"
+
+typedef struct etx_float_loops {
+  const char* name;               // of the instruction set
+  const etx_unary_loop* unary;    // by etx_unary_row
+  const etx_binary_loop* binary;  // by etx_binary_row; NULL: not for floats
+} etx_float_loops;
+
+// For every machine that the compiler was told of.
+extern const etx_float_loops etx_float_loops_base;
+
+// The fastest set that this processor has.
+const etx_float_loops* etx_float_loops_best(void);
+
+#endif

@@ -1,0 +1,10 @@
+// The loops over floats for processors with AVX2.
+
+#ifndef ETX_RUNTIME_KERNELS_X86_FLOAT_LOOPS_AVX2_H
+#define ETX_RUNTIME_KERNELS_X86_FLOAT_LOOPS_AVX2_H
+
+#include "runtime/kernels/float_loops.h"
+
+extern const etx_float_loops etx_float_loops_avx2;
+
+#endif

@@ -4,7 +4,8 @@
 //   verify_effects   what an instruction reads and writes
 //   verify_rebinding which other tensor a slot may come to name
 //   verify_sharing   outputs that lie on arguments
-//   verify_intact    bytes that still hold their value; cut in verify_pieces
+//   verify_holding   which values hold, by the bytes of verify_intact, which
+//                    are cut in verify_pieces
 //   verify_flow      the proof: forward over all paths
 //   verify_sizes     sizes against the operators' rules
 //   verify_state     what all methods must agree about (verify_state.h)
@@ -161,6 +162,10 @@ ETX_MUST_USE etx_status etx_verify_flow(etx_verify_method* m);
 
 // verify_sizes
 
+// Finds the numbers that can change: inputs, targets of moves, results of
+// operators. Everything else is what the file says.
+ETX_MUST_USE etx_status etx_verify_find_varying(const etx_verify_method* m,
+                                                bool** out_varies);
 // Proves that fixed sizes are those that the operators make.
 ETX_MUST_USE etx_status etx_verify_sizes(const etx_verify_method* m);
 

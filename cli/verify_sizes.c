@@ -226,7 +226,8 @@ static etx_status judge(sizing* s) {
 
 // ---- numbers that vary ----
 
-static etx_status find_varying(const etx_verify_method* m, bool** out_varies) {
+etx_status etx_verify_find_varying(const etx_verify_method* m,
+                                   bool** out_varies) {
   bool* const varies = etx_verify_take(m->memory, m->value_count, 1);
   const size_t inputs = etx_pte_input_count(&m->plan);
   if (varies == NULL) return ETX_OUT_OF_MEMORY;
@@ -246,7 +247,7 @@ static etx_status find_varying(const etx_verify_method* m, bool** out_varies) {
 
 etx_status etx_verify_sizes(const etx_verify_method* m) {
   bool* varies = NULL;
-  ETX_TRY(find_varying(m, &varies));
+  ETX_TRY(etx_verify_find_varying(m, &varies));
   for (size_t i = 0; i < m->step_count; ++i) {
     sizing s = {m, &m->steps[i], varies, 0};
     if (!can_judge(&s)) continue;

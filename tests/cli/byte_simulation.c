@@ -593,6 +593,36 @@ static bool choose(simulation* s) {
   return (s->choices >> s->choice_count++ & 1) != 0;
 }
 
+// True if a move, an operator or the caller may give the slot another number.
+static bool is_moved_to(const method* m, size_t value) {
+  for (size_t i = 0; i < etx_pte_input_count(&m->plan); ++i) {
+    if ((size_t)etx_pte_input_at(&m->plan, i) == value) return true;
+  }
+  for (size_t c = 0; c < etx_pte_chain_count(&m->plan); ++c) {
+    const size_t count = etx_pte_instruction_count(&m->plan, c);
+    for (size_t i = 0; i < count; ++i) {
+      const etx_pte_instruction at = etx_pte_instruction_at(&m->plan, c, i);
+      if (at.kind == ETX_PTE_MOVE_CALL && (size_t)at.target == value) {
+        return true;
+      }
+      if (at.kind == ETX_PTE_KERNEL_CALL && at.argument_count > 0 &&
+          (size_t)at.arguments[at.argument_count - 1] == value) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// A number that nothing changes decides; what a tensor holds nobody knows.
+static bool jumps(simulation* s, const method* m, size_t condition) {
+  const etx_pte_value value = etx_pte_value_at(&m->plan, condition);
+  if (value.kind != ETX_PTE_BOOL || is_moved_to(m, condition)) {
+    return choose(s);
+  }
+  return !value.as.boolean;
+}
+
 static void run_chain(simulation* s, method* m, size_t chain, size_t* steps) {
   const size_t count = etx_pte_instruction_count(&m->plan, chain);
   for (size_t pc = 0; pc < count && *steps < MAX_STEPS; ++*steps) {
@@ -612,7 +642,7 @@ static void run_chain(simulation* s, method* m, size_t chain, size_t* steps) {
             !reads_right(s, m, (size_t)at.index)) {
           wrong(s, m, "is a condition and does not hold", (size_t)at.index);
         }
-        if (choose(s)) pc = (size_t)at.target;
+        if (jumps(s, m, (size_t)at.index)) pc = (size_t)at.target;
         break;
       default:
         break;

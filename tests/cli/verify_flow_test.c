@@ -435,6 +435,35 @@ static void a_jump_past_the_end_leaves_and_outputs_must_hold(void** state) {
   refuse(branches(0, 70, true), "an output reads");
 }
 
+// a = relu(x); if (c) { b = relu(x), over a; y = relu(b) } else { y = relu(a) }
+// where the end of the first branch jumps on number `always`.
+static test_program* branches_that_join(int condition, bool is_moved) {
+  const small s = start(64);
+  const int x = borrowed_input(s.p);
+  const int c =
+      test_input(s.p, test_borrowed(s.p, ETX_DTYPE_BOOL, SCALAR_SIZES), "c");
+  const int always = test_bool(s.p, condition);
+  const int no = test_bool(s.p, false);
+  const int a = four_at(s.p, 0), b = four_at(s.p, 0), y = four_at(s.p, 32);
+  relu(s.p, x, a);
+  test_jump_false(s.p, c, 5);
+  relu(s.p, x, b);
+  relu(s.p, b, y);
+  test_jump_false(s.p, always, is_moved ? 7 : 6);
+  relu(s.p, a, y);
+  if (is_moved) test_move(s.p, no, always);
+  test_output(s.p, y, "y");
+  return s.p;
+}
+
+static void a_jump_that_is_always_taken_falls_through_to_nowhere(void** state) {
+  (void)state;
+  accept(branches_that_join(false, false));
+  // Never taken; and one whose condition another instruction gives.
+  refuse(branches_that_join(true, false), "reads value");
+  refuse(branches_that_join(false, true), "reads value");
+}
+
 // i = 0; acc = relu(x); do { t = relu(x); acc += t } while (...)
 static test_program* loop(uint64_t t_offset, int target) {
   const small s = start(64);
@@ -567,6 +596,7 @@ int main(void) {
       cmocka_unit_test(a_stock_files_empty_tensor_may_be_read),
       cmocka_unit_test(branches_may_share_bytes),
       cmocka_unit_test(a_path_that_does_not_write_is_refused),
+      cmocka_unit_test(a_jump_that_is_always_taken_falls_through_to_nowhere),
       cmocka_unit_test(a_jump_past_the_end_leaves_and_outputs_must_hold),
       cmocka_unit_test(a_value_read_in_a_loop_lives_through_it),
       cmocka_unit_test(a_constant_reached_by_a_move_is_not_written),

@@ -35,76 +35,88 @@ etx_dtype etx_wide_dtype(etx_wide wide) {
   return dtypes[wide];
 }
 
+// Without branches, so that loops over halves become vectors.
 static float f32_of_half(uint16_t half) {
   const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-  const uint32_t rest = half & 0x7fff;
-  if (rest >= 0x7c00) {  // infinity and NaN
-    return etx_f32_of_bits(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-  }
+  const int32_t rest = half & 0x7fff;
+  const uint32_t fraction = (uint32_t)rest << 13;
   // Denormals too: scaled by a power of two that the multiplication undoes.
-  const float scaled = etx_f32_of_bits(rest << 13);
-  return etx_with_sign_f32(scaled * 5.192296858534828e33f,  // 2^112
-                           etx_f32_of_bits(sign));
+  const float finite = etx_f32_of_bits(fraction) * 5.192296858534828e33f;
+  const uint32_t special = fraction | 0x7f800000;  // infinity and NaN
+  return etx_f32_of_bits(sign |
+                         (rest >= 0x7c00 ? special : etx_bits_of_f32(finite)));
 }
 
 static uint16_t half_of_f32(float x) {
   const uint32_t bits = etx_bits_of_f32(x);
-  const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-  const uint32_t rest = bits & 0x7fffffff;
-  if (rest > 0x7f800000) return (uint16_t)(sign | 0x7e00);
-  if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-  if (rest < 0x38800000) {
-    // Adding 0.5 rounds to a multiple of 2^-24, the denormals' unit.
-    const float shifted = etx_f32_of_bits(rest) + 0.5f;
-    return (uint16_t)(sign | (etx_bits_of_f32(shifted) - 0x3f000000));
-  }
-  const uint32_t rounded = rest + 0xfff + (rest >> 13 & 1);
-  return (uint16_t)(sign | (rounded - 0x38000000) >> 13);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const int32_t rest = (int32_t)(bits & 0x7fffffff);
+  // Adding 0.5 rounds to a multiple of 2^-24, the denormals' unit.
+  const float shifted = etx_f32_of_bits((uint32_t)rest) + 0.5f;
+  const int32_t denormal = (int32_t)etx_bits_of_f32(shifted) - 0x3f000000;
+  const int32_t normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+  int32_t half = rest < 0x38800000 ? denormal : normal;
+  half = rest >= 0x477ff000 ? 0x7c00 : half;
+  half = rest > 0x7f800000 ? 0x7e00 : half;
+  return (uint16_t)(sign | (uint32_t)half);
+}
+
+static float f32_of_bfloat(uint16_t bfloat) {
+  return etx_f32_of_bits((uint32_t)bfloat << 16);
 }
 
 static uint16_t bfloat_of_f32(float x) {
   const uint32_t bits = etx_bits_of_f32(x);
-  if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+  const bool is_nan = (int32_t)(bits & 0x7fffffff) > 0x7f800000;
+  return (uint16_t)((is_nan ? bits | 0x400000 : rounded) >> 16);
 }
 
-static void load_exact(int64_t* out, etx_dtype dtype, const void* in,
+// Runs a statement for every i below count, with `at` where element i lies;
+// apart for elements that lie densely, which become vectors.
+#define EACH(i, at, stride, count, ...)             \
+  if ((stride) == 1) {                              \
+    for (size_t i = 0; i < (count); ++i) {          \
+      const size_t at = i;                          \
+      __VA_ARGS__                                   \
+    }                                               \
+  } else {                                          \
+    for (size_t i = 0; i < (count); ++i) {          \
+      const ptrdiff_t at = (ptrdiff_t)i * (stride); \
+      __VA_ARGS__                                   \
+    }                                               \
+  }
+
+static void load_exact(int64_t* restrict out, etx_dtype dtype, const void* in,
                        ptrdiff_t stride, size_t count) {
   if (dtype == ETX_DTYPE_BOOL) {
-    const uint8_t* from = in;
-    for (size_t i = 0; i < count; ++i) {
-      out[i] = from[(ptrdiff_t)i * stride] != 0;
-    }
+    const uint8_t* restrict from = in;
+    EACH(i, at, stride, count, out[i] = from[at] != 0;)
     return;
   }
   ETX_SWITCH_EXACT(dtype, T, {
-    const T* from = in;
-    for (size_t i = 0; i < count; ++i) {
-      out[i] = (int64_t)from[(ptrdiff_t)i * stride];
-    }
+    const T* restrict from = in;
+    EACH(i, at, stride, count, out[i] = (int64_t)from[at];)
   })
 }
 
-static void load_real(float* out, etx_dtype dtype, const void* in,
+static void load_real(float* restrict out, etx_dtype dtype, const void* in,
                       ptrdiff_t stride, size_t count) {
-  const float* singles = in;
-  const uint16_t* halves = in;
-  for (size_t i = 0; i < count; ++i) {
-    const ptrdiff_t at = (ptrdiff_t)i * stride;
-    if (dtype == ETX_DTYPE_FLOAT32) {
-      out[i] = singles[at];
-    } else if (dtype == ETX_DTYPE_FLOAT16) {
-      out[i] = f32_of_half(halves[at]);
-    } else {
-      out[i] = etx_f32_of_bits((uint32_t)halves[at] << 16);
-    }
+  const float* restrict singles = in;
+  const uint16_t* restrict halves = in;
+  if (dtype == ETX_DTYPE_FLOAT32) {
+    EACH(i, at, stride, count, out[i] = singles[at];)
+  } else if (dtype == ETX_DTYPE_FLOAT16) {
+    EACH(i, at, stride, count, out[i] = f32_of_half(halves[at]);)
+  } else {
+    EACH(i, at, stride, count, out[i] = f32_of_bfloat(halves[at]);)
   }
 }
 
-static void load_double(double* out, const void* in, ptrdiff_t stride,
+static void load_double(double* restrict out, const void* in, ptrdiff_t stride,
                         size_t count) {
-  const double* from = in;
-  for (size_t i = 0; i < count; ++i) out[i] = from[(ptrdiff_t)i * stride];
+  const double* restrict from = in;
+  EACH(i, at, stride, count, out[i] = from[at];)
 }
 
 // Widens into the type's own wide type, which is returned.
@@ -139,19 +151,22 @@ static int64_t exact_of(double x, etx_dtype dtype) {
 }
 
 // Changes a block from one wide type to another, for a store to `dtype`.
-static void rewiden(const etx_block* in, etx_wide from, etx_block* out,
-                    etx_wide to, etx_dtype dtype, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (to == ETX_WIDE_I64) {
-      const double x = from == ETX_WIDE_F32 ? (double)in->f32[i] : in->f64[i];
-      out->i64[i] = exact_of(x, dtype);
-    } else if (to == ETX_WIDE_F32) {
-      out->f32[i] =
-          from == ETX_WIDE_I64 ? (float)in->i64[i] : (float)in->f64[i];
-    } else {
-      out->f64[i] =
-          from == ETX_WIDE_I64 ? (double)in->i64[i] : (double)in->f32[i];
-    }
+static void rewiden(const etx_block* restrict in, etx_wide from,
+                    etx_block* restrict out, etx_wide to, etx_dtype dtype,
+                    size_t count) {
+  const bool from_exact = from == ETX_WIDE_I64;
+  if (to == ETX_WIDE_I64 && from == ETX_WIDE_F32) {
+    EACH(i, at, 1, count, out->i64[i] = exact_of((double)in->f32[at], dtype);)
+  } else if (to == ETX_WIDE_I64) {
+    EACH(i, at, 1, count, out->i64[i] = exact_of(in->f64[at], dtype);)
+  } else if (to == ETX_WIDE_F32 && from_exact) {
+    EACH(i, at, 1, count, out->f32[i] = (float)in->i64[at];)
+  } else if (to == ETX_WIDE_F32) {
+    EACH(i, at, 1, count, out->f32[i] = (float)in->f64[at];)
+  } else if (from_exact) {
+    EACH(i, at, 1, count, out->f64[i] = (double)in->i64[at];)
+  } else {
+    EACH(i, at, 1, count, out->f64[i] = (double)in->f32[at];)
   }
 }
 
@@ -167,39 +182,36 @@ void etx_block_load(etx_block* block, etx_wide wide, etx_dtype dtype,
   rewiden(&own, from, block, wide, dtype, count);
 }
 
-static void store_exact(const int64_t* in, etx_dtype dtype, void* out,
+static void store_exact(const int64_t* restrict in, etx_dtype dtype, void* out,
                         ptrdiff_t stride, size_t count) {
   if (dtype == ETX_DTYPE_BOOL) {
-    uint8_t* to = out;
-    for (size_t i = 0; i < count; ++i) to[(ptrdiff_t)i * stride] = in[i] != 0;
+    uint8_t* restrict to = out;
+    EACH(i, at, stride, count, to[at] = in[i] != 0;)
     return;
   }
   ETX_SWITCH_EXACT(dtype, T, {
-    T* to = out;
-    for (size_t i = 0; i < count; ++i) to[(ptrdiff_t)i * stride] = (T)in[i];
+    T* restrict to = out;
+    EACH(i, at, stride, count, to[at] = (T)in[i];)
   })
 }
 
-static void store_real(const float* in, etx_dtype dtype, void* out,
+static void store_real(const float* restrict in, etx_dtype dtype, void* out,
                        ptrdiff_t stride, size_t count) {
-  float* singles = out;
-  uint16_t* halves = out;
-  for (size_t i = 0; i < count; ++i) {
-    const ptrdiff_t at = (ptrdiff_t)i * stride;
-    if (dtype == ETX_DTYPE_FLOAT32) {
-      singles[at] = in[i];
-    } else if (dtype == ETX_DTYPE_FLOAT16) {
-      halves[at] = half_of_f32(in[i]);
-    } else {
-      halves[at] = bfloat_of_f32(in[i]);
-    }
+  float* restrict singles = out;
+  uint16_t* restrict halves = out;
+  if (dtype == ETX_DTYPE_FLOAT32) {
+    EACH(i, at, stride, count, singles[at] = in[i];)
+  } else if (dtype == ETX_DTYPE_FLOAT16) {
+    EACH(i, at, stride, count, halves[at] = half_of_f32(in[i]);)
+  } else {
+    EACH(i, at, stride, count, halves[at] = bfloat_of_f32(in[i]);)
   }
 }
 
-static void store_double(const double* in, void* out, ptrdiff_t stride,
+static void store_double(const double* restrict in, void* out, ptrdiff_t stride,
                          size_t count) {
-  double* to = out;
-  for (size_t i = 0; i < count; ++i) to[(ptrdiff_t)i * stride] = in[i];
+  double* restrict to = out;
+  EACH(i, at, stride, count, to[at] = in[i];)
 }
 
 void etx_block_store(const etx_block* block, etx_wide wide, etx_dtype dtype,

@@ -99,22 +99,29 @@ etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
 static void write_range(const etx_tensor* out, const etx_value* start,
                         const etx_value* step) {
   const size_t count = etx_tensor_numel(out);
-  const size_t bytes = etx_dtype_bytes(out->dtype);
   const bool exact = etx_wide_of(out->dtype) == ETX_WIDE_I64;
   const etx_dtype wide = exact ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT64;
   const etx_number first = etx_number_read(start, wide);
   const etx_number distance = etx_number_read(step, wide);
-  char* data = out->data;
-  const ptrdiff_t stride = out->strides[0] * (ptrdiff_t)bytes;
-  for (size_t i = 0; i < count; ++i) {
-    char* at = data + (ptrdiff_t)i * stride;
+  const ptrdiff_t stride = out->strides[0];
+  char* at = out->data;
+  etx_block block;
+  for (size_t done = 0; done < count; done += ETX_BLOCK) {
+    const size_t left = count - done;
+    const size_t part = left < ETX_BLOCK ? left : ETX_BLOCK;
     if (exact) {
-      const uint64_t value =
-          (uint64_t)first.i64 + (uint64_t)i * (uint64_t)distance.i64;
-      etx_convert_integer(out->dtype, (int64_t)value, at);
+      for (size_t i = 0; i < part; ++i) {
+        block.i64[i] = (int64_t)((uint64_t)first.i64 +
+                                 (done + i) * (uint64_t)distance.i64);
+      }
     } else {
-      etx_convert_real(out->dtype, first.f64 + (double)i * distance.f64, at);
+      for (size_t i = 0; i < part; ++i) {
+        block.f64[i] = first.f64 + (double)(int64_t)(done + i) * distance.f64;
+      }
     }
+    etx_block_store(&block, exact ? ETX_WIDE_I64 : ETX_WIDE_F64, out->dtype, at,
+                    stride, part);
+    at += stride * (ptrdiff_t)(part * etx_dtype_bytes(out->dtype));
   }
 }
 

@@ -68,6 +68,10 @@ static void widen_element(etx_copy* copy) {
 
 // ---- rows ----
 
+static bool is_one_byte(const char* element, size_t bytes) {
+  return memcmp(element, element + 1, bytes - 1) == 0;
+}
+
 // One element many times, one behind the other: the target is its own source
 // as soon as it has something.
 static void repeat_element(char* to, const char* from, size_t bytes,
@@ -75,6 +79,10 @@ static void repeat_element(char* to, const char* from, size_t bytes,
   enum { PIECE = 4096 };
   const size_t total = bytes * count;
   size_t done = bytes;
+  if (is_one_byte(from, bytes)) {
+    memset(to, from[0], total);
+    return;
+  }
   memcpy(to, from, bytes);
   while (done < total) {
     size_t piece = done < PIECE ? done : PIECE / bytes * bytes;
@@ -88,10 +96,6 @@ static void repeat_element(char* to, const char* from, size_t bytes,
 static void copy_elements(const etx_copy* copy, const etx_copy_dim* dim,
                           char* to, const char* from) {
   const size_t bytes = copy->bytes;
-  if (dim->from == 0 && dim->to == (ptrdiff_t)bytes) {
-    repeat_element(to, from, bytes, (size_t)dim->size);
-    return;
-  }
   for (ptrdiff_t i = 0; i < dim->size; ++i) {
     etx_copy_short(to, from, bytes);
     to += dim->to;
@@ -126,9 +130,21 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
   })
 }
 
+// Fills from here on go through memcpy and memset, which use wider stores than
+// a loop compiled for every machine.
+enum { LONG_FILL = 512 };
+
+static bool is_long_fill(const etx_copy* copy, const etx_copy_dim* dim) {
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  if (dim->from != 0 || dim->to != bytes) return false;
+  return !etx_is_element_size(copy->bytes) || dim->size * bytes >= LONG_FILL;
+}
+
 static void copy_row(const etx_copy* copy, const etx_copy_dim* dim, char* to,
                      const char* from) {
-  if (etx_is_element_size(copy->bytes)) {
+  if (is_long_fill(copy, dim)) {
+    repeat_element(to, from, copy->bytes, (size_t)dim->size);
+  } else if (etx_is_element_size(copy->bytes)) {
     copy_loop(copy->bytes, dim, to, from);
   } else {
     copy_elements(copy, dim, to, from);

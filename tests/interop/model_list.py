@@ -62,6 +62,7 @@ def all_models():
     import models_control  # noqa: F401
     import models_state  # noqa: F401
     import models_methods  # noqa: F401
+    import models_defects  # noqa: F401
     return list(_makers)
 
 

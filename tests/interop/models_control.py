@@ -20,27 +20,6 @@ def cond():
                      2, 3), torch.ones(2, 3) * 0.5, -torch.ones(2, 3))])
 
 
-@model("nested cond")
-def nested():
-
-    class Nested(nn.Module):
-
-        def forward(self, x, flag):
-            def inner(x):
-                return torch.cond(x.max() > 2, lambda x: x - 10,
-                                  lambda x: x + 10, (x,))
-
-            return torch.cond(flag, inner, lambda x: x * 3, (x,)) + 0.5
-
-    yes, no = torch.tensor(True), torch.tensor(False)
-    return Model(Nested(), {"forward": Method((rand(4), yes))},
-                 [("forward", a) for a in (
-                     (torch.tensor([0., 1., 2., 3.]), yes),
-                     (torch.tensor([0., 1., 2., 3.]), no),
-                     (torch.tensor([0., 1., 1., 1.]), yes),
-                     (torch.tensor([0., 1., 9., 1.]), yes))])
-
-
 @model("cond, several outputs")
 def several():
 

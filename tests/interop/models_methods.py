@@ -36,18 +36,6 @@ def set_and_get(**options):
     return Model(SetAndGet(**options), methods, calls)
 
 
-@model("set in one method, read in another")
-def shared():
-    return set_and_get()
-
-
-@model("shared state that starts as ones")
-def shared_ones():
-    made = set_and_get(start=1.0)
-    made.initial = ("stored",)
-    return made
-
-
 @model("methods without sharing")
 def unshared():
     made = set_and_get()

@@ -57,56 +57,6 @@ def replaced():
     return stateful({"last": torch.zeros(2, 3)}, forward, (rand(2, 3),))
 
 
-@model("last copy_ kept")
-def last_copy():
-
-    def forward(self, x):
-        self.kept.copy_(x)
-        self.kept.copy_(x * 2)
-        self.kept.copy_(x * 3)
-        return self.kept + 1
-
-    return stateful({"kept": torch.zeros(4)}, forward, (rand(4),))
-
-
-@model("a, b = b, a")
-def swapped():
-
-    def forward(self, x):
-        a, b = self.a.clone(), self.b.clone()
-        self.a.copy_(b + x)
-        self.b.copy_(a)
-        return a - b
-
-    return stateful({"a": torch.zeros(3), "b": torch.zeros(3)}, forward,
-                    (rand(3),))
-
-
-@model("plain swap")
-def plain_swap():
-
-    def forward(self, x):
-        a, b = self.a.clone(), self.b.clone()
-        self.a.copy_(b)
-        self.b.copy_(a)
-        return x + 1
-
-    return stateful({"a": torch.arange(3.0), "b": torch.arange(3.0) * -2},
-                    forward, (rand(3),), initial=("a", "b"))
-
-
-@model("write through a view")
-def through_view():
-
-    def forward(self, x):
-        row = self.table[1]
-        row.mul_(0.5).add_(x)
-        self.table.view(-1)[0:2].fill_(3.0)
-        return self.table.sum(1)
-
-    return stateful({"table": torch.zeros(3, 4)}, forward, (rand(4),))
-
-
 @model("rows by position")
 def rows():
 
@@ -123,17 +73,6 @@ def rows():
     places = [torch.tensor([p]) for p in (2, 0, 5, 2)]
     return Model(Rows(), {"forward": Method((rand(1, 4), places[0]))},
                  [("forward", (rand(1, 4), p)) for p in places])
-
-
-@model("read-only table next to a state")
-def table():
-
-    def forward(self, x):
-        self.sum.add_(x * self.weights)
-        return self.sum * self.weights
-
-    return stateful({"weights": torch.arange(4.0) + 1, "sum": torch.zeros(4)},
-                    forward, (rand(4),))
 
 
 @model("state as an output")
@@ -167,17 +106,6 @@ def input_changed():
             return x.sum(), y * 2
 
     return Model(InputChanged(), {"forward": Method((rand(2, 3), rand(2, 3)))})
-
-
-@model("input as an output")
-def input_output():
-
-    class InputOutput(nn.Module):
-
-        def forward(self, x, y):
-            return x, x + y, y
-
-    return Model(InputOutput(), {"forward": Method((rand(2, 3), rand(2, 3)))})
 
 
 @model("constant as an output")

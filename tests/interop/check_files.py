@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Every kind of file that the stock exporter writes, in etx; and what stock
+tools make of the files that etx writes.
+
+    check_files.py ETX [--only WORD]
+
+Each check is a sentence and a function that raises if it does not hold. Ends
+with 0 if all hold, 1 if not, 77 (skipped) if the packages are not there.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import traceback
+import warnings
+
+try:
+    import torch
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore")
+    import executorch.exir  # noqa: F401
+    import executorch.runtime  # noqa: F401
+    import safetensors  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import file_checks_ours  # noqa: E402,F401
+import file_checks_theirs  # noqa: E402,F401
+from file_check_list import all_checks  # noqa: E402
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("etx")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    failed = 0
+    for side, sentence, function in all_checks():
+        if options.only and options.only not in sentence:
+            continue
+        torch.manual_seed(5)
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                function(options.etx, directory)
+            print(f"ok: {side}: {sentence}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAILED: {side}: {sentence}", flush=True)
+            traceback.print_exc(limit=-3, file=sys.stdout)
+    print(f"{len(all_checks()) - failed} checks hold, {failed} do not")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Small models through both exporters and both runtimes.
 
-    check_interop.py ETX [--table FILE] [--only WORD] [--keep DIRECTORY]
-                     [--jobs N]
+    check_interop.py ETX [--table FILE] [--check FILE] [--only WORD]
+                     [--keep DIRECTORY] [--jobs N]
 
 Each model of models_*.py becomes a program twice, by the stock exporter
 (torch.export, to_edge, to_executorch) and by `etx plan --target executorch`
 from .pt2 archives; each program runs in both runtimes; and what each of the
 four answers is compared with PyTorch: outputs, changed inputs, and every state
-after every call. The result is a table in Markdown.
+after every call. The result is a table in Markdown: --table writes it, --check
+compares it with one that was written before.
 
 Ends with 0 if no cell is red, 1 if one is, 77 (skipped) if the packages are not
 there.
@@ -40,7 +41,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import eager_side  # noqa: E402
 import etx_side  # noqa: E402
 import stock_side  # noqa: E402
-from interop_table import CELLS, Row, write_table  # noqa: E402
+from interop_table import CELLS, Row, table_of  # noqa: E402
 from model_list import all_models, make  # noqa: E402
 
 
@@ -104,10 +105,23 @@ def check_one(etx, index, keep):
     return row, time.monotonic() - started
 
 
+def is_same(text, path):
+    """True if the table is the one in the file, or there is nothing to
+    compare with."""
+    if path is None:
+        return True
+    with open(path) as file:
+        if file.read() == text:
+            return True
+    print(f"{path} shows another table; write it again with --table")
+    return False
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("etx")
     parser.add_argument("--table")
+    parser.add_argument("--check")
     parser.add_argument("--only")
     parser.add_argument("--keep")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count()))
@@ -128,11 +142,13 @@ def main():
             print(f"{row.name}: {row.summary()} ({seconds:.1f} s)", flush=True)
             for line in row.explain():
                 print(f"  {line}")
+    text = table_of(rows)
     if options.table:
-        write_table(rows, options.table)
+        with open(options.table, "w") as file:
+            file.write(text)
     red = sum(row.is_red() for row in rows)
     print(f"{len(rows) - red} models agree, {red} do not")
-    return 1 if red else 0
+    return 1 if red or not is_same(text, options.check) else 0
 
 
 if __name__ == "__main__":

@@ -55,19 +55,20 @@ and `etx verify` proves the plan of the file.
 """
 
 
-def write_table(rows, path):
-    with open(path, "w") as file:
-        file.write(HEAD)
-        family = None
-        for row in rows:
-            shown = row.family if row.family != family else ""
-            family = row.family
-            cells = " | ".join(row.mark(cell) for cell in CELLS)
-            file.write(f"| {shown} | {row.name} | {row.calls} | {cells} |\n")
-        notes = [(row, cell) for row in rows for cell in CELLS
-                 if row.mark(cell) == "stock defect"]
-        if notes:
-            file.write("\nWhere the stock part is wrong:\n\n")
-        for row, (cell_file, runtime) in notes:
-            file.write(f"* {row.name}, {cell_file} file in the {runtime} "
-                       f"runtime: {row.defects[cell_file, runtime]}\n")
+def table_of(rows):
+    """The whole page."""
+    text = HEAD
+    family = None
+    for row in rows:
+        shown = row.family if row.family != family else ""
+        family = row.family
+        cells = " | ".join(row.mark(cell) for cell in CELLS)
+        text += f"| {shown} | {row.name} | {row.calls} | {cells} |\n"
+    notes = [(row, cell) for row in rows for cell in CELLS
+             if row.mark(cell) == "stock defect"]
+    if notes:
+        text += "\nWhere the stock part is wrong:\n\n"
+    for row, (file, runtime) in notes:
+        text += (f"* {row.name}, {file} file in the {runtime} runtime: "
+                 f"{row.defects[file, runtime]}\n")
+    return text

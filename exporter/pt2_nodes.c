@@ -34,10 +34,18 @@ static node_class class_of(etx_text target) {
       "torch.ops.aten._assert_tensor_metadata.",
       "torch.ops.aten.sym_constrain_range",
   };
+  static const char* const kept[] = {
+      "torch.ops.aten.",
+      "torch.ops.quantized_decomposed.",
+      "torch.ops.llama.",
+  };
   for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; ++i) {
     if (starts_with(target, dropped[i])) return NODE_DROPPED;
   }
-  return starts_with(target, "torch.ops.aten.") ? NODE_KEPT : NODE_DECLINED;
+  for (size_t i = 0; i < sizeof kept / sizeof kept[0]; ++i) {
+    if (starts_with(target, kept[i])) return NODE_KEPT;
+  }
+  return NODE_DECLINED;
 }
 
 // ---------------------------------------------------------------- uses

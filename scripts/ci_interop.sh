@@ -23,7 +23,7 @@ if [ -z "$python" ]; then
 fi
 sets=()
 for set in tiny kv counter swap prefix mixed integers planes gru cnn branches llama \
-  weights whisper; do
+  weights whisper quantized; do
   sets+=("$here/tests/data/pt2/$set")
 done
 "$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}"

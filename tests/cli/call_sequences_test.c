@@ -16,8 +16,9 @@
 #define ETX ETX_BINARY "/etx"
 
 static const char* const sets[] = {
-    "tiny", "kv",      "counter",  "swap", "prefix", "mixed", "integers",
-    "gru",  "weights", "branches", "cnn",  "planes", "llama", "whisper"};
+    "tiny",  "kv",       "counter",   "swap",    "prefix",
+    "mixed", "integers", "gru",       "weights", "branches",
+    "cnn",   "planes",   "quantized", "llama",   "whisper"};
 enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
 
 // Each pass is switched off for each set: under a sanitizer the large ones

@@ -22,6 +22,8 @@ import tempfile
 
 try:
     import torch
+    import executorch.extension.llm.custom_ops.custom_ops  # its kernels
+    import executorch.kernels.quantized
     from executorch.runtime import Runtime, Verification
     from safetensors.torch import load_file
 except ImportError as missing:

@@ -2,11 +2,12 @@
 # Every operator's vectors through kernels built by gcc and clang, without and
 # with optimisation: all pass, and the bits of all results are the same.
 #
-#   scripts/ci_vectors.sh [directory for the builds]
+#   scripts/ci_vectors.sh [directory for the builds [directory of vectors]]
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 builds=${1:-$here/build-vectors}
+vectors=${2:-$here/tests/data/ops}
 "$here/scripts/setup.sh" ci
 expected=
 for compiler in gcc clang; do
@@ -16,7 +17,7 @@ for compiler in gcc clang; do
       -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=$level >/dev/null
     cmake --build "$build" --target check_ops >"$builds/log" || { cat "$builds/log"; exit 1; }
     printf '%s %s: ' $compiler $level
-    found=$("$build/check_ops" "$here/tests/data/ops" -b) || { echo "$found"; exit 1; }
+    found=$("$build/check_ops" "$vectors" -b) || { echo "$found"; exit 1; }
     echo "$found" | tail -1
     [ "${expected:=$found}" = "$found" ] || { echo "other bits: $found, expected $expected" >&2; exit 1; }
   done

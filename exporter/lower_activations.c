@@ -117,30 +117,9 @@ etx_status etx_lowering_mish(etx_lower* lower) {
 // scale * (x > 0 ? x : alpha * (exp(x * input_scale) - 1))
 static etx_status elu(etx_lower* lower, double alpha, double scale,
                       double input_scale) {
-  uint32_t self = 0;
-  uint32_t low = 0;
-  uint32_t positive = 0;
-  ETX_TRY(floating_self(lower, &self));
-  low = self;
-  if (input_scale != 1.0) {
-    ETX_TRY(
-        etx_lower_with_constant(lower, ETX_OP_mul_out, low, input_scale, &low));
-  }
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, low, &low));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, low, 1.0, &low));
-  ETX_TRY(
-      etx_lower_with_constant(lower, ETX_OP_mul_out, low, alpha * scale, &low));
-  ETX_TRY(
-      etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0, &positive));
-  if (scale != 1.0) {
-    ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, self, scale, &self));
-  }
-  return etx_lower_where(lower, positive, self, low, &lower->results[0]);
-}
-
-etx_status etx_lowering_elu(etx_lower* lower) {
-  return elu(lower, number_of(&lower->args[1]), number_of(&lower->args[2]),
-             number_of(&lower->args[3]));
+  const etx_ir_arg args[] = {lower->args[0], etx_ir_double(alpha),
+                             etx_ir_double(scale), etx_ir_double(input_scale)};
+  return etx_lower_emit(lower, ETX_OP_elu_out, args, 4, &lower->results[0]);
 }
 
 etx_status etx_lowering_celu(etx_lower* lower) {
@@ -150,26 +129,6 @@ etx_status etx_lowering_celu(etx_lower* lower) {
 
 etx_status etx_lowering_selu(etx_lower* lower) {
   return elu(lower, 1.6732632423543772, 1.0507009873554805, 1.0);
-}
-
-// First half times the sigmoid of the second half.
-etx_status etx_lowering_glu(etx_lower* lower) {
-  uint32_t self = 0;
-  ETX_TRY(floating_self(lower, &self));
-  const etx_shape shape = *etx_lower_shape(lower, self);
-  size_t axis = 0;
-  ETX_TRY(etx_lower_axis(lower, lower->args[1].as.integer, shape.rank, &axis));
-  etx_dim half = 0;
-  ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_FLOOR_DIVIDE,
-                            shape.dims[axis], 2, &half));
-  uint32_t first = 0;
-  uint32_t second = 0;
-  ETX_TRY(etx_lower_slice(lower, self, axis, 0, half, 1, &first));
-  ETX_TRY(
-      etx_lower_slice(lower, self, axis, half, shape.dims[axis], 1, &second));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_sigmoid_out, second, &second));
-  return etx_lower_binary(lower, ETX_OP_mul_out, first, second,
-                          &lower->results[0]);
 }
 
 // log(sigmoid(x)) = -softplus(-x)

@@ -163,9 +163,9 @@ etx_status etx_lowering_scalar_tensor(etx_lower* lower) {
 
 // ------------------------------------------------ triangles
 
-// The element at row r and column c stays where c - r <= diagonal (tril) or
-// >= diagonal (triu); the rest is 0.
-etx_status etx_lowering_triangle(etx_lower* lower) {
+// The element at row r and column c stays where c - r >= diagonal; the rest is
+// 0.
+etx_status etx_lowering_triangle_upper(etx_lower* lower) {
   const uint32_t self = lower->args[0].as.value;
   const etx_shape shape = *etx_lower_shape(lower, self);
   if (shape.rank < 2) {
@@ -185,7 +185,7 @@ etx_status etx_lowering_triangle(etx_lower* lower) {
     ETX_TRY(etx_lower_number(lower, &lower->args[1], ETX_DTYPE_INT64, &shift));
     ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, rows, shift, &rows));
   }
-  ETX_TRY(etx_lower_binary(lower, lower->row->op, columns, rows, &mask));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_ge_tensor_out, columns, rows, &mask));
   const etx_ir_arg number = etx_ir_int(0);
   ETX_TRY(etx_lower_number(lower, &number, shape.dtype, &zero));
   return etx_lower_where(lower, mask, self, zero, &lower->results[0]);

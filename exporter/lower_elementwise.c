@@ -51,6 +51,14 @@ etx_status etx_lowering_nothing(etx_lower* lower) {
   return ETX_OK;
 }
 
+// What the stock runtime has no operator for, nor several that amount to it.
+etx_status etx_lowering_refused(etx_lower* lower) {
+  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                       "'%t' runs only in etx's runtime: plan for target "
+                       "'etx'",
+                       lower->node->aten);
+}
+
 // dropout(input, p, train) of a model in eval mode.
 etx_status etx_lowering_dropout(etx_lower* lower) {
   const bool trains =
@@ -84,16 +92,24 @@ etx_status etx_lowering_promoted(etx_lower* lower) {
                         &lower->results[0]);
 }
 
-// True division: integers become floats.
-etx_status etx_lowering_divide(etx_lower* lower) {
+static etx_status emit_floating(etx_lower* lower, etx_op_id op) {
   etx_dtype dtype;
   ETX_TRY(etx_lower_result_type(lower, lower->args, 2, &dtype));
   if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
     dtype = ETX_DTYPE_FLOAT32;
   }
   ETX_TRY(cast_operands(lower, dtype));
-  return etx_lower_emit(lower, ETX_OP_div_out, lower->args, 2,
-                        &lower->results[0]);
+  return etx_lower_emit(lower, op, lower->args, 2, &lower->results[0]);
+}
+
+// Integers become floats.
+etx_status etx_lowering_float_promoted(etx_lower* lower) {
+  return emit_floating(lower, lower->row->op);
+}
+
+// True division.
+etx_status etx_lowering_divide(etx_lower* lower) {
+  return emit_floating(lower, ETX_OP_div_out);
 }
 
 etx_status etx_lowering_divide_mode(etx_lower* lower) {

@@ -21,67 +21,6 @@ static etx_status zero_d(etx_lower* lower, uint32_t like, double number,
                           out_value);
 }
 
-// log(1 + x) without losing small x: with u = 1 + x rounded, log(u) * x / (u
-// - 1) corrects for the rounding; where u is 1 the result is x.
-etx_status etx_lowering_log1p(etx_lower* lower) {
-  uint32_t x = 0;
-  uint32_t u = 0;
-  uint32_t low = 0;
-  uint32_t is_one = 0;
-  uint32_t value = 0;
-  ETX_TRY(floating(lower, &x));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_add_out, x, 1.0, &u));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, u, 1.0, &low));
-  ETX_TRY(
-      etx_lower_with_number(lower, ETX_OP_eq_scalar_out, low, 0.0, &is_one));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_div_out, x, low, &low));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_log_out, u, &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, value, low, &value));
-  // An infinite x gives infinity / infinity above.
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_isinf_out, x, &low));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_logical_or_out, is_one, low, &low));
-  return etx_lower_where(lower, low, x, value, &lower->results[0]);
-}
-
-// exp(x) - 1 without losing small x, by the inverse trick: (u - 1) * x /
-// log(u) with u = exp(x); beyond |x| of 1 the plain difference is exact enough.
-etx_status etx_lowering_expm1(etx_lower* lower) {
-  uint32_t x = 0;
-  uint32_t u = 0;
-  uint32_t plain = 0;
-  uint32_t value = 0;
-  uint32_t test = 0;
-  ETX_TRY(floating(lower, &x));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, x, &u));
-  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_sub_out, u, 1.0, &plain));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_log_out, u, &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_div_out, x, value, &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, plain, value, &value));
-  ETX_TRY(
-      etx_lower_with_number(lower, ETX_OP_eq_scalar_out, plain, 0.0, &test));
-  ETX_TRY(etx_lower_where(lower, test, x, value, &value));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, x, &test));
-  ETX_TRY(etx_lower_with_number(lower, ETX_OP_gt_scalar_out, test, 1.0, &test));
-  return etx_lower_where(lower, test, plain, value, &lower->results[0]);
-}
-
-// log2, log10: the natural logarithm, scaled.
-static etx_status scaled_log(etx_lower* lower, double scale) {
-  uint32_t value = 0;
-  ETX_TRY(floating(lower, &value));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_log_out, value, &value));
-  return etx_lower_with_constant(lower, ETX_OP_mul_out, value, scale,
-                                 &lower->results[0]);
-}
-
-etx_status etx_lowering_log2(etx_lower* lower) {
-  return scaled_log(lower, 1.4426950408889634);
-}
-
-etx_status etx_lowering_log10(etx_lower* lower) {
-  return scaled_log(lower, 0.4342944819032518);
-}
-
 etx_status etx_lowering_exp2(etx_lower* lower) {
   uint32_t value = 0;
   ETX_TRY(floating(lower, &value));
@@ -90,14 +29,14 @@ etx_status etx_lowering_exp2(etx_lower* lower) {
                         &lower->results[0]);
 }
 
-etx_status etx_lowering_tan(etx_lower* lower) {
-  uint32_t x = 0;
-  uint32_t sine = 0;
-  uint32_t cosine = 0;
-  ETX_TRY(floating(lower, &x));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_sin_out, x, &sine));
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_cos_out, x, &cosine));
-  return etx_lower_binary(lower, ETX_OP_div_out, sine, cosine,
+// 1 - erf(x)
+etx_status etx_lowering_erfc(etx_lower* lower) {
+  uint32_t value = 0;
+  uint32_t one = 0;
+  ETX_TRY(floating(lower, &value));
+  ETX_TRY(zero_d(lower, value, 1.0, &one));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_erf_out, value, &value));
+  return etx_lower_binary(lower, ETX_OP_sub_out, one, value,
                           &lower->results[0]);
 }
 

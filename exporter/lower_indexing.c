@@ -142,6 +142,39 @@ etx_status etx_lowering_scatter(etx_lower* lower) {
                         &lower->results[0]);
 }
 
+// scatter_reduce.two(self, dim, index, src, reduce, include_self) for the stock
+// runtime, which can add only.
+etx_status etx_lowering_scatter_reduce(etx_lower* lower) {
+  const bool adds =
+      etx_text_is(lower->args[4].as.string, "sum") && lower->args[5].as.boolean;
+  if (!adds) return etx_lowering_refused(lower);
+  return etx_lower_emit(lower, ETX_OP_scatter_add_out, lower->args, 4,
+                        &lower->results[0]);
+}
+
+// scatter.reduce(self, dim, index, src, reduce) and scatter.value_reduce, whose
+// source is a number.
+etx_status etx_lowering_scatter_stated(etx_lower* lower) {
+  const uint32_t index = lower->args[2].as.value;
+  const etx_dtype dtype =
+      etx_lower_shape(lower, lower->args[0].as.value)->dtype;
+  const etx_shape shape = *etx_lower_shape(lower, index);
+  const bool multiplies = etx_text_is(lower->args[4].as.string, "multiply");
+  uint32_t source = 0;
+  ETX_TRY(etx_lower_operand(lower, &lower->args[3], dtype, &source));
+  if (lower->args[3].kind != ETX_IR_ARG_VALUE) {
+    ETX_TRY(etx_lower_expand(lower, source, shape.dims, shape.rank, &source));
+  }
+  lower->args[3] = etx_ir_value_arg(source);
+  lower->args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  lower->args[4].as.string = etx_text_of(multiplies ? "prod" : "sum");
+  lower->args[5] = etx_ir_bool(true);
+  if (!multiplies) return etx_lowering_scatter_reduce(lower);
+  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+  return etx_lower_emit(lower, ETX_OP_scatter_reduce_two_out, lower->args, 6,
+                        &lower->results[0]);
+}
+
 // take_along_dim(self, indices, dim): a gather whose other dimensions
 // broadcast.
 etx_status etx_lowering_take_along_dim(etx_lower* lower) {

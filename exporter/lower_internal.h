@@ -28,6 +28,7 @@ typedef struct etx_lower etx_lower;
 typedef struct etx_lowering {
   const char* aten;  // "aten.add.Tensor"
   etx_status (*function)(etx_lower* lower);
+  etx_status (*own)(etx_lower* lower);  // for etx's runtime, or NULL
   etx_op_id op;  // for functions that serve many rows; else ETX_OP_COUNT
 } etx_lowering;
 
@@ -233,8 +234,12 @@ ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
   ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
 #define LOWER_OP(aten, function, op) \
   ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
+#define LOWER_ETX(aten, function, own, op)                           \
+  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower); \
+  ETX_MUST_USE etx_status etx_lowering_##own(etx_lower* lower);
 #include "exporter/lowering.def"
 #undef LOWER
 #undef LOWER_OP
+#undef LOWER_ETX
 
 #endif

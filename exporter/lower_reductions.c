@@ -1,5 +1,7 @@
 // Reductions: whole-tensor forms become the form with a list of dims where the
-// stock library has only that; variance and norms become sums.
+// stock library has only that; norms become sums; sorting is the topk of all.
+
+#include <math.h>
 
 #include "exporter/lower_internal.h"
 
@@ -49,8 +51,8 @@ etx_status etx_lowering_all(etx_lower* lower) {
                          &lower->results[0]);
 }
 
-// cumsum(self, dim, dtype)
-etx_status etx_lowering_cumsum(etx_lower* lower) {
+// cumsum(self, dim, dtype) and cumprod.
+etx_status etx_lowering_cumulate(etx_lower* lower) {
   if (lower->args[2].kind == ETX_IR_ARG_DTYPE) {
     uint32_t self = 0;
     ETX_TRY(etx_lower_cast(lower, lower->args[0].as.value,
@@ -58,53 +60,8 @@ etx_status etx_lowering_cumsum(etx_lower* lower) {
     lower->args[0] = etx_ir_value_arg(self);
     lower->args[2] = etx_ir_none();
   }
-  return etx_lower_emit(lower, ETX_OP_cumsum_out, lower->args, 3,
+  return etx_lower_emit(lower, lower->row->op, lower->args, 3,
                         &lower->results[0]);
-}
-
-// ------------------------------------------------ variance
-
-// Elements under one result.
-static etx_status reduced_count(etx_lower* lower, const etx_shape* shape,
-                                const etx_dim* dims, size_t dim_count,
-                                etx_dim* out) {
-  etx_dim count = 1;
-  if (dim_count == 0) {
-    return etx_lower_product(lower, shape->dims, 0, shape->rank, out);
-  }
-  for (size_t i = 0; i < dim_count; ++i) {
-    size_t axis = 0;
-    ETX_TRY(etx_lower_axis(lower, dims[i], shape->rank, &axis));
-    if (shape->rank == 0) continue;
-    ETX_TRY(etx_symbols_apply(&lower->method->symbols, ETX_SYMBOL_MULTIPLY,
-                              count, shape->dims[axis], &count));
-  }
-  *out = count;
-  return ETX_OK;
-}
-
-// sum((x - mean)^2) / max(n - correction, 0)
-static etx_status variance(etx_lower* lower, uint32_t self, const etx_dim* dims,
-                           size_t dim_count, double correction, bool keep,
-                           uint32_t* out_value) {
-  const etx_shape shape = *etx_lower_shape(lower, self);
-  etx_dim count = 0;
-  uint32_t value = 0;
-  ETX_TRY(reduced_count(lower, &shape, dims, dim_count, &count));
-  if (!etx_dim_is_number(count) || (double)count <= correction) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' over a count of elements that varies or is too "
-                         "small",
-                         lower->node->aten);
-  }
-  ETX_TRY(etx_lower_reduce(lower, ETX_OP_mean_out, self, dims, dim_count, true,
-                           &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_sub_out, self, value, &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, value, value, &value));
-  ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims,
-                           dim_count, keep, &value));
-  return etx_lower_with_constant(lower, ETX_OP_div_out, value,
-                                 (double)count - correction, out_value);
 }
 
 static etx_status read_dims(etx_lower* lower, const etx_ir_arg* arg,
@@ -130,35 +87,20 @@ static double correction_of(const etx_ir_arg* arg) {
   return 1.0;
 }
 
-// var.correction, var.dim, std.correction, std.dim: (self, dim, correction or
-// unbiased, keepdim); those of std have sqrt_out as their operator.
-etx_status etx_lowering_variance(etx_lower* lower) {
-  etx_dim dims[ETX_MAX_RANK];
-  size_t count = 0;
-  uint32_t value = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
-  ETX_TRY(variance(lower, lower->args[0].as.value, dims, count,
-                   correction_of(&lower->args[2]), lower->args[3].as.boolean,
-                   &value));
-  if (lower->row->op == ETX_OP_sqrt_out) {
-    ETX_TRY(etx_lower_unary(lower, ETX_OP_sqrt_out, value, &value));
-  }
-  lower->results[0] = value;
-  return ETX_OK;
+// The sum of |x|^order, to the power of 1 / order.
+static etx_status power_norm(etx_lower* lower, uint32_t value, double order,
+                             const etx_dim* dims, size_t count, bool keep) {
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, value, &value));
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_pow_tensor_scalar_out, value,
+                                order, &value));
+  ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
+                           keep, &value));
+  return etx_lower_with_number(lower, ETX_OP_pow_tensor_scalar_out, value,
+                               1.0 / order, &lower->results[0]);
 }
 
-// var_mean.correction: two results.
-etx_status etx_lowering_variance_and_mean(etx_lower* lower) {
-  etx_dim dims[ETX_MAX_RANK];
-  size_t count = 0;
-  ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
-  ETX_TRY(etx_lowering_variance(lower));
-  if (lower->node->output_count < 2) return ETX_OK;
-  return etx_lower_reduce(lower, ETX_OP_mean_out, lower->args[0].as.value, dims,
-                          count, lower->args[3].as.boolean, &lower->results[1]);
-}
-
-// linalg_vector_norm(self, ord, dim, keepdim, dtype) for orders 1, 2 and inf.
+// linalg_vector_norm(self, ord, dim, keepdim, dtype); order 0 counts what is
+// not 0.
 etx_status etx_lowering_vector_norm(etx_lower* lower) {
   const double order = correction_of(&lower->args[1]);
   const bool keep = lower->args[3].as.boolean;
@@ -169,22 +111,27 @@ etx_status etx_lowering_vector_norm(etx_lower* lower) {
   if (lower->args[4].kind == ETX_IR_ARG_DTYPE) {
     ETX_TRY(etx_lower_cast(lower, value, lower->args[4].as.dtype, &value));
   }
+  const etx_dtype dtype = etx_lower_shape(lower, value)->dtype;
+  etx_op_id op = ETX_OP_sum_intlist_out;
   if (order == 2.0) {
     ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, value, value, &value));
-    ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,
-                             keep, &value));
+    ETX_TRY(etx_lower_reduce(lower, op, value, dims, count, keep, &value));
     return etx_lower_unary(lower, ETX_OP_sqrt_out, value, &lower->results[0]);
   }
-  const bool is_one = order == 1.0;
-  if (!is_one && !(order > 1e308)) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of order %f, expected 1, 2 or infinity",
-                         lower->node->aten, order);
+  if (order == 0.0) {
+    ETX_TRY(
+        etx_lower_with_number(lower, ETX_OP_ne_scalar_out, value, 0.0, &value));
+    ETX_TRY(etx_lower_cast(lower, value, dtype, &value));
+  } else if (isinf(order)) {
+    op = order > 0.0 ? ETX_OP_amax_out : ETX_OP_amin_out;
+    ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, value, &value));
+  } else if (order == 1.0) {
+    ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, value, &value));
+  } else {
+    return power_norm(lower, value, order, dims, count, keep);
   }
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, value, &value));
-  return etx_lower_reduce(lower,
-                          is_one ? ETX_OP_sum_intlist_out : ETX_OP_amax_out,
-                          value, dims, count, keep, &lower->results[0]);
+  return etx_lower_reduce(lower, op, value, dims, count, keep,
+                          &lower->results[0]);
 }
 
 // logsumexp(self, dim, keepdim): max + log(sum(exp(x - max)))
@@ -209,14 +156,6 @@ etx_status etx_lowering_logsumexp(etx_lower* lower) {
   }
   lower->results[0] = value;
   return ETX_OK;
-}
-
-// var.default, std.default: (self, unbiased) over everything.
-etx_status etx_lowering_variance_all(etx_lower* lower) {
-  lower->args[2] = lower->args[1];
-  lower->args[1] = etx_ir_none();
-  lower->args[3] = etx_ir_bool(false);
-  return etx_lowering_variance(lower);
 }
 
 // norm.ScalarOpt_dim(self, p, dim, keepdim); p None is 2.
@@ -256,4 +195,54 @@ etx_status etx_lowering_weight_norm(etx_lower* lower) {
   ETX_TRY(etx_lower_binary(lower, ETX_OP_div_out, lower->args[1].as.value,
                            value, &value));
   return etx_lower_binary(lower, ETX_OP_mul_out, v, value, &lower->results[0]);
+}
+
+// ------------------------------------------------ counts and orders
+
+// count_nonzero(self, dim)
+etx_status etx_lowering_count_nonzero(etx_lower* lower) {
+  uint32_t value = 0;
+  const etx_dim dim = lower->args[1].as.integer;
+  const size_t count = lower->args[1].kind == ETX_IR_ARG_INT ? 1 : 0;
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_ne_scalar_out,
+                                lower->args[0].as.value, 0.0, &value));
+  ETX_TRY(etx_lower_cast(lower, value, ETX_DTYPE_INT64, &value));
+  return etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, &dim, count,
+                          false, &lower->results[0]);
+}
+
+// All elements of one dimension in order, and where they were.
+static etx_status sorted(etx_lower* lower, etx_dim dim, bool stable,
+                         bool descending, uint32_t* out_values) {
+  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
+  size_t axis = 0;
+  ETX_TRY(etx_lower_axis(lower, dim, shape.rank, &axis));
+  if (lower->target == ETX_TARGET_ETX) {
+    const etx_ir_arg args[] = {lower->args[0], etx_ir_bool(stable),
+                               etx_ir_int((etx_dim)axis),
+                               etx_ir_bool(descending)};
+    return etx_lower_emit_all(lower, ETX_OP_sort_values_stable, args, 4, NULL,
+                              out_values);
+  }
+  if (stable) return etx_lowering_refused(lower);
+  const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
+  const etx_ir_arg args[] = {lower->args[0], etx_ir_int(size),
+                             etx_ir_int((etx_dim)axis), etx_ir_bool(descending),
+                             etx_ir_bool(true)};
+  return etx_lower_emit_all(lower, ETX_OP_topk_values, args, 5, NULL,
+                            out_values);
+}
+
+// sort(self, dim, descending)
+etx_status etx_lowering_sort(etx_lower* lower) {
+  return sorted(lower, lower->args[1].as.integer, false,
+                lower->args[2].as.boolean, lower->results);
+}
+
+// sort.stable(self, stable, dim, descending)
+etx_status etx_lowering_sort_stable(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  const bool stable = args[1].kind == ETX_IR_ARG_BOOL && args[1].as.boolean;
+  return sorted(lower, args[2].as.integer, stable, args[3].as.boolean,
+                lower->results);
 }

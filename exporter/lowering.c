@@ -5,12 +5,16 @@
 #include "exporter/lower_internal.h"
 
 static const etx_lowering rows[] = {
-#define LOWER(aten, function) {aten, etx_lowering_##function, ETX_OP_COUNT},
+#define LOWER(aten, function) \
+  {aten, etx_lowering_##function, NULL, ETX_OP_COUNT},
 #define LOWER_OP(aten, function, op) \
-  {aten, etx_lowering_##function, ETX_OP_##op},
+  {aten, etx_lowering_##function, NULL, ETX_OP_##op},
+#define LOWER_ETX(aten, function, own, op) \
+  {aten, etx_lowering_##function, etx_lowering_##own, ETX_OP_##op},
 #include "exporter/lowering.def"
 #undef LOWER
 #undef LOWER_OP
+#undef LOWER_ETX
 };
 
 size_t etx_lowering_count(void) { return sizeof rows / sizeof rows[0]; }
@@ -29,6 +33,7 @@ static bool takes_numbers(const etx_lowering* row) {
   static etx_status (*const functions[])(etx_lower*) = {
       etx_lowering_promoted,
       etx_lowering_divide,
+      etx_lowering_float_promoted,
       etx_lowering_divide_mode,
       etx_lowering_floor_divide,
       etx_lowering_reverse_subtract,

@@ -191,13 +191,17 @@ static void a_size_as_number_is_computed(void** state) {
          "return z\n");
 }
 
-static void silu_is_a_product_with_its_gate(void** state) {
+static void etxs_runtime_has_operators_of_its_own(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.silu.default, args: [x]}\n"
-         "outputs: [y]\n",
+  const char* const yaml =
+      "inputs: [{name: x, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.silu.default, args: [x]}\n"
+      "outputs: [y]\n";
+  expect(ETX_TARGET_ETX, "lower", yaml,
+         "y: float32[4] = etx::silu.out(x)\n"
+         "return y\n");
+  expect(ETX_TARGET_EXECUTORCH, "lower", yaml,
          "y.1: float32[4] = aten::sigmoid.out(x)\n"
          "y: float32[4] = aten::mul.out(x, y.1)\n"
          "return y\n");
@@ -216,7 +220,7 @@ int main(void) {
       cmocka_unit_test(a_choice_between_numbers_and_tensors),
       cmocka_unit_test(squares_and_roots_need_no_power),
       cmocka_unit_test(a_size_as_number_is_computed),
-      cmocka_unit_test(silu_is_a_product_with_its_gate),
+      cmocka_unit_test(etxs_runtime_has_operators_of_its_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--exported")
-    words = parser.parse_args()
+    words = parser.parse_intermixed_args()
     names = words.names or list(ARCHITECTURES)[:None if words.all else FEW]
     export_models.quiet()
     if words.exported:

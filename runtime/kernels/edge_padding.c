@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/short_copy.h"
 
 // One padded dimension. A negative pad crops.
 typedef struct edge {
@@ -45,26 +46,42 @@ static void copy_mapped(const padding* p, char* to, const char* from,
   })
 }
 
+// What stands before and behind self's own elements of a dense row that is
+// padded on both sides by less than it has.
+static void copy_edges(const padding* p, char* to, const char* from) {
+  const edge* e = &p->edges[p->out->rank - 1];
+  const ptrdiff_t before = (ptrdiff_t)e->before;
+  const ptrdiff_t size = (ptrdiff_t)e->size;
+  const ptrdiff_t after =
+      (ptrdiff_t)p->out->sizes[p->out->rank - 1] - before - size;
+  const ptrdiff_t step = e->reflects ? 1 : 0;
+  ETX_SWITCH_BYTES(p->bytes, T, {
+    const ptrdiff_t bytes = (ptrdiff_t)sizeof(T);
+    T one;
+    for (ptrdiff_t i = 1; i <= before; ++i) {
+      memcpy(&one, from + i * step * bytes, sizeof one);
+      memcpy(to + (before - i) * bytes, &one, sizeof one);
+    }
+    for (ptrdiff_t i = 1; i <= after; ++i) {
+      memcpy(&one, from + (size - 1 - i * step) * bytes, sizeof one);
+      memcpy(to + (before + size - 1 + i) * bytes, &one, sizeof one);
+    }
+  })
+}
+
 static void copy_row(const padding* p, char* to, const char* from) {
   const size_t last = (size_t)p->out->rank - 1;
   const edge* e = &p->edges[last];
   const int64_t size = p->out->sizes[last];
   const bool is_dense =
       p->out->strides[last] == 1 && p->self->strides[last] == 1;
-  // Where self's own elements stand in out.
-  int64_t start = e->before > 0 ? e->before : 0;
-  int64_t end = e->before + e->size < size ? e->before + e->size : size;
-  if (start > size) start = size;
-  if (end < start) end = start;
-  copy_mapped(p, to, from, 0, start);
-  if (is_dense && end > start) {
-    memcpy(to + (ptrdiff_t)start * p->bytes,
-           from + (ptrdiff_t)(start - e->before) * p->bytes,
-           (size_t)(end - start) * (size_t)p->bytes);
-  } else {
-    copy_mapped(p, to, from, start, end);
+  if (is_dense && e->before >= 0 && e->before + e->size <= size) {
+    copy_edges(p, to, from);
+    etx_copy_short(to + (ptrdiff_t)e->before * p->bytes, from,
+                   (size_t)e->size * (size_t)p->bytes);
+    return;
   }
-  copy_mapped(p, to, from, end, size);
+  copy_mapped(p, to, from, 0, size);
 }
 
 static void fill(const padding* p) {

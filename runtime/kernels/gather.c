@@ -6,39 +6,26 @@
 
 #include "runtime/kernels/accumulate.h"
 #include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/index_rows.h"
 #include "runtime/kernels/index_selection.h"
 #include "runtime/kernels/index_tensor.h"
 #include "runtime/kernels/indexed_rows.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/parts.h"
-#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/strided_view.h"
 #include "runtime/kernels/temporary_kernels.h"
 
 // (weight [V, D], indices, padding_idx, scale_grad_by_freq, sparse, out)
-static etx_status run_embedding(etx_call* call) {
-  const etx_tensor* weight = etx_call_tensor(call, 0);
+static etx_status run_embedding_dense(etx_call* call) {
   const etx_tensor* indices = etx_call_tensor(call, 1);
-  const size_t row_bytes =
-      (size_t)weight->sizes[1] * etx_dtype_bytes(weight->dtype);
-  const size_t index_bytes = etx_dtype_bytes(indices->dtype);
-  ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
-  const char* from = weight->data;
-  const char* at = indices->data;
-  char* to = etx_call_tensor(call, 5)->data;
-  if (row_bytes == 0) return ETX_OK;
-  for (size_t i = etx_tensor_numel(indices); i > 0; --i) {
-    const size_t row = (size_t)etx_index_at(indices->dtype, at, 0);
-    etx_copy_short(to, from + row * row_bytes, row_bytes);
-    to += row_bytes;
-    at += index_bytes;
-  }
+  ETX_TRY(etx_index_rows_check(call, indices, false));
+  etx_index_rows_read(call, etx_call_tensor(call, 0), indices,
+                      etx_call_tensor(call, 5));
   return ETX_OK;
 }
 
-// The same where something does not lie densely.
-static etx_status run_embedding_strided(etx_call* call) {
+static etx_status run_embedding(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, 0);
   const etx_tensor* indices = etx_call_tensor(call, 1);
   const etx_view from = etx_view_of(weight);
@@ -53,10 +40,10 @@ static etx_status run_embedding_strided(etx_call* call) {
 etx_status etx_kernel_embedding_out_prepare(etx_call* call) {
   ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 1)));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 5));
-  const bool is_dense = etx_tensor_is_contiguous(etx_call_tensor(call, 0)) &&
-                        etx_tensor_is_contiguous(etx_call_tensor(call, 1)) &&
-                        etx_tensor_is_contiguous(etx_call_tensor(call, 5));
-  call->run = is_dense ? run_embedding : run_embedding_strided;
+  const bool is_dense =
+      etx_index_rows_plan(call, etx_call_tensor(call, 0), 0,
+                          etx_call_tensor(call, 1), etx_call_tensor(call, 5));
+  call->run = is_dense ? run_embedding_dense : run_embedding;
   return ETX_OK;
 }
 
@@ -163,13 +150,35 @@ etx_status etx_kernel_scatter_value_out_prepare(etx_call* call) {
   return prepare_scatter(call, run_scatter_value);
 }
 
+// Adds a row with index type I and element type T.
+#define ADD_ROW(I, T)                                                    \
+  for (size_t i = 0; i < r->count; ++i) {                                \
+    const ptrdiff_t n = (ptrdiff_t)i;                                    \
+    I index;                                                             \
+    T sum, more;                                                         \
+    memcpy(&index, r->index + n * r->index_step, sizeof index);          \
+    char* own = r->own + n * r->own_step + (ptrdiff_t)index * r->stride; \
+    memcpy(&sum, own, sizeof sum);                                       \
+    memcpy(&more, r->other + n * r->other_step, sizeof more);            \
+    sum += more;                                                         \
+    memcpy(own, &sum, sizeof sum);                                       \
+  }
+
 static void add_row(const etx_indexed_row* r, etx_dtype to, etx_dtype from) {
-  for (size_t i = 0; i < r->count; ++i) {
-    const ptrdiff_t n = (ptrdiff_t)i;
-    const int64_t index =
-        etx_index_at(r->index_dtype, r->index + n * r->index_step, 0);
-    etx_accumulate(to, r->own + n * r->own_step + (ptrdiff_t)index * r->stride,
-                   from, r->other + n * r->other_step, 1);
+  const bool is_wide = r->index_dtype == ETX_DTYPE_INT64;
+  if (is_wide && from == ETX_DTYPE_FLOAT32) {
+    ADD_ROW(int64_t, float)
+  } else if (is_wide && from == ETX_DTYPE_INT64) {
+    ADD_ROW(int64_t, uint64_t)
+  } else {
+    for (size_t i = 0; i < r->count; ++i) {
+      const ptrdiff_t n = (ptrdiff_t)i;
+      const int64_t index =
+          etx_index_at(r->index_dtype, r->index + n * r->index_step, 0);
+      etx_accumulate(to,
+                     r->own + n * r->own_step + (ptrdiff_t)index * r->stride,
+                     from, r->other + n * r->other_step, 1);
+    }
   }
 }
 

@@ -13,9 +13,31 @@ etx_status etx_index_check_dtype(const etx_call* call,
                          etx_dtype_name(indices->dtype));
 }
 
+#define ANY_OUTSIDE(T)                         \
+  for (size_t i = 0; i < count; ++i) {         \
+    const int64_t index = ((const T*)data)[i]; \
+    outside |= index < least || index >= size; \
+  }
+
+// True if all of a dense tensor's are in least..size - 1.
+static bool are_within(const etx_tensor* indices, int64_t least, int64_t size) {
+  const size_t count = etx_tensor_numel(indices);
+  const void* data = indices->data;
+  bool outside = false;
+  if (indices->dtype == ETX_DTYPE_INT32) {
+    ANY_OUTSIDE(int32_t)
+  } else {
+    ANY_OUTSIDE(int64_t)
+  }
+  return !outside;
+}
+
 etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
                            int64_t size, bool wraps) {
   const int64_t least = wraps ? -size : 0;
+  if (etx_tensor_is_contiguous(indices) && are_within(indices, least, size)) {
+    return ETX_OK;
+  }
   etx_walk walk;
   etx_walk_init(&walk, indices->sizes, indices->rank);
   etx_walk_add(&walk, indices);

@@ -3,11 +3,13 @@
 // All indices are checked first, so a refused call has written nothing.
 
 #include "runtime/kernels/accumulate.h"
+#include "runtime/kernels/index_rows.h"
 #include "runtime/kernels/index_selection.h"
 #include "runtime/kernels/index_tensor.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/parts.h"
+#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/temporary_kernels.h"
 
 static bool has_masks(const etx_selection* s) {
@@ -34,9 +36,38 @@ static etx_status run_index(etx_call* call) {
   return ETX_OK;
 }
 
+// The only index of a list, if there is one alone; its position.
+static const etx_tensor* single_index(const etx_call* call,
+                                      size_t* out_dimension) {
+  const etx_value* list = etx_call_value(call, 1);
+  const etx_tensor* index = NULL;
+  for (size_t i = 0; i < list->as.tensors.count; ++i) {
+    if (list->as.tensors.items[i] == NULL) continue;
+    if (index != NULL) return NULL;
+    index = &list->as.tensors.items[i]->as.tensor;
+    *out_dimension = i;
+  }
+  return index;
+}
+
+static etx_status run_index_dense(etx_call* call) {
+  size_t dimension = 0;
+  const etx_tensor* index = single_index(call, &dimension);
+  ETX_TRY(etx_index_rows_check(call, index, true));
+  etx_index_rows_read(call, etx_call_tensor(call, 0), index,
+                      etx_call_tensor(call, 2));
+  return ETX_OK;
+}
+
 etx_status etx_kernel_index_tensor_out_prepare(etx_call* call) {
+  size_t dimension = 0;
+  const etx_tensor* index = single_index(call, &dimension);
   ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  call->run = run_index;
+  const bool is_dense =
+      index != NULL &&
+      etx_index_rows_plan(call, etx_call_tensor(call, 0), dimension, index,
+                          etx_call_tensor(call, 2));
+  call->run = is_dense ? run_index_dense : run_index;
   return ETX_OK;
 }
 
@@ -152,13 +183,8 @@ static etx_status run_put_all(etx_call* call) {
 
 // As PyTorch, a single bool mask and a single number may be of two types.
 static bool is_masked_fill(const etx_call* call) {
-  const etx_value* list = etx_call_value(call, 1);
-  const etx_tensor* index = NULL;
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    if (list->as.tensors.items[i] == NULL) continue;
-    if (index != NULL) return false;
-    index = &list->as.tensors.items[i]->as.tensor;
-  }
+  size_t dimension = 0;
+  const etx_tensor* index = single_index(call, &dimension);
   return index != NULL && index->dtype == ETX_DTYPE_BOOL && index->rank > 0 &&
          !etx_call_boolean(call, 3) &&
          etx_tensor_numel(etx_call_tensor(call, 2)) == 1;
@@ -172,19 +198,44 @@ static etx_status check_types(const etx_call* call) {
   return etx_call_check_real(call, 2);
 }
 
+// Values with just the sizes that one index selects.
+static etx_status run_put_dense(etx_call* call) {
+  size_t dimension = 0;
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, target_of(call));
+  const etx_tensor* index = single_index(call, &dimension);
+  ETX_TRY(etx_index_rows_check(call, index, true));
+  if (out->data != self->data) {
+    etx_copy_short(out->data, self->data, etx_tensor_bytes(out));
+  }
+  etx_index_rows_write(call, out, index, etx_call_tensor(call, 2));
+  return ETX_OK;
+}
+
+static etx_kernel_function choose_put(etx_call* call) {
+  size_t dimension = 0;
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* values = etx_call_tensor(call, 2);
+  const etx_tensor* index = single_index(call, &dimension);
+  if (index == NULL) return run_index_put;
+  if (etx_index_is_mask(index)) {
+    return index->rank == 0 ? run_put_all : run_index_put;
+  }
+  const bool is_dense =
+      !etx_call_boolean(call, 3) && values->dtype == self->dtype &&
+      etx_tensor_is_contiguous(etx_call_tensor(call, target_of(call))) &&
+      etx_index_rows_plan(call, self, dimension, index, values);
+  return is_dense ? run_put_dense : run_index_put;
+}
+
 static etx_status prepare_put(etx_call* call) {
-  const etx_value* list = etx_call_value(call, 1);
   ETX_TRY(check_types(call));
   if (etx_call_boolean(call, 3)) {
     const etx_tensor* self = etx_call_tensor(call, 0);
     ETX_TRY(etx_call_check_real(call, 0));
     ETX_TRY(etx_sum_copy_bytes(call, self, &call->temporary_bytes));
   }
-  const etx_value* first = list->as.tensors.items[0];
-  const bool is_all = list->as.tensors.count == 1 && first != NULL &&
-                      first->as.tensor.rank == 0 &&
-                      etx_index_is_mask(&first->as.tensor);
-  call->run = is_all ? run_put_all : run_index_put;
+  call->run = choose_put(call);
   return ETX_OK;
 }
 
@@ -245,10 +296,22 @@ static etx_status run_index_select(etx_call* call) {
   return ETX_OK;
 }
 
+static etx_status run_index_select_dense(etx_call* call) {
+  const etx_tensor* index = etx_call_tensor(call, 2);
+  ETX_TRY(etx_index_rows_check(call, index, false));
+  etx_index_rows_read(call, etx_call_tensor(call, 0), index,
+                      etx_call_tensor(call, 3));
+  return ETX_OK;
+}
+
 etx_status etx_kernel_index_select_out_prepare(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
   ETX_TRY(etx_index_check_dtype(call, etx_call_tensor(call, 2)));
   ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
-  call->run = run_index_select;
+  const bool is_dense = etx_index_rows_plan(
+      call, self, etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
+      etx_call_tensor(call, 2), etx_call_tensor(call, 3));
+  call->run = is_dense ? run_index_select_dense : run_index_select;
   return ETX_OK;
 }
 

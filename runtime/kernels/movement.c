@@ -4,24 +4,24 @@
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/parts.h"
-#include "runtime/kernels/strided_view.h"
+#include "runtime/kernels/prepared_copy.h"
 
 static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-// Self and out of one type; `run` does the rest.
-static etx_status prepare_move(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
-  call->run = run;
-  return ETX_OK;
+static void describe_all(const etx_call* call, etx_view* to, etx_view* from) {
+  (void)call;
+  (void)to;
+  (void)from;
 }
 
 static etx_status run_copy_self(etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(out_of(call));
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  return etx_run_described(call, describe_all);
+}
+
+static etx_status prepare_all(etx_call* call) {
+  return etx_prepare_described(call, describe_all, run_copy_self);
 }
 
 // `memory_format` 2 and 3 order the dimensions of images and volumes.
@@ -42,41 +42,45 @@ static etx_status check_memory_format(const etx_call* call, size_t index) {
 
 etx_status etx_kernel_clone_out_prepare(etx_call* call) {
   ETX_TRY(check_memory_format(call, 1));
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_alias_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_detach_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_lift_fresh_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_h2d_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_d2h_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_fallback_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_clone_dim_order_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 etx_status etx_kernel_expand_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_copy_self);
+  return prepare_all(call);
 }
 
 // A copy that may change the type.
 static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
                                etx_kernel_function run) {
-  if (etx_call_tensor(call, from)->dtype != etx_call_tensor(call, to)->dtype) {
+  const etx_tensor* source = etx_call_tensor(call, from);
+  const etx_tensor* target = etx_call_tensor(call, to);
+  if (source->dtype != target->dtype) {
     ETX_TRY(etx_call_check_real(call, from));
     ETX_TRY(etx_call_check_real(call, to));
   }
-  call->run = run;
+  const etx_view to_view = etx_view_of(target);
+  const etx_view from_view = etx_view_of(source);
+  etx_prepare_copy(call, to, &to_view, from, &from_view, run);
   return ETX_OK;
 }
 
@@ -88,12 +92,16 @@ etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {
   return prepare_cast(call, 0, call->argument_count - 1, run_copy_self);
 }
 
+static etx_status copy_source(const etx_call* call, size_t target) {
+  const etx_view from = etx_view_of(etx_call_tensor(call, 1));
+  const etx_view to = etx_view_of(etx_call_tensor(call, target));
+  etx_view_copy(&to, &from);
+  return ETX_OK;
+}
+
 // (self, src, non_blocking, out): self gives sizes and type alone.
 static etx_status run_copy_source(etx_call* call) {
-  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
-  const etx_view out = etx_view_of(out_of(call));
-  etx_view_copy(&out, &source);
-  return ETX_OK;
+  return copy_source(call, 3);
 }
 
 etx_status etx_kernel_copy_out_prepare(etx_call* call) {
@@ -102,71 +110,86 @@ etx_status etx_kernel_copy_out_prepare(etx_call* call) {
 }
 
 static etx_status run_copy_in_place(etx_call* call) {
-  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  etx_view_copy(&self, &source);
-  return ETX_OK;
+  return copy_source(call, 0);
 }
 
 etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
   return prepare_cast(call, 1, 0, run_copy_in_place);
 }
 
-// Where one of two tensors with the same elements in the same order lies
-// densely, it can be seen with the sizes of the other.
-static etx_view with_sizes_of(const etx_view* view, void* data) {
-  etx_view dense = *view;
+// Reshapes: the same elements in the same order under other sizes.
+
+static void use_sizes_of(etx_view* dense, const etx_view* other) {
   ptrdiff_t stride = 1;
-  dense.data = data;
-  for (size_t i = dense.rank; i-- > 0;) {
-    dense.strides[i] = stride;
-    stride *= dense.sizes[i];
+  dense->rank = other->rank;
+  for (size_t i = dense->rank; i-- > 0;) {
+    dense->sizes[i] = other->sizes[i];
+    dense->strides[i] = stride;
+    stride *= other->sizes[i];
   }
-  return dense;
+}
+
+// Where one of the two lies densely, it can be seen with the sizes of the
+// other.
+static void describe_reshape(const etx_call* call, etx_view* to,
+                             etx_view* from) {
+  if (etx_tensor_is_contiguous(out_of(call))) {
+    use_sizes_of(to, from);
+  } else {
+    use_sizes_of(from, to);
+  }
 }
 
 static etx_status run_reshape(etx_call* call) {
+  return etx_run_described(call, describe_reshape);
+}
+
+static etx_status run_reshape_strided(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = out_of(call);
   const size_t numel = etx_tensor_numel(self);
   if (numel == 0) return ETX_OK;
-  if (etx_tensor_is_contiguous(out)) {
-    const etx_view from = etx_view_of(self);
-    const etx_view to = with_sizes_of(&from, out->data);
-    etx_view_copy(&to, &from);
-  } else if (etx_tensor_is_contiguous(self)) {
-    const etx_view to = etx_view_of(out);
-    const etx_view from = with_sizes_of(&to, self->data);
-    etx_view_copy(&to, &from);
-  } else {
-    etx_flat_cursor to = etx_flat_start(out, 0);
-    etx_flat_cursor from = etx_flat_start(self, 0);
-    etx_flat_copy(&to, &from, numel);
+  etx_flat_cursor to = etx_flat_start(out, 0);
+  etx_flat_cursor from = etx_flat_start(self, 0);
+  etx_flat_copy(&to, &from, numel);
+  return ETX_OK;
+}
+
+static etx_status prepare_reshape(etx_call* call) {
+  if (etx_tensor_is_contiguous(out_of(call)) ||
+      etx_tensor_is_contiguous(etx_call_tensor(call, 0))) {
+    return etx_prepare_described(call, describe_reshape, run_reshape);
   }
+  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
+  call->run = run_reshape_strided;
   return ETX_OK;
 }
 
 etx_status etx_kernel_view_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_reshape);
+  return prepare_reshape(call);
 }
 etx_status etx_kernel_unsqueeze_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_reshape);
+  return prepare_reshape(call);
 }
 etx_status etx_kernel_squeeze_copy_dim_out_prepare(etx_call* call) {
-  return prepare_move(call, run_reshape);
+  return prepare_reshape(call);
 }
 etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
-  return prepare_move(call, run_reshape);
+  return prepare_reshape(call);
 }
 
 // Self as its parts, which are the last dimension of out.
+static void see_parts(etx_view* self, etx_dtype dtype) {
+  self->dtype = dtype;
+  for (size_t i = 0; i < self->rank; ++i) self->strides[i] *= 2;
+  etx_view_append(self, 2, 1);
+}
+
 static etx_status run_view_as_real(etx_call* call) {
-  const etx_view out = etx_view_of(out_of(call));
+  const etx_view to = etx_view_of(out_of(call));
   etx_view from = etx_view_of(etx_call_tensor(call, 0));
-  from.dtype = out.dtype;
-  for (size_t i = 0; i < from.rank; ++i) from.strides[i] *= 2;
-  etx_view_append(&from, 2, 1);
-  etx_view_copy(&out, &from);
+  see_parts(&from, to.dtype);
+  etx_view_copy(&to, &from);
   return ETX_OK;
 }
 
@@ -184,100 +207,114 @@ static etx_dtype part_of(etx_dtype dtype) {
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
   const etx_dtype part = part_of(etx_call_tensor(call, 0)->dtype);
   ETX_TRY(etx_call_check_dtype(call, 1, part));
-  call->run = run_view_as_real;
+  const etx_view to = etx_view_of(out_of(call));
+  etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  see_parts(&from, part);
+  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_real);
   return ETX_OK;
+}
+
+// Other orders of dimensions.
+
+static void describe_permute(const etx_call* call, etx_view* to,
+                             etx_view* from) {
+  (void)to;
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  for (size_t i = 0; i < from->rank; ++i) {
+    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from->rank);
+    from->sizes[i] = self->sizes[at];
+    from->strides[i] = self->strides[at];
+  }
 }
 
 static etx_status run_permute(etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(out_of(call));
-  etx_view from = self;
-  for (size_t i = 0; i < self.rank; ++i) {
-    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), self.rank);
-    from.sizes[i] = self.sizes[at];
-    from.strides[i] = self.strides[at];
-  }
-  etx_view_copy(&out, &from);
-  return ETX_OK;
+  return etx_run_described(call, describe_permute);
 }
 
 etx_status etx_kernel_permute_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_permute);
+  return etx_prepare_described(call, describe_permute, run_permute);
 }
 
-static void copy_swapped(const etx_call* call, size_t a, size_t b) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(out_of(call));
-  etx_view from = self;
-  if (self.rank > 0) {
-    from.sizes[a] = self.sizes[b];
-    from.sizes[b] = self.sizes[a];
-    from.strides[a] = self.strides[b];
-    from.strides[b] = self.strides[a];
-  }
-  etx_view_copy(&out, &from);
+static void swap(etx_view* view, size_t a, size_t b) {
+  if (a == b) return;
+  const size_t low = a < b ? a : b, high = a < b ? b : a;
+  etx_view_move(view, high, low);
+  etx_view_move(view, low + 1, high);
+}
+
+static void describe_transpose(const etx_call* call, etx_view* to,
+                               etx_view* from) {
+  (void)to;
+  const size_t rank = from->rank;
+  swap(from, etx_wrap_dimension(etx_call_integer(call, 1), rank),
+       etx_wrap_dimension(etx_call_integer(call, 2), rank));
 }
 
 static etx_status run_transpose(etx_call* call) {
-  const size_t rank = etx_call_tensor(call, 0)->rank;
-  copy_swapped(call, etx_wrap_dimension(etx_call_integer(call, 1), rank),
-               etx_wrap_dimension(etx_call_integer(call, 2), rank));
-  return ETX_OK;
+  return etx_run_described(call, describe_transpose);
 }
 
 etx_status etx_kernel_transpose_copy_int_out_prepare(etx_call* call) {
-  return prepare_move(call, run_transpose);
+  return etx_prepare_described(call, describe_transpose, run_transpose);
+}
+
+static void describe_t(const etx_call* call, etx_view* to, etx_view* from) {
+  (void)call;
+  (void)to;
+  if (from->rank == 2) swap(from, 0, 1);
 }
 
 static etx_status run_t(etx_call* call) {
-  copy_swapped(call, 0, etx_call_tensor(call, 0)->rank == 2 ? 1 : 0);
-  return ETX_OK;
+  return etx_run_described(call, describe_t);
 }
 
 etx_status etx_kernel_t_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_t);
+  return etx_prepare_described(call, describe_t, run_t);
+}
+
+static void describe_flip(const etx_call* call, etx_view* to, etx_view* from) {
+  (void)to;
+  const size_t count = etx_call_value(call, 1)->as.integers.count;
+  for (size_t i = 0; i < count && from->rank > 0; ++i) {
+    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from->rank);
+    const int64_t size = from->sizes[at];
+    if (size > 0) etx_view_slice(from, at, size - 1, size, -1);
+  }
 }
 
 static etx_status run_flip(etx_call* call) {
-  etx_view from = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(out_of(call));
-  const size_t count = etx_call_value(call, 1)->as.integers.count;
-  for (size_t i = 0; i < count && from.rank > 0; ++i) {
-    const size_t at = etx_wrap_dimension(etx_call_item(call, 1, i), from.rank);
-    const int64_t size = from.sizes[at];
-    if (size > 0) etx_view_slice(&from, at, size - 1, size, -1);
-  }
-  etx_view_copy(&out, &from);
-  return ETX_OK;
+  return etx_run_described(call, describe_flip);
 }
 
 etx_status etx_kernel_flip_out_prepare(etx_call* call) {
-  return prepare_move(call, run_flip);
+  return etx_prepare_described(call, describe_flip, run_flip);
 }
 
 // Each dimension of out is self's, repeated by one of stride 0 before it.
-static etx_status run_repeat(etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(out_of(call));
-  const size_t extra = out.rank - self.rank;
-  etx_view to, from;
-  if (etx_tensor_numel(out_of(call)) == 0) return ETX_OK;
-  to.data = out.data;
-  from.data = self.data;
-  to.dtype = from.dtype = self.dtype;
-  to.rank = from.rank = 0;
-  for (size_t i = 0; i < out.rank; ++i) {
-    const int32_t size = i < extra ? 1 : self.sizes[i - extra];
-    const int32_t count = out.sizes[i] / size;
-    etx_view_append(&to, count, out.strides[i] * size);
-    etx_view_append(&from, count, 0);
-    etx_view_append(&to, size, out.strides[i]);
-    etx_view_append(&from, size, i < extra ? 0 : self.strides[i - extra]);
+static void describe_repeat(const etx_call* call, etx_view* to,
+                            etx_view* from) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = out_of(call);
+  const size_t extra = (size_t)out->rank - self->rank;
+  if (etx_tensor_numel(out) == 0) {
+    *from = *to;
+    return;
   }
-  etx_view_copy(&to, &from);
-  return ETX_OK;
+  to->rank = from->rank = 0;
+  for (size_t i = 0; i < out->rank; ++i) {
+    const int32_t size = i < extra ? 1 : self->sizes[i - extra];
+    const int32_t count = out->sizes[i] / size;
+    etx_view_append(to, count, (ptrdiff_t)out->strides[i] * size);
+    etx_view_append(from, count, 0);
+    etx_view_append(to, size, out->strides[i]);
+    etx_view_append(from, size, i < extra ? 0 : self->strides[i - extra]);
+  }
+}
+
+static etx_status run_repeat(etx_call* call) {
+  return etx_run_described(call, describe_repeat);
 }
 
 etx_status etx_kernel_repeat_out_prepare(etx_call* call) {
-  return prepare_move(call, run_repeat);
+  return etx_prepare_described(call, describe_repeat, run_repeat);
 }

@@ -1,22 +1,14 @@
-// Reading and writing parts of tensors: select, slice, split, join, pad.
+// Reading and writing parts of tensors: select, slice, narrow.
 
 #include "runtime/kernels/parts.h"
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
-#include "runtime/kernels/strided_view.h"
+#include "runtime/kernels/prepared_copy.h"
+#include "runtime/kernels/short_copy.h"
 
-static etx_view self_of(const etx_call* call) {
-  return etx_view_of(etx_call_tensor(call, 0));
-}
 static etx_view out_of(const etx_call* call) {
   return etx_view_of(etx_call_tensor(call, call->argument_count - 1));
-}
-
-static etx_status prepare_move(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
-  call->run = run;
-  return ETX_OK;
 }
 
 static void select_part(const etx_call* call, size_t first, etx_view* view) {
@@ -34,62 +26,88 @@ static void slice_part(const etx_call* call, size_t first, etx_view* view) {
 }
 
 // (self, dim, index, out)
+static void describe_select(const etx_call* call, etx_view* to,
+                            etx_view* from) {
+  (void)to;
+  select_part(call, 1, from);
+}
+
 static etx_status run_select(etx_call* call) {
-  etx_view self = self_of(call);
-  const etx_view out = out_of(call);
-  select_part(call, 1, &self);
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  return etx_run_described(call, describe_select);
 }
 
 etx_status etx_kernel_select_copy_int_out_prepare(etx_call* call) {
-  return prepare_move(call, run_select);
+  return etx_prepare_described(call, describe_select, run_select);
 }
 
 // (self, dim, start, end, step, out)
+static void describe_slice(const etx_call* call, etx_view* to, etx_view* from) {
+  (void)to;
+  slice_part(call, 1, from);
+}
+
 static etx_status run_slice(etx_call* call) {
-  etx_view self = self_of(call);
-  const etx_view out = out_of(call);
-  slice_part(call, 1, &self);
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  return etx_run_described(call, describe_slice);
 }
 
 etx_status etx_kernel_slice_copy_tensor_out_prepare(etx_call* call) {
-  return prepare_move(call, run_slice);
+  return etx_prepare_described(call, describe_slice, run_slice);
 }
 
 // (self, dim, start, length, out)
-static etx_status run_narrow(etx_call* call) {
-  etx_view self = self_of(call);
-  const etx_view out = out_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self.rank);
+static void describe_narrow(const etx_call* call, etx_view* to,
+                            etx_view* from) {
+  (void)to;
+  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
   const int64_t start = etx_call_integer(call, 2);
-  etx_view_slice(&self, at, start < 0 ? start + self.sizes[at] : start,
+  etx_view_slice(from, at, start < 0 ? start + from->sizes[at] : start,
                  etx_call_integer(call, 3), 1);
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+}
+
+static etx_status run_narrow(etx_call* call) {
+  return etx_run_described(call, describe_narrow);
 }
 
 etx_status etx_kernel_narrow_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_narrow);
+  return etx_prepare_described(call, describe_narrow, run_narrow);
 }
 
 // Self to out (nothing if out is self's own memory), then src to a part.
 static etx_view write_self(const etx_call* call) {
-  const etx_view self = self_of(call);
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
   const etx_view out = out_of(call);
   etx_view_copy(&out, &self);
   return out;
 }
 
-static etx_status prepare_scatter(etx_call* call, etx_kernel_function run) {
-  const size_t out = call->argument_count - 1;
-  if (etx_call_tensor(call, 1)->dtype != etx_call_tensor(call, 0)->dtype) {
-    ETX_TRY(etx_call_check_real(call, 1));
-    ETX_TRY(etx_call_check_real(call, out));
+// The same if self and out lie densely and the rest is planned.
+static etx_status run_scatter_dense(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  if (out->data != self->data) {
+    etx_copy_short(out->data, self->data, etx_tensor_bytes(out));
   }
-  return prepare_move(call, run);
+  return etx_copy_planned(call);
+}
+
+static etx_status prepare_scatter(etx_call* call, const etx_view* part,
+                                  etx_kernel_function general) {
+  const size_t last = call->argument_count - 1;
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* source = etx_call_tensor(call, 1);
+  if (source->dtype != self->dtype) {
+    ETX_TRY(etx_call_check_real(call, 1));
+    ETX_TRY(etx_call_check_real(call, last));
+  }
+  ETX_TRY(etx_call_check_same_dtype(call, 0, last));
+  const etx_view from = etx_view_of(source);
+  call->run = general;
+  if (etx_tensor_is_contiguous(self) &&
+      etx_tensor_is_contiguous(etx_call_tensor(call, last)) &&
+      etx_tensor_numel(self) > 0 && etx_copy_plan(call, last, part, 1, &from)) {
+    call->run = run_scatter_dense;
+  }
+  return ETX_OK;
 }
 
 // (self, src, dim, index, out)
@@ -102,7 +120,9 @@ static etx_status run_select_scatter(etx_call* call) {
 }
 
 etx_status etx_kernel_select_scatter_out_prepare(etx_call* call) {
-  return prepare_scatter(call, run_select_scatter);
+  etx_view part = out_of(call);
+  select_part(call, 2, &part);
+  return prepare_scatter(call, &part, run_select_scatter);
 }
 
 // (self, src, dim, start, end, step, out)
@@ -115,159 +135,7 @@ static etx_status run_slice_scatter(etx_call* call) {
 }
 
 etx_status etx_kernel_slice_scatter_out_prepare(etx_call* call) {
-  return prepare_scatter(call, run_slice_scatter);
-}
-
-// Pieces of self along a dimension, as many as the out list has.
-
-static etx_status check_pieces(const etx_call* call, size_t wanted) {
-  const etx_value* list = etx_call_value(call, call->argument_count - 1);
-  if (list->as.tensors.count != wanted) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the out list has %z tensors, expected %z",
-                           list->as.tensors.count, wanted);
-  }
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  for (size_t i = 0; i < wanted; ++i) {
-    const etx_dtype found = list->as.tensors.items[i]->as.tensor.dtype;
-    if (found == dtype) continue;
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "piece %z has type '%s', expected '%s'", i,
-                           etx_dtype_name(found), etx_dtype_name(dtype));
-  }
-  return ETX_OK;
-}
-
-// Sizes of the pieces are those of the out tensors.
-static etx_status run_split(etx_call* call) {
-  const etx_view self = self_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), self.rank);
-  const etx_value* list = etx_call_value(call, call->argument_count - 1);
-  int64_t start = 0;
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_view out = etx_view_of(&list->as.tensors.items[i]->as.tensor);
-    etx_view piece = self;
-    etx_view_slice(&piece, at, start, out.sizes[at], 1);
-    etx_view_copy(&out, &piece);
-    start += out.sizes[at];
-  }
-  return ETX_OK;
-}
-
-etx_status etx_kernel_split_copy_tensor_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), self->rank);
-  const int64_t size = self->sizes[at], piece = etx_call_integer(call, 1);
-  call->run = run_split;
-  return check_pieces(call, size == 0 ? 1 : (size_t)((size - 1) / piece + 1));
-}
-
-etx_status etx_kernel_split_with_sizes_copy_out_prepare(etx_call* call) {
-  call->run = run_split;
-  return check_pieces(call, etx_call_value(call, 1)->as.integers.count);
-}
-
-static etx_status run_unbind(etx_call* call) {
-  const etx_view self = self_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self.rank);
-  const etx_value* list = etx_call_value(call, 2);
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_view out = etx_view_of(&list->as.tensors.items[i]->as.tensor);
-    etx_view piece = self;
-    etx_view_select(&piece, at, (int64_t)i);
-    etx_view_copy(&out, &piece);
-  }
-  return ETX_OK;
-}
-
-etx_status etx_kernel_unbind_copy_int_out_prepare(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self->rank);
-  call->run = run_unbind;
-  return check_pieces(call, (size_t)self->sizes[at]);
-}
-
-// Joins: (tensors, dim, out).
-
-static etx_status prepare_join(etx_call* call, etx_kernel_function run) {
-  const etx_value* list = etx_call_value(call, 0);
-  const etx_dtype to = etx_call_tensor(call, 2)->dtype;
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_dtype from = list->as.tensors.items[i]->as.tensor.dtype;
-    if (from == to) continue;
-    const bool known =
-        etx_wide_of(from) != ETX_WIDE_NONE && etx_wide_of(to) != ETX_WIDE_NONE;
-    if (known && etx_dtype_category_of(from) <= etx_dtype_category_of(to)) {
-      continue;
-    }
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "tensor %z has type '%s', the result '%s'", i,
-                           etx_dtype_name(from), etx_dtype_name(to));
-  }
-  call->run = run;
-  return ETX_OK;
-}
-
-static etx_status run_cat(etx_call* call) {
-  const etx_value* list = etx_call_value(call, 0);
-  const etx_view out = out_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), out.rank);
-  int64_t start = 0;
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_view from = etx_view_of(&list->as.tensors.items[i]->as.tensor);
-    if (from.rank == 1 && from.sizes[0] == 0) continue;
-    etx_view part = out;
-    etx_view_slice(&part, at, start, from.sizes[at], 1);
-    etx_view_copy(&part, &from);
-    start += from.sizes[at];
-  }
-  return ETX_OK;
-}
-
-etx_status etx_kernel_cat_out_prepare(etx_call* call) {
-  return prepare_join(call, run_cat);
-}
-
-static etx_status run_stack(etx_call* call) {
-  const etx_value* list = etx_call_value(call, 0);
-  const etx_view out = out_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), out.rank);
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_view from = etx_view_of(&list->as.tensors.items[i]->as.tensor);
-    etx_view part = out;
-    etx_view_select(&part, at, (int64_t)i);
-    etx_view_copy(&part, &from);
-  }
-  return ETX_OK;
-}
-
-etx_status etx_kernel_stack_out_prepare(etx_call* call) {
-  return prepare_join(call, run_stack);
-}
-
-// (self, pad, value, out): a negative pad crops.
-static etx_status run_pad(etx_call* call) {
-  etx_view self = self_of(call);
-  etx_view inner = out_of(call);
-  etx_number value = {0};
-  etx_number_store(etx_call_value(call, 2), inner.dtype, &value);
-  etx_view_fill(&inner, &value);
-  const size_t pairs = etx_call_value(call, 1)->as.integers.count / 2;
-  for (size_t i = 0; i < pairs; ++i) {
-    const size_t at = self.rank - 1 - i;
-    const int64_t before = etx_call_item(call, 1, 2 * i);
-    const int64_t after = etx_call_item(call, 1, 2 * i + 1);
-    const int64_t cut = before < 0 ? -before : 0;
-    const int64_t count = self.sizes[at] - cut - (after < 0 ? -after : 0);
-    if (count <= 0) return ETX_OK;
-    etx_view_slice(&self, at, cut, count, 1);
-    etx_view_slice(&inner, at, before > 0 ? before : 0, count, 1);
-  }
-  etx_view_copy(&inner, &self);
-  return ETX_OK;
-}
-
-etx_status etx_kernel_constant_pad_nd_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_real(call, 0));
-  return prepare_move(call, run_pad);
+  etx_view part = out_of(call);
+  slice_part(call, 2, &part);
+  return prepare_scatter(call, &part, run_slice_scatter);
 }

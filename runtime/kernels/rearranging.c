@@ -4,40 +4,32 @@
 #include "runtime/kernels/flat_order.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/parts.h"
-#include "runtime/kernels/strided_view.h"
+#include "runtime/kernels/prepared_copy.h"
 
-static etx_view self_of(const etx_call* call) {
-  return etx_view_of(etx_call_tensor(call, 0));
-}
-static etx_view out_of(const etx_call* call) {
-  return etx_view_of(etx_call_tensor(call, call->argument_count - 1));
-}
-
-static etx_status prepare_move(etx_call* call, etx_kernel_function run) {
-  ETX_TRY(etx_call_check_same_dtype(call, 0, call->argument_count - 1));
-  call->run = run;
-  return ETX_OK;
+static bool is_empty(const etx_view* view) {
+  for (size_t i = 0; i < view->rank; ++i) {
+    if (view->sizes[i] == 0) return true;
+  }
+  return false;
 }
 
 // (self, size, stride, storage_offset, out): self's memory, which the rule has
 // seen to be large enough.
-static etx_status run_as_strided(etx_call* call) {
-  const etx_view self = self_of(call);
-  const etx_view out = out_of(call);
-  if (etx_tensor_numel(etx_call_tensor(call, 4)) == 0) return ETX_OK;
-  etx_view from = out;
-  from.data = self.data;
-  for (size_t i = 0; i < from.rank; ++i) {
+static void describe_as_strided(const etx_call* call, etx_view* to,
+                                etx_view* from) {
+  from->rank = to->rank;
+  for (size_t i = 0; i < to->rank; ++i) {
+    from->sizes[i] = to->sizes[i];
     // The stride of a size of 1 is never taken.
-    from.strides[i] =
-        from.sizes[i] == 1 ? 0 : (ptrdiff_t)etx_call_item(call, 2, i);
+    from->strides[i] =
+        to->sizes[i] > 1 ? (ptrdiff_t)etx_call_item(call, 2, i) : 0;
   }
-  if (!etx_call_is_none(call, 3)) {
-    from.data += (ptrdiff_t)etx_call_integer(call, 3) *
-                 (ptrdiff_t)etx_dtype_bytes(self.dtype);
-  }
-  etx_view_copy(&out, &from);
-  return ETX_OK;
+  if (etx_call_is_none(call, 3) || is_empty(to)) return;
+  etx_view_shift(from, (ptrdiff_t)etx_call_integer(call, 3));
+}
+
+static etx_status run_as_strided(etx_call* call) {
+  return etx_run_described(call, describe_as_strided);
 }
 
 // True if the elements lie densely, in whatever order of dimensions.
@@ -55,53 +47,54 @@ etx_status etx_kernel_as_strided_copy_out_prepare(etx_call* call) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "'self' does not lie densely");
   }
-  return prepare_move(call, run_as_strided);
+  return etx_prepare_described(call, describe_as_strided, run_as_strided);
 }
 
 // (self, offset, dim1, dim2, out): the diagonal steps along both dimensions at
 // once.
-static etx_status run_diagonal(etx_call* call) {
-  etx_view self = self_of(call);
-  const etx_view out = out_of(call);
+static void describe_diagonal(const etx_call* call, etx_view* to,
+                              etx_view* from) {
   const int64_t offset = etx_call_integer(call, 1);
-  const size_t a = etx_wrap_dimension(etx_call_integer(call, 2), self.rank);
-  const size_t b = etx_wrap_dimension(etx_call_integer(call, 3), self.rank);
-  const int64_t size = out.sizes[out.rank - 1];
-  if (etx_tensor_numel(etx_call_tensor(call, 4)) == 0) return ETX_OK;
-  etx_view_slice(&self, a, offset < 0 ? -offset : 0, size, 1);
-  etx_view_slice(&self, b, offset < 0 ? 0 : offset, size, 1);
-  const ptrdiff_t stride = self.strides[a] + self.strides[b];
-  etx_view_select(&self, a > b ? a : b, 0);
-  etx_view_select(&self, a > b ? b : a, 0);
-  etx_view_append(&self, size, stride);
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  const size_t a = etx_wrap_dimension(etx_call_integer(call, 2), from->rank);
+  const size_t b = etx_wrap_dimension(etx_call_integer(call, 3), from->rank);
+  const int64_t size = to->sizes[to->rank - 1];
+  if (is_empty(to)) return;
+  etx_view_slice(from, a, offset < 0 ? -offset : 0, size, 1);
+  etx_view_slice(from, b, offset < 0 ? 0 : offset, size, 1);
+  const ptrdiff_t stride = from->strides[a] + from->strides[b];
+  etx_view_select(from, a > b ? a : b, 0);
+  etx_view_select(from, a > b ? b : a, 0);
+  etx_view_append(from, size, stride);
+}
+
+static etx_status run_diagonal(etx_call* call) {
+  return etx_run_described(call, describe_diagonal);
 }
 
 etx_status etx_kernel_diagonal_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_diagonal);
+  return etx_prepare_described(call, describe_diagonal, run_diagonal);
 }
 
 // (self, dimension, size, step, out)
-static etx_status run_unfold(etx_call* call) {
-  etx_view self = self_of(call);
-  const etx_view out = out_of(call);
-  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self.rank);
+static void describe_unfold(const etx_call* call, etx_view* to,
+                            etx_view* from) {
+  const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
   const int64_t size = etx_call_integer(call, 2);
   const int64_t step = etx_call_integer(call, 3);
-  const bool has_dimension = self.rank > 0;
-  etx_view_append(&self, size, has_dimension ? self.strides[at] : 0);
-  if (has_dimension) {
-    self.sizes[at] = out.sizes[at];
-    // The step of a single window is never taken.
-    self.strides[at] *= out.sizes[at] > 1 ? (ptrdiff_t)step : 0;
-  }
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  const bool has_dimension = from->rank > 0;
+  etx_view_append(from, size, has_dimension ? from->strides[at] : 0);
+  if (!has_dimension) return;
+  from->sizes[at] = to->sizes[at];
+  // The step of a single window is never taken.
+  from->strides[at] *= to->sizes[at] > 1 ? (ptrdiff_t)step : 0;
+}
+
+static etx_status run_unfold(etx_call* call) {
+  return etx_run_described(call, describe_unfold);
 }
 
 etx_status etx_kernel_unfold_copy_out_prepare(etx_call* call) {
-  return prepare_move(call, run_unfold);
+  return etx_prepare_described(call, describe_unfold, run_unfold);
 }
 
 // Sees [.., H * f, W * f] of `view` as [.., f, f, H, W].
@@ -123,51 +116,54 @@ static void divide_channels(etx_view* view, int64_t factor) {
 }
 
 // (self, factor, out)
+static void describe_shuffle(const etx_call* call, etx_view* to,
+                             etx_view* from) {
+  divide_channels(from, etx_call_integer(call, 1));
+  divide_pixels(to, etx_call_integer(call, 1));
+}
+
 static etx_status run_pixel_shuffle(etx_call* call) {
-  etx_view self = self_of(call);
-  etx_view out = out_of(call);
-  divide_channels(&self, etx_call_integer(call, 1));
-  divide_pixels(&out, etx_call_integer(call, 1));
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  return etx_run_described(call, describe_shuffle);
 }
 
 etx_status etx_kernel_pixel_shuffle_out_prepare(etx_call* call) {
-  return prepare_move(call, run_pixel_shuffle);
+  return etx_prepare_described(call, describe_shuffle, run_pixel_shuffle);
+}
+
+static void describe_unshuffle(const etx_call* call, etx_view* to,
+                               etx_view* from) {
+  if (is_empty(to)) return;
+  divide_pixels(from, etx_call_integer(call, 1));
+  divide_channels(to, etx_call_integer(call, 1));
 }
 
 static etx_status run_pixel_unshuffle(etx_call* call) {
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
-  etx_view self = self_of(call);
-  etx_view out = out_of(call);
-  divide_pixels(&self, etx_call_integer(call, 1));
-  divide_channels(&out, etx_call_integer(call, 1));
-  etx_view_copy(&out, &self);
-  return ETX_OK;
+  return etx_run_described(call, describe_unshuffle);
 }
 
 etx_status etx_kernel_pixel_unshuffle_out_prepare(etx_call* call) {
-  return prepare_move(call, run_pixel_unshuffle);
+  return etx_prepare_described(call, describe_unshuffle, run_pixel_unshuffle);
 }
 
 // (input [C, H, W], tile_size, out [rows * columns, C, t, t]): tiles row by
 // row.
-static etx_status run_tile_crop(etx_call* call) {
-  etx_view input = self_of(call);
-  etx_view out = out_of(call);
+static void describe_tile_crop(const etx_call* call, etx_view* to,
+                               etx_view* from) {
   const int64_t tile = etx_call_integer(call, 1);
-  const int64_t rows = input.sizes[1] / tile, columns = input.sizes[2] / tile;
-  etx_view_divide(&input, 2, columns, tile);  // C H columns t
-  etx_view_divide(&input, 1, rows, tile);     // C rows t columns t
-  etx_view_move(&input, 1, 0);                // rows C t columns t
-  etx_view_move(&input, 3, 1);                // rows columns C t t
-  etx_view_divide(&out, 0, rows, columns);
-  etx_view_copy(&out, &input);
-  return ETX_OK;
+  const int64_t rows = from->sizes[1] / tile, columns = from->sizes[2] / tile;
+  etx_view_divide(from, 2, columns, tile);  // C H columns t
+  etx_view_divide(from, 1, rows, tile);     // C rows t columns t
+  etx_view_move(from, 1, 0);                // rows C t columns t
+  etx_view_move(from, 3, 1);                // rows columns C t t
+  etx_view_divide(to, 0, rows, columns);
+}
+
+static etx_status run_tile_crop(etx_call* call) {
+  return etx_run_described(call, describe_tile_crop);
 }
 
 etx_status etx_kernel_tile_crop_out_prepare(etx_call* call) {
-  return prepare_move(call, run_tile_crop);
+  return etx_prepare_described(call, describe_tile_crop, run_tile_crop);
 }
 
 // Rolls: out is a grid of at most two parts along each dimension that moves.
@@ -224,7 +220,8 @@ static void roll(const rolling* r, const etx_view* self, const etx_view* out) {
 
 // (self, shifts, dims, out)
 static etx_status run_roll(etx_call* call) {
-  const etx_view self = self_of(call), out = out_of(call);
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_view out = etx_view_of(etx_call_tensor(call, 3));
   const size_t count = etx_call_value(call, 2)->as.integers.count;
   rolling r = {0};
   if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
@@ -241,7 +238,7 @@ static etx_status run_roll_flat(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 3);
   const int64_t numel = (int64_t)etx_tensor_numel(self);
-  etx_view from = self_of(call), to = out_of(call);
+  etx_view from = etx_view_of(self), to = etx_view_of(out);
   rolling r = {0};
   if (numel == 0) return ETX_OK;
   if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
@@ -261,5 +258,7 @@ static etx_status run_roll_flat(etx_call* call) {
 
 etx_status etx_kernel_roll_out_prepare(etx_call* call) {
   const bool is_flat = etx_call_value(call, 2)->as.integers.count == 0;
-  return prepare_move(call, is_flat ? run_roll_flat : run_roll);
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 3));
+  call->run = is_flat ? run_roll_flat : run_roll;
+  return ETX_OK;
 }

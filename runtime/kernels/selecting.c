@@ -1,4 +1,4 @@
-// Results that are as large as elements say: nonzero, masked_select,
+// Results that are as large as elements say: masked_select and
 // repeat_interleave; and masked_scatter, which reads as much as they say.
 //
 // Each first counts, gives its out tensor the size that it found and then
@@ -13,180 +13,47 @@
 #include "runtime/kernels/strided_view.h"
 #include "runtime/kernels/walk.h"
 
-static etx_status resize_rows(const etx_call* call, size_t out, size_t count,
-                              int32_t width) {
-  const int32_t sizes[2] = {(int32_t)count, width};
+static etx_status resize_vector(const etx_call* call, size_t out,
+                                size_t count) {
+  const int32_t size = (int32_t)count;
   if (count > INT32_MAX) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                            "%z elements are selected, expected at most %i",
                            count, (int64_t)INT32_MAX);
   }
-  return etx_call_resize_out(call, out, sizes);
-}
-
-// ---- nonzero ----
-
-enum { MARKS = 256 };
-
-// Elements are looked at as whole numbers: an element is zero if no bit is set
-// but, in floats, the sign.
-typedef struct row {
-  const char* data;
-  ptrdiff_t step;  // bytes
-  size_t bytes;
-  uint64_t bits;  // that count; of 16 bytes, in each half
-} row;
-
-static uint64_t bits_that_count(etx_dtype dtype) {
-  const etx_dtype_category category = etx_dtype_category_of(dtype);
-  if (category != ETX_CATEGORY_FLOATING && category != ETX_CATEGORY_COMPLEX) {
-    return UINT64_MAX;
-  }
-  switch (dtype) {
-    case ETX_DTYPE_FLOAT16:
-    case ETX_DTYPE_BFLOAT16:
-    case ETX_DTYPE_COMPLEX32:
-      return UINT64_C(0x7fff7fff7fff7fff);
-    case ETX_DTYPE_FLOAT32:
-    case ETX_DTYPE_COMPLEX64:
-      return UINT64_C(0x7fffffff7fffffff);
-    default:
-      return UINT64_MAX >> 1;
-  }
-}
-
-#define MARK_ELEMENTS(T)                              \
-  {                                                   \
-    const T bits = (T)r->bits;                        \
-    for (size_t i = 0; i < count; ++i) {              \
-      T x;                                            \
-      memcpy(&x, at + (ptrdiff_t)i * step, sizeof x); \
-      marks[i] = (x & bits) != 0;                     \
-    }                                                 \
-    break;                                            \
-  }
-
-// A truth value for each of at most MARKS elements from `start` on.
-static void mark(const row* r, size_t start, size_t count, uint8_t* marks) {
-  const ptrdiff_t step = r->step;
-  const char* at = r->data + (ptrdiff_t)start * step;
-  switch (r->bytes) {
-    case 1:
-      MARK_ELEMENTS(uint8_t)
-    case 2:
-      MARK_ELEMENTS(uint16_t)
-    case 4:
-      MARK_ELEMENTS(uint32_t)
-    case 8:
-      MARK_ELEMENTS(uint64_t)
-    default:
-      for (size_t i = 0; i < count; ++i) {
-        etx_pair x;
-        memcpy(&x, at + (ptrdiff_t)i * step, sizeof x);
-        marks[i] = ((x.low | x.high) & r->bits) != 0;
-      }
-  }
-}
-
-static size_t count_row(const row* r, size_t count) {
-  uint8_t marks[MARKS];
-  size_t found = 0;
-  for (size_t start = 0; start < count; start += MARKS) {
-    const size_t piece = count - start < MARKS ? count - start : MARKS;
-    mark(r, start, piece, marks);
-    for (size_t i = 0; i < piece; ++i) found += marks[i];
-  }
-  return found;
-}
-
-// Where the next row of indices goes.
-typedef struct listing {
-  char* data;
-  ptrdiff_t row_step, column_step;  // bytes
-  const int64_t* position;          // of the present row of self
-  size_t outer;                     // dimensions above it
-} listing;
-
-static void list_row(listing* l, const row* r, size_t count, bool is_scalar) {
-  uint8_t marks[MARKS];
-  for (size_t start = 0; start < count; start += MARKS) {
-    const size_t piece = count - start < MARKS ? count - start : MARKS;
-    mark(r, start, piece, marks);
-    for (size_t i = 0; i < piece; ++i) {
-      if (marks[i] == 0) continue;
-      char* to = l->data;
-      for (size_t d = 0; d < l->outer; ++d, to += l->column_step) {
-        memcpy(to, &l->position[d], sizeof(int64_t));
-      }
-      const int64_t last = (int64_t)(start + i);
-      if (!is_scalar) memcpy(to, &last, sizeof last);
-      l->data += l->row_step;
-    }
-  }
-}
-
-// Visits self row by row: counts, or lists if there is somewhere to.
-static size_t visit_rows(const etx_tensor* self, listing* list) {
-  const size_t outer = self->rank == 0 ? 0 : (size_t)self->rank - 1;
-  const size_t count = self->rank == 0 ? 1 : (size_t)self->sizes[outer];
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
-  int64_t position[ETX_MAX_RANK] = {0};
-  row r = {self->data, 0, (size_t)bytes, bits_that_count(self->dtype)};
-  size_t found = 0;
-  if (etx_tensor_numel(self) == 0) return 0;
-  if (self->rank > 0) r.step = self->strides[outer] * bytes;
-  if (list != NULL) {
-    list->position = position;
-    list->outer = outer;
-  }
-  for (;;) {
-    if (list == NULL) {
-      found += count_row(&r, count);
-    } else {
-      list_row(list, &r, count, self->rank == 0);
-    }
-    size_t i = outer;
-    while (i > 0 && ++position[i - 1] == self->sizes[i - 1]) {
-      --i;
-      position[i] = 0;
-      r.data -= (self->sizes[i] - 1) * self->strides[i] * bytes;
-    }
-    if (i == 0) return found;
-    r.data += self->strides[i - 1] * bytes;
-  }
-}
-
-// (self, out [found, rank])
-static etx_status run_nonzero(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const size_t found = visit_rows(self, NULL);
-  ETX_TRY(resize_rows(call, 1, found, self->rank));
-  const etx_tensor* out = etx_call_tensor(call, 1);
-  listing list = {.data = out->data,
-                  .row_step = out->strides[0] * (ptrdiff_t)sizeof(int64_t),
-                  .column_step = out->strides[1] * (ptrdiff_t)sizeof(int64_t)};
-  if (found > 0) (void)visit_rows(self, &list);
-  return ETX_OK;
-}
-
-etx_status etx_kernel_nonzero_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 1, ETX_DTYPE_INT64));
-  call->run = run_nonzero;
-  return ETX_OK;
+  return etx_call_resize_out(call, out, &size);
 }
 
 // ---- masks ----
 
+static size_t count_row(const char* mask, ptrdiff_t stride, size_t count) {
+  enum { PIECE = 4096 };
+  size_t found = 0;
+  for (size_t start = 0; start < count; start += PIECE) {
+    const size_t end = count - start < PIECE ? count : start + PIECE;
+    unsigned in_piece = 0;
+    if (stride == 1) {
+      for (size_t i = start; i < end; ++i) in_piece += mask[i] != 0;
+    } else {
+      for (size_t i = start; i < end; ++i) {
+        in_piece += mask[(ptrdiff_t)i * stride] != 0;
+      }
+    }
+    found += in_piece;
+  }
+  return found;
+}
+
 static size_t count_true(const etx_tensor* mask) {
   size_t found = 0;
   etx_walk walk;
+  if (etx_tensor_is_contiguous(mask)) {
+    return count_row(mask->data, 1, etx_tensor_numel(mask));
+  }
   etx_walk_init(&walk, mask->sizes, mask->rank);
   etx_walk_add(&walk, mask);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    const char* at = walk.data[0];
-    for (size_t i = 0; i < walk.count; ++i) {
-      found += at[(ptrdiff_t)i * walk.stride[0]] != 0;
-    }
+    found += count_row(walk.data[0], walk.stride[0], walk.count);
   }
   return found;
 }
@@ -212,20 +79,70 @@ static size_t count_selected(const etx_tensor* mask, const int32_t* sizes,
   return own == 0 ? 0 : count_true(mask) * (numel / own);
 }
 
-// Where the mask is true, copies from operand 0 of the walk to `dense`, which
-// steps on by one. Returns where that ends.
-static char* take_selected(const etx_walk* walk, size_t bytes, char* dense) {
-  const char* mask = walk->data[1];
+// A row of a tensor and of its mask. Steps are bytes.
+typedef struct masked_row {
+  char* data;
+  const char* mask;
+  ptrdiff_t step, mask_step;
+  size_t count;
+} masked_row;
+
+typedef struct masked_rows {
+  etx_walk walk;
+  bool is_one;  // both lie densely and have one shape
+} masked_rows;
+
+static void show(const etx_walk* walk, masked_row* row) {
+  *row = (masked_row){walk->data[0], walk->data[1],
+                      walk->stride[0] * walk->bytes[0], walk->stride[1],
+                      walk->count};
+}
+
+static bool same_sizes(const etx_tensor* a, const etx_tensor* b) {
+  return a->rank == b->rank &&
+         (a->rank == 0 ||
+          memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
+}
+
+// The first row of `tensor` and `mask`, broadcast to these sizes; there is one.
+static void start_rows(masked_rows* rows, const etx_tensor* tensor,
+                       const etx_tensor* mask, const int32_t* sizes,
+                       size_t rank, masked_row* row) {
+  rows->is_one = same_sizes(tensor, mask) && etx_tensor_is_contiguous(tensor) &&
+                 etx_tensor_is_contiguous(mask);
+  if (rows->is_one) {
+    *row = (masked_row){tensor->data, mask->data,
+                        (ptrdiff_t)etx_dtype_bytes(tensor->dtype), 1,
+                        etx_tensor_numel(tensor)};
+    return;
+  }
+  etx_walk_init(&rows->walk, sizes, rank);
+  etx_walk_add(&rows->walk, tensor);
+  etx_walk_add(&rows->walk, mask);
+  (void)etx_walk_start(&rows->walk);
+  show(&rows->walk, row);
+}
+
+static bool next_row(masked_rows* rows, masked_row* row) {
+  if (rows->is_one || !etx_walk_next(&rows->walk)) return false;
+  show(&rows->walk, row);
+  return true;
+}
+
+// Where the mask is true, copies a row's elements to `dense`, which has room
+// for `left`. Each element is written and kept if the mask is true: without a
+// branch that would be wrong half of the time. Returns how many were.
+static size_t take_selected(const masked_row* r, size_t bytes, char* dense,
+                            size_t left) {
+  size_t taken = 0;
   ETX_SWITCH_BYTES(bytes, T, {
-    for (size_t i = 0; i < walk->count; ++i) {
-      const ptrdiff_t at = (ptrdiff_t)i;
-      if (mask[at * walk->stride[1]] == 0) continue;
-      memcpy(dense, walk->data[0] + at * walk->stride[0] * (ptrdiff_t)sizeof(T),
+    for (size_t i = 0; i < r->count && taken < left; ++i) {
+      memcpy(dense + taken * sizeof(T), r->data + (ptrdiff_t)i * r->step,
              sizeof(T));
-      dense += sizeof(T);
+      taken += r->mask[(ptrdiff_t)i * r->mask_step] != 0;
     }
   })
-  return dense;
+  return taken;
 }
 
 // (self, mask, out)
@@ -234,18 +151,19 @@ static etx_status run_masked_select(etx_call* call) {
   const etx_tensor* mask = etx_call_tensor(call, 1);
   const size_t bytes = etx_dtype_bytes(self->dtype);
   int32_t sizes[ETX_MAX_RANK];
+  masked_rows rows;
+  masked_row row;
   const size_t rank = broadcast_sizes(self, mask, sizes);
-  const size_t found = count_selected(mask, sizes, rank);
-  ETX_TRY(resize_rows(call, 2, found, 0));
-  if (found == 0) return ETX_OK;
+  size_t left = count_selected(mask, sizes, rank);
+  ETX_TRY(resize_vector(call, 2, left));
+  if (left == 0) return ETX_OK;
   char* to = etx_call_tensor(call, 2)->data;
-  etx_walk walk;
-  etx_walk_init(&walk, sizes, rank);
-  etx_walk_add(&walk, self);
-  etx_walk_add(&walk, mask);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    to = take_selected(&walk, bytes, to);
-  }
+  start_rows(&rows, self, mask, sizes, rank, &row);
+  do {
+    const size_t taken = take_selected(&row, bytes, to, left);
+    to += taken * bytes;
+    left -= taken;
+  } while (next_row(&rows, &row));
   return ETX_OK;
 }
 
@@ -256,17 +174,51 @@ etx_status etx_kernel_masked_select_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// The same the other way, from a cursor over source.
-static void give_selected(const etx_walk* walk, etx_flat_cursor* source) {
-  const size_t bytes = (size_t)walk->bytes[0];
-  const char* mask = walk->data[1];
-  for (size_t i = 0; i < walk->count; ++i) {
+// The other way, from a cursor over source.
+static void give_selected(const masked_row* r, size_t bytes,
+                          etx_flat_cursor* source) {
+  for (size_t i = 0; i < r->count; ++i) {
     const ptrdiff_t at = (ptrdiff_t)i;
-    if (mask[at * walk->stride[1]] == 0) continue;
-    etx_copy_short(walk->data[0] + at * walk->stride[0] * walk->bytes[0],
-                   source->at, bytes);
+    if (r->mask[at * r->mask_step] == 0) continue;
+    etx_copy_short(r->data + at * r->step, source->at, bytes);
     etx_flat_next(source);
   }
+}
+
+// The same from a dense source of at least one element. Past its last element
+// nothing is true any more, so what is read there does not matter.
+static const char* give_dense(const masked_row* r, size_t bytes,
+                              const char* from, const char* last) {
+  ETX_SWITCH_BYTES(bytes, T, {
+    char* to = r->data;
+    for (size_t i = 0; i < r->count; ++i, to += r->step) {
+      const bool is_true = r->mask[(ptrdiff_t)i * r->mask_step] != 0;
+      T one;
+      memcpy(&one, is_true ? from : to, sizeof one);
+      memcpy(to, &one, sizeof one);
+      from += is_true && from != last ? sizeof(T) : 0;
+    }
+  })
+  return from;
+}
+
+static void give_all(const etx_tensor* out, const etx_tensor* mask,
+                     const etx_tensor* source) {
+  const size_t bytes = etx_dtype_bytes(out->dtype);
+  const bool is_dense = etx_tensor_is_contiguous(source);
+  const char* from = source->data;
+  const char* last = from + etx_tensor_bytes(source) - bytes;
+  etx_flat_cursor cursor = etx_flat_start(source, 0);
+  masked_rows rows;
+  masked_row row;
+  start_rows(&rows, out, mask, out->sizes, out->rank, &row);
+  do {
+    if (is_dense) {
+      from = give_dense(&row, bytes, from, last);
+    } else {
+      give_selected(&row, bytes, &cursor);
+    }
+  } while (next_row(&rows, &row));
 }
 
 // (self, mask, source, out): source's elements in order, as many as needed.
@@ -283,15 +235,7 @@ static etx_status run_masked_scatter(etx_call* call) {
   }
   const etx_view to = etx_view_of(out);
   etx_view_copy(&to, &self);
-  if (wanted == 0) return ETX_OK;
-  etx_flat_cursor from = etx_flat_start(source, 0);
-  etx_walk walk;
-  etx_walk_init(&walk, out->sizes, out->rank);
-  etx_walk_add(&walk, out);
-  etx_walk_add(&walk, mask);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    give_selected(&walk, &from);
-  }
+  if (wanted > 0) give_all(out, mask, source);
   return ETX_OK;
 }
 
@@ -304,48 +248,73 @@ etx_status etx_kernel_masked_scatter_out_prepare(etx_call* call) {
 
 // ---- repeat_interleave ----
 
-static int64_t repeats_at(const etx_tensor* repeats, size_t i) {
-  const char* data = repeats->data;
-  const ptrdiff_t at = (ptrdiff_t)i * repeats->strides[0];
-  int64_t wide;
-  int32_t narrow;
-  if (repeats->dtype == ETX_DTYPE_INT64) {
-    memcpy(&wide, data + at * (ptrdiff_t)sizeof wide, sizeof wide);
-    return wide;
+// The sum of all repeats; false if one is negative or the sum too large.
+#define ADD_REPEATS(T)                                                        \
+  for (size_t i = 0; i < count; ++i) {                                        \
+    const T times = ((const T*)data)[(ptrdiff_t)i * stride];                  \
+    if (times < 0 || times > INT32_MAX - total) {                             \
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,                          \
+                             "index %z repeats %i times", i, (int64_t)times); \
+    }                                                                         \
+    total += (int32_t)times;                                                  \
   }
-  memcpy(&narrow, data + at * (ptrdiff_t)sizeof narrow, sizeof narrow);
-  return narrow;
-}
 
-// (repeats, output_size, out): each index as often as `repeats` says.
-static etx_status run_repeat_interleave(etx_call* call) {
+static etx_status add_repeats(const etx_call* call, int32_t* out_total) {
   const etx_tensor* repeats = etx_call_tensor(call, 0);
   const size_t count = (size_t)repeats->sizes[0];
-  uint64_t total = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t times = repeats_at(repeats, i);
-    if (times < 0 || times > INT32_MAX || total + (uint64_t)times > INT32_MAX) {
-      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                             "index %z repeats %i times", i, times);
-    }
-    total += (uint64_t)times;
+  const ptrdiff_t stride = repeats->strides[0];
+  const void* data = repeats->data;
+  int32_t total = 0;
+  if (repeats->dtype == ETX_DTYPE_INT64) {
+    ADD_REPEATS(int64_t)
+  } else {
+    ADD_REPEATS(int32_t)
   }
-  const bool is_sized = count > 0 && !etx_call_is_none(call, 1);
-  if (is_sized && (uint64_t)etx_call_integer(call, 1) != total) {
+  *out_total = total;
+  return ETX_OK;
+}
+
+// Each index as often as `repeats` says. A few are written whatever it says,
+// as long as there is room: the next index overwrites those that are too many.
+#define WRITE_INDICES(T)                                     \
+  for (size_t i = 0; i < count; ++i) {                       \
+    const T times = ((const T*)data)[(ptrdiff_t)i * stride]; \
+    T* to = (T*)out->data + at;                              \
+    if (times <= FEW && total - at >= FEW) {                 \
+      for (int k = 0; k < FEW; ++k) to[k] = (T)i;            \
+    } else {                                                 \
+      for (T k = 0; k < times; ++k) to[k] = (T)i;            \
+    }                                                        \
+    at += (int32_t)times;                                    \
+  }
+
+static void write_indices(const etx_tensor* repeats, const etx_tensor* out,
+                          int32_t total) {
+  enum { FEW = 4 };
+  const size_t count = (size_t)repeats->sizes[0];
+  const ptrdiff_t stride = repeats->strides[0];
+  const void* data = repeats->data;
+  int32_t at = 0;
+  if (repeats->dtype == ETX_DTYPE_INT64) {
+    WRITE_INDICES(int64_t)
+  } else {
+    WRITE_INDICES(int32_t)
+  }
+}
+
+// (repeats, output_size, out)
+static etx_status run_repeat_interleave(etx_call* call) {
+  const etx_tensor* repeats = etx_call_tensor(call, 0);
+  int32_t total = 0;
+  ETX_TRY(add_repeats(call, &total));
+  const bool is_sized = repeats->sizes[0] > 0 && !etx_call_is_none(call, 1);
+  if (is_sized && etx_call_integer(call, 1) != total) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "the repeats add up to %u, 'output_size' is %i",
-                           total, etx_call_integer(call, 1));
+                           "the repeats add up to %i, 'output_size' is %i",
+                           (int64_t)total, etx_call_integer(call, 1));
   }
-  ETX_TRY(resize_rows(call, 2, (size_t)total, 0));
-  const etx_tensor* out = etx_call_tensor(call, 2);
-  char* to = out->data;
-  const size_t bytes = etx_dtype_bytes(out->dtype);
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t index = (int64_t)i;
-    for (int64_t k = repeats_at(repeats, i); k > 0; --k, to += bytes) {
-      memcpy(to, &index, bytes);  // little-endian, and never that large
-    }
-  }
+  ETX_TRY(resize_vector(call, 2, (size_t)total));
+  write_indices(repeats, etx_call_tensor(call, 2), total);
   return ETX_OK;
 }
 

@@ -13,7 +13,6 @@
 
 #include "runtime/kernels/strided_copy.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "runtime/kernels/dtype_switch.h"
@@ -200,9 +199,31 @@ static void copy_long_rows(size_t bytes, const etx_copy_dim* side,
   }
 }
 
+// Of few elements the cache holds all, whatever the order.
+enum { SMALL_SQUARE = 2048 };
+
+static void copy_small(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  ETX_SWITCH_BYTES(bytes, T, {
+    for (ptrdiff_t i = 0; i < a->size; ++i) {
+      char* row = to + i * a->to;
+      const char* column = from + i * a->from;
+      for (ptrdiff_t j = 0; j < b->size; ++j) {
+        T one;
+        memcpy(&one, column + j * b->from, sizeof one);
+        memcpy(row + j * (ptrdiff_t)sizeof one, &one, sizeof one);
+      }
+    }
+  })
+}
+
 static void copy_tiles(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  if (a->size * b->size * (ptrdiff_t)bytes <= SMALL_SQUARE) {
+    copy_small(bytes, a, b, to, from);
+    return;
+  }
   if (a->size < SHORT_SIDE || b->size < SHORT_SIDE) {
     const bool a_is_short = a->size < b->size;
     copy_long_rows(bytes, a_is_short ? a : b, a_is_short ? b : a, to, from);
@@ -219,54 +240,97 @@ static void copy_tiles(size_t bytes, const etx_copy_dim* a,
   }
 }
 
-// Takes the dimension out along which the source is dense, if there is one and
-// the target is dense along its innermost.
-static bool take_dense_dim(etx_copy* copy, etx_copy_dim* out) {
+// The dimension along which the source is dense, if the target is dense along
+// its innermost; that one itself otherwise.
+static size_t find_dense_dim(const etx_copy* copy) {
   const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
-  const etx_copy_dim* last = &copy->dims[copy->rank - 1];
-  if (!etx_is_element_size(copy->bytes) || last->to != bytes ||
-      last->from == 0) {
-    return false;
+  const size_t last = copy->rank - 1;
+  const etx_copy_dim* row = &copy->dims[last];
+  if (!etx_is_element_size(copy->bytes) || row->to != bytes || row->from == 0) {
+    return last;
   }
-  for (size_t i = copy->rank - 1; i-- > 0;) {
-    if (copy->dims[i].from != bytes) continue;
-    *out = copy->dims[i];
-    for (--copy->rank; i < copy->rank; ++i) copy->dims[i] = copy->dims[i + 1];
-    return true;
+  for (size_t i = last; i-- > 0;) {
+    if (copy->dims[i].from == bytes) return i;
   }
-  return false;
+  return last;
 }
 
 // ---- the nest ----
 
-void etx_copy_strided(etx_copy* copy, char* to, const char* from) {
-  etx_copy_dim dense;
-  ptrdiff_t position[ETX_COPY_RANK];
-  if (!sort_dims(copy)) return;
+bool etx_copy_simplify(etx_copy* copy) {
+  if (!sort_dims(copy)) return false;
   join_dims(copy);
   widen_element(copy);
-  if (copy->rank == 0) {
-    etx_copy_short(to, from, copy->bytes);
+  return true;
+}
+
+// Rows of the innermost dimension, one for each element of `a`.
+static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
+                      const char* from) {
+  const etx_copy_dim* b = &copy->dims[copy->rank - 1];
+  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+  const bool is_plain =
+      etx_is_element_size(copy->bytes) &&
+      !(b->to == bytes && (b->from == 0 || b->from == -bytes));
+  if (!is_plain) {
+    for (ptrdiff_t i = 0; i < a->size; ++i) {
+      copy_row(copy, b, to, from);
+      to += a->to;
+      from += a->from;
+    }
     return;
   }
-  const bool is_tiled = take_dense_dim(copy, &dense);
-  const etx_copy_dim row = copy->dims[--copy->rank];
-  for (size_t i = 0; i < copy->rank; ++i) position[i] = 0;
+  ETX_SWITCH_BYTES(copy->bytes, T, {
+    for (ptrdiff_t i = 0; i < a->size; ++i, to += a->to, from += a->from) {
+      for (ptrdiff_t j = 0; j < b->size; ++j) {
+        T one;
+        memcpy(&one, from + j * b->from, sizeof one);
+        memcpy(to + j * b->to, &one, sizeof one);
+      }
+    }
+  })
+}
+
+// The two innermost dimensions together, or the innermost and the dense one for
+// tiles; the others one position after the other.
+static void copy_nest(const etx_copy* copy, size_t dense, char* to,
+                      const char* from) {
+  const size_t last = copy->rank - 1;
+  const bool is_tiled = dense != last;
+  const size_t other = is_tiled ? dense : last - 1;
+  ptrdiff_t position[ETX_COPY_RANK];
+  for (size_t i = 0; i < last; ++i) position[i] = 0;
   for (;;) {
     if (is_tiled) {
-      copy_tiles(copy->bytes, &dense, &row, to, from);
+      copy_tiles(copy->bytes, &copy->dims[dense], &copy->dims[last], to, from);
     } else {
-      copy_row(copy, &row, to, from);
+      copy_rows(copy, &copy->dims[other], to, from);
     }
-    size_t i = copy->rank;
-    while (i > 0 && ++position[i - 1] == copy->dims[i - 1].size) {
-      --i;
-      position[i] = 0;
-      to -= copy->dims[i].to * (copy->dims[i].size - 1);
-      from -= copy->dims[i].from * (copy->dims[i].size - 1);
+    size_t i = last;
+    for (; i > 0; --i) {
+      const etx_copy_dim* dim = &copy->dims[i - 1];
+      if (i - 1 == other) continue;
+      if (++position[i - 1] < dim->size) break;
+      position[i - 1] = 0;
+      to -= dim->to * (dim->size - 1);
+      from -= dim->from * (dim->size - 1);
     }
     if (i == 0) return;
     to += copy->dims[i - 1].to;
     from += copy->dims[i - 1].from;
   }
+}
+
+void etx_copy_run(const etx_copy* copy, char* to, const char* from) {
+  if (copy->rank == 0) {
+    etx_copy_short(to, from, copy->bytes);
+  } else if (copy->rank == 1) {
+    copy_row(copy, copy->dims, to, from);
+  } else {
+    copy_nest(copy, find_dense_dim(copy), to, from);
+  }
+}
+
+void etx_copy_strided(etx_copy* copy, char* to, const char* from) {
+  if (etx_copy_simplify(copy)) etx_copy_run(copy, to, from);
 }

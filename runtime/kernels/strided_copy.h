@@ -9,6 +9,7 @@
 #ifndef ETX_RUNTIME_KERNELS_STRIDED_COPY_H
 #define ETX_RUNTIME_KERNELS_STRIDED_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "format/base/size_limits.h"
@@ -28,9 +29,15 @@ typedef struct etx_copy {
   etx_copy_dim dims[ETX_COPY_RANK];
 } etx_copy;
 
-// Copies all elements; `copy` is simplified on the way. No byte of the target
-// is a byte of the source, and no two elements of the target overlap. Any
-// alignment. Pointers are not used if some size is 0.
+// Simplifies a description; false if there is no element. What is left has
+// dimensions of at least two elements, outermost of the target first.
+bool etx_copy_simplify(etx_copy* copy);
+
+// Copies what a simplified description says. No byte of the target is a byte of
+// the source, and no two elements of the target overlap. Any alignment.
+void etx_copy_run(const etx_copy* copy, char* to, const char* from);
+
+// Both; pointers are not used if there is no element.
 void etx_copy_strided(etx_copy* copy, char* to, const char* from);
 
 #endif

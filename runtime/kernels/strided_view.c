@@ -7,6 +7,7 @@
 etx_view etx_view_of(const etx_tensor* tensor) {
   etx_view view;  // without the zeros that an initialiser would write
   view.data = tensor->data;
+  view.offset = 0;
   view.dtype = tensor->dtype;
   view.rank = tensor->rank;
   for (size_t i = 0; i < tensor->rank; ++i) {
@@ -16,10 +17,14 @@ etx_view etx_view_of(const etx_tensor* tensor) {
   return view;
 }
 
+void etx_view_shift(etx_view* view, ptrdiff_t elements) {
+  const ptrdiff_t bytes = elements * (ptrdiff_t)etx_dtype_bytes(view->dtype);
+  view->offset += bytes;
+  if (view->data != NULL) view->data += bytes;
+}
+
 static void move_data(etx_view* view, size_t dimension, int64_t count) {
-  if (view->data == NULL) return;  // no elements
-  view->data += (ptrdiff_t)count * view->strides[dimension] *
-                (ptrdiff_t)etx_dtype_bytes(view->dtype);
+  etx_view_shift(view, (ptrdiff_t)count * view->strides[dimension]);
 }
 
 void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
@@ -81,6 +86,7 @@ static void broadcast_strides(const etx_view* to, const etx_view* from,
   }
 }
 
+// True if there is nothing to do.
 static bool is_same(const etx_view* to, const etx_view* from,
                     const ptrdiff_t* strides) {
   if (to->data != from->data || to->dtype != from->dtype) return false;
@@ -115,6 +121,13 @@ static void convert(const etx_view* to, const etx_view* from,
     etx_convert(to->dtype, walk.data[0], walk.stride[0], from->dtype,
                 walk.data[1], walk.stride[1], walk.count);
   }
+}
+
+void etx_view_describe(const etx_view* to, const etx_view* from,
+                       etx_copy* out) {
+  ptrdiff_t strides[ETX_COPY_RANK];
+  broadcast_strides(to, from, strides);
+  describe(to, strides, out);
 }
 
 void etx_view_copy(const etx_view* to, const etx_view* from) {

@@ -15,7 +15,8 @@
 #include "runtime/tensor.h"
 
 typedef struct etx_view {
-  char* data;
+  char* data;        // first element; NULL while a kernel is prepared
+  ptrdiff_t offset;  // bytes of data from where the tensor's data starts
   etx_dtype dtype;
   size_t rank;  // at most ETX_COPY_RANK
   int32_t sizes[ETX_COPY_RANK];
@@ -24,6 +25,9 @@ typedef struct etx_view {
 
 // The tensor as it is.
 etx_view etx_view_of(const etx_tensor* tensor);
+
+// Starts `elements` further on in memory.
+void etx_view_shift(etx_view* view, ptrdiff_t elements);
 
 // Keeps `count` elements of `dimension` from `start` on, `step` apart.
 void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
@@ -47,6 +51,9 @@ void etx_view_move(etx_view* view, size_t from, size_t to);
 // beyond `to`'s rank are dropped), converting types as etx_convert does. The
 // two may be the same memory only in the same layout; then nothing is done.
 void etx_view_copy(const etx_view* to, const etx_view* from);
+
+// The same as a description, for views of one type.
+void etx_view_describe(const etx_view* to, const etx_view* from, etx_copy* out);
 
 // Copies the element at `value`, of the view's type, to every place.
 void etx_view_fill(const etx_view* to, const void* value);

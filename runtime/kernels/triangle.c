@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/strided_view.h"
 
 // Columns of a row up to and with the diagonal: row + diagonal + 1, cut to
@@ -20,85 +22,145 @@ typedef struct zeros {
 
 static zeros zeros_of(bool keeps_lower, int64_t row, int64_t diagonal,
                       int64_t columns) {
-  // The upper triangle keeps the diagonal itself.
   if (keeps_lower) {
     return (zeros){columns_up_to(row, diagonal, columns), columns};
   }
+  // The upper triangle keeps the diagonal itself.
   return (zeros){
       0, diagonal == INT64_MIN ? 0 : columns_up_to(row, diagonal - 1, columns)};
+}
+
+typedef struct matrices {
+  bool keeps_lower;
+  int64_t diagonal, rows, columns;
+  size_t bytes;  // of an element
+  size_t count;
+} matrices;
+
+static matrices matrices_of(const etx_call* call, bool keeps_lower) {
+  const etx_tensor* out = etx_call_tensor(call, 2);
+  return (matrices){keeps_lower,
+                    etx_call_integer(call, 1),
+                    out->sizes[out->rank - 2],
+                    out->sizes[out->rank - 1],
+                    etx_dtype_bytes(out->dtype),
+                    (size_t)call->prepared[0]};
+}
+
+// One row: what is kept, unless it lies there already, and the zeros beside it.
+static void write_long_row(const matrices* m, zeros z, char* to,
+                           const char* from) {
+  const size_t start = (size_t)z.start * m->bytes;
+  const size_t end = (size_t)z.end * m->bytes;
+  const size_t kept = m->keeps_lower ? 0 : end;
+  const size_t kept_end =
+      m->keeps_lower ? start : (size_t)m->columns * m->bytes;
+  if (to != from) etx_copy_short(to + kept, from + kept, kept_end - kept);
+  memset(to + start, 0, end - start);
+}
+
+// Short rows element by element.
+static void write_short_row(const matrices* m, zeros z, char* to,
+                            const char* from) {
+  static const etx_pair zero = {0, 0};
+  ETX_SWITCH_BYTES(m->bytes, T, {
+    for (int64_t i = 0; i < m->columns; ++i) {
+      const ptrdiff_t at = (ptrdiff_t)i * (ptrdiff_t)sizeof(T);
+      const bool is_zero = i >= z.start && i < z.end;
+      T one;
+      memcpy(&one, is_zero ? (const char*)&zero : from + at, sizeof one);
+      memcpy(to + at, &one, sizeof one);
+    }
+  })
+}
+
+enum { SHORT_ROW = 8 };  // elements
+
+static etx_status run_dense(const etx_call* call, bool keeps_lower) {
+  const matrices m = matrices_of(call, keeps_lower);
+  const size_t row_bytes = (size_t)m.columns * m.bytes;
+  const char* from = etx_call_tensor(call, 0)->data;
+  char* to = etx_call_tensor(call, 2)->data;
+  for (size_t i = 0; i < m.count; ++i) {
+    for (int64_t row = 0; row < m.rows; ++row) {
+      const zeros z = zeros_of(keeps_lower, row, m.diagonal, m.columns);
+      if (m.columns <= SHORT_ROW) {
+        write_short_row(&m, z, to, from);
+      } else {
+        write_long_row(&m, z, to, from);
+      }
+      from += row_bytes;
+      to += row_bytes;
+    }
+  }
+  return ETX_OK;
 }
 
 static void clear_rows(const etx_view* matrix, bool keeps_lower,
                        int64_t diagonal) {
   static const uint64_t zero[2] = {0, 0};
-  const size_t at = matrix->rank - 2;
-  const int64_t columns = matrix->sizes[at + 1];
-  const size_t bytes = etx_dtype_bytes(matrix->dtype);
-  for (int64_t row = 0; row < matrix->sizes[at]; ++row) {
-    const zeros z = zeros_of(keeps_lower, row, diagonal, columns);
+  for (int64_t row = 0; row < matrix->sizes[0]; ++row) {
+    const zeros z = zeros_of(keeps_lower, row, diagonal, matrix->sizes[1]);
     if (z.start >= z.end) continue;
-    if (at == 0 && matrix->strides[1] == 1) {
-      memset(matrix->data +
-                 ((ptrdiff_t)row * matrix->strides[0] + (ptrdiff_t)z.start) *
-                     (ptrdiff_t)bytes,
-             0, (size_t)(z.end - z.start) * bytes);
-      continue;
-    }
     etx_view rest = *matrix;
-    etx_view_slice(&rest, at + 1, z.start, z.end - z.start, 1);
-    etx_view_select(&rest, at, row);
+    etx_view_slice(&rest, 1, z.start, z.end - z.start, 1);
+    etx_view_select(&rest, 0, row);
     etx_view_fill(&rest, zero);
   }
 }
 
-// Dense matrices one after the other, so that each is still in the cache when
-// its zeros are written.
-static void clear_matrices(const etx_view* out, const etx_view* self,
-                           bool keeps_lower, int64_t diagonal) {
-  const size_t outer = out->rank - 2;
-  int32_t position[ETX_MAX_RANK] = {0};
-  for (size_t i = 0; i < outer; ++i) {
-    if (out->sizes[i] == 0) return;
-  }
-  for (;;) {
-    etx_view to = *out, from = *self;
-    for (size_t i = 0; i < outer; ++i) {
-      etx_view_select(&to, 0, position[i]);
-      etx_view_select(&from, 0, position[i]);
-    }
-    etx_view_copy(&to, &from);
-    clear_rows(&to, keeps_lower, diagonal);
-    size_t i = outer;
-    while (i > 0 && ++position[i - 1] == out->sizes[i - 1]) position[--i] = 0;
-    if (i == 0) return;
-  }
-}
-
-// (self, diagonal, out)
-static etx_status run(const etx_call* call, bool keeps_lower) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+// (self, diagonal, out), any strides: matrix by matrix.
+static etx_status run_strided(const etx_call* call, bool keeps_lower) {
   const etx_view out = etx_view_of(etx_call_tensor(call, 2));
-  clear_matrices(&out, &self, keeps_lower, etx_call_integer(call, 1));
-  return ETX_OK;
+  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const size_t outer = out.rank - 2;
+  int32_t position[ETX_MAX_RANK] = {0};
+  if (etx_tensor_numel(etx_call_tensor(call, 2)) == 0) return ETX_OK;
+  etx_view_copy(&out, &self);
+  for (;;) {
+    etx_view matrix = out;
+    for (size_t i = 0; i < outer; ++i) {
+      etx_view_select(&matrix, 0, position[i]);
+    }
+    clear_rows(&matrix, keeps_lower, etx_call_integer(call, 1));
+    size_t i = outer;
+    while (i > 0 && ++position[i - 1] == out.sizes[i - 1]) position[--i] = 0;
+    if (i == 0) return ETX_OK;
+  }
 }
 
-static etx_status run_tril(etx_call* call) { return run(call, true); }
-static etx_status run_triu(etx_call* call) { return run(call, false); }
+static etx_status run_tril(etx_call* call) { return run_dense(call, true); }
+static etx_status run_triu(etx_call* call) { return run_dense(call, false); }
+static etx_status run_tril_strided(etx_call* call) {
+  return run_strided(call, true);
+}
+static etx_status run_triu_strided(etx_call* call) {
+  return run_strided(call, false);
+}
 
-static etx_status prepare_triangle(etx_call* call, etx_kernel_function chosen) {
+static etx_status prepare_triangle(etx_call* call, etx_kernel_function dense,
+                                   etx_kernel_function strided) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 2);
   ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
-  if (etx_call_tensor(call, 0)->rank < 2) {
+  if (self->rank < 2) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "rank of 'self' is %i, expected at least 2",
-                           (int64_t)etx_call_tensor(call, 0)->rank);
+                           (int64_t)self->rank);
   }
-  call->run = chosen;
+  const bool is_dense =
+      etx_tensor_is_contiguous(self) && etx_tensor_is_contiguous(out);
+  const size_t numel = etx_tensor_numel(out);
+  const size_t matrix =
+      (size_t)out->sizes[out->rank - 2] * (size_t)out->sizes[out->rank - 1];
+  call->prepared[0] = matrix == 0 ? 0 : (int64_t)(numel / matrix);
+  call->run = is_dense ? dense : strided;
   return ETX_OK;
 }
 
 etx_status etx_kernel_tril_out_prepare(etx_call* call) {
-  return prepare_triangle(call, run_tril);
+  return prepare_triangle(call, run_tril, run_tril_strided);
 }
 etx_status etx_kernel_triu_out_prepare(etx_call* call) {
-  return prepare_triangle(call, run_triu);
+  return prepare_triangle(call, run_triu, run_triu_strided);
 }

@@ -98,9 +98,11 @@ etx_status etx_shape_quantize_per_tensor(etx_shape_call* call) {
 // (input, scale, zero_point, quant_min, quant_max, dtype, out_dtype)
 etx_status etx_shape_dequantize_per_tensor(etx_shape_call* call) {
   etx_shape out;
+  etx_dtype from = ETX_DTYPE_INT8;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(want_one(call, 1, "the count of scales"));
   ETX_TRY(want_one(call, 2, "the count of zero points"));
+  ETX_TRY(stated_type(call, 5, &from));
   ETX_TRY(real_type(call, 6, &out.dtype));
   return put(call, &out);
 }

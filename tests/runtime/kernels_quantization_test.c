@@ -4,6 +4,14 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
+#include "tests/support/test_random.h"
+
+static etx_diag diag;
+
+enum { ROWS = 11, COLUMNS = 37, INNER = 544, GROUP = 34 };
+
+static float inputs[ROWS * INNER], scales[COLUMNS * INNER / GROUP];
+static uint8_t weights[COLUMNS * INNER];
 
 // A file may state any number as a type.
 static void a_type_that_does_not_exist_is_refused(void** state) {
@@ -34,9 +42,94 @@ static void a_type_that_does_not_exist_is_refused(void** state) {
   }
 }
 
+// One of the linear layers over quantised weights.
+static void run_linear(test_call* c, const char* name, size_t threads) {
+  const bool is_packed = strstr(name, "w4g") != NULL;
+  const int32_t groups = INNER / GROUP;
+  test_call_begin(c, name);
+  c->threads = threads;
+  test_call_floats(c, 2, (const int32_t[]){ROWS, INNER}, inputs);
+  test_call_tensor(c, is_packed ? ETX_DTYPE_UINT8 : ETX_DTYPE_INT8, 2,
+                   (const int32_t[]){COLUMNS, is_packed ? INNER / 2 : INNER},
+                   NULL, weights);
+  if (is_packed) {
+    test_call_floats(c, 2, (const int32_t[]){COLUMNS, groups}, scales);
+    test_call_tensor(c, ETX_DTYPE_INT8, 2, (const int32_t[]){COLUMNS, groups},
+                     NULL, weights);
+    test_call_integer(c, GROUP);
+  } else {
+    test_call_floats(c, 1, (const int32_t[]){COLUMNS}, scales);
+  }
+  test_call_floats(c, 1, (const int32_t[]){COLUMNS}, inputs);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+static void threads_do_not_change_a_bit(void** state) {
+  (void)state;
+  static const char* const names[] = {
+      "etx::linear_w8.out", "etx::linear_w4g.out", "etx::linear_a8w8.out",
+      "etx::linear_a8w4g.out"};
+  test_random_floats(inputs, ROWS * INNER, 2);
+  test_random_floats(scales, sizeof scales / sizeof *scales, 1);
+  for (size_t i = 0; i < sizeof weights; ++i) {
+    weights[i] = (uint8_t)test_random_bits();
+  }
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    test_call one;
+    run_linear(&one, names[i], 1);
+    for (size_t threads = 2; threads < 5; ++threads) {
+      test_call many;
+      run_linear(&many, names[i], threads);
+      assert_memory_equal(test_call_result(&one, 0)->data,
+                          test_call_result(&many, 0)->data,
+                          ROWS * COLUMNS * sizeof(float));
+      test_call_end(&many);
+    }
+    test_call_end(&one);
+  }
+}
+
+// What is not a number spoils its own row and no other.
+static void a_row_with_nan_gives_nan(void** state) {
+  (void)state;
+  test_call c;
+  test_random_floats(inputs, ROWS * INNER, 2);
+  uint32_t nan = 0x7fc00000;
+  memcpy(&inputs[2 * INNER + 5], &nan, sizeof nan);
+  run_linear(&c, "etx::linear_a8w8.out", 1);
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < ROWS * COLUMNS; ++i) {
+    const bool is_nan = got[i] != got[i];
+    assert_int_equal(is_nan, i / COLUMNS == 2);
+  }
+  test_call_end(&c);
+}
+
+// A group of the columns that do not fill a byte, or none.
+static void groups_must_be_even_and_divide_the_columns(void** state) {
+  (void)state;
+  static const int64_t sizes[] = {0, -2, 3, 5, INT64_MIN, INT64_MAX};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::linear_w4g.out");
+    test_call_floats(&c, 2, (const int32_t[]){1, 8}, inputs);
+    test_call_tensor(&c, ETX_DTYPE_UINT8, 2, (const int32_t[]){2, 4}, NULL,
+                     weights);
+    test_call_floats(&c, 2, (const int32_t[]){2, 2}, scales);
+    test_call_none(&c);
+    test_call_integer(&c, sizes[i]);
+    test_call_none(&c);
+    assert_int_not_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_OK);
+    test_call_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_type_that_does_not_exist_is_refused),
+      cmocka_unit_test(threads_do_not_change_a_bit),
+      cmocka_unit_test(a_row_with_nan_gives_nan),
+      cmocka_unit_test(groups_must_be_even_and_divide_the_columns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,12 +130,22 @@ void test_call_gather_list(test_call* c, size_t count) {
   value->as.tensors.count = count;
 }
 
+// True for an argument that the operator changes: it has its memory.
+static bool is_changed(const test_call* c, const etx_value* value) {
+  etx_argument_cursor cursor = etx_argument_first(c->op->arguments);
+  etx_argument argument;
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    if (value == &c->values[i]) return etx_argument_is_changed(&argument);
+  }
+  return false;
+}
+
 static etx_status size_output(void* context, const etx_value* output,
                               const etx_shape* shape, bool at_most) {
   test_call* c = context;
   (void)at_most;  // tests that have such an output know its sizes
   etx_value* value = (etx_value*)(uintptr_t)output;
-  const bool is_own = c->op->result == ETX_RESULT_SELF;
+  const bool is_own = is_changed(c, value);
   c->outputs[c->output_count++] = value;
   if (is_own) return ETX_OK;
   int32_t sizes[ETX_MAX_RANK];

@@ -7,25 +7,25 @@
 #ifndef ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "runtime/kernels/loop_independent.h"
+#include "runtime/kernels/operand.h"
 
-// Computes `count` elements; `a` and `b` advance by one element or stay, as
-// the flags say. Element i is read before it is written, so `out` may be `a`
-// or `b`.
+// Computes `count` elements, a multiple of ETX_LANES; `out` may be `a` or `b`.
+// See loop_run.h.
 typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
-                                size_t count, bool a_moves, bool b_moves,
-                                const void* parameter);
+                                size_t count, etx_number parameter);
 
 typedef enum etx_binary_row {
 #define REAL_AND_WHOLE(name, real, whole) ETX_BINARY_##name,
 #define QUOTIENT(name, f, whole) ETX_BINARY_##name,
 #define REAL(name, real) ETX_BINARY_##name,
+#define SINGLE(name, real) ETX_BINARY_##name,
 #define COMPARISON(name, expression) ETX_BINARY_##name,
 #define WHOLE(name, whole) ETX_BINARY_##name,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
@@ -36,34 +36,25 @@ typedef enum etx_binary_row {
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
 extern const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT];
 
-// One loop over operands of type T and results of type R; the expression is of
-// x, y and the parameter p.
-#define ETX_BINARY_LOOP(name, T, R, expression)                            \
+// The loops of logical_and, logical_or and logical_xor over truth values as
+// they lie in memory; NULL for other rows.
+etx_binary_loop etx_binary_loop_of_truths(size_t row);
+
+// One loop over operands of type T, which stands as `member` in an etx_number,
+// and results of type R; the expression is of x, y and the parameter p.
+#define ETX_BINARY_LOOP(name, T, R, member, expression)                    \
   static void name(void* out_data, const void* a_data, const void* b_data, \
-                   size_t count, bool a_moves, bool b_moves,               \
-                   const void* parameter) {                                \
+                   size_t count, etx_number parameter) {                   \
     R* out = out_data;                                                     \
     const T* a = a_data;                                                   \
     const T* b = b_data;                                                   \
-    const T p = *(const T*)parameter;                                      \
+    const T p = (T)parameter.member;                                       \
+    const size_t whole = count / ETX_LANES * ETX_LANES;                    \
     (void)p;                                                               \
-    if (a_moves && b_moves) {                                              \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T x = a[i], y = b[i];                                        \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
-    } else if (a_moves) {                                                  \
-      const T y = *b;                                                      \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T x = a[i];                                                  \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
-    } else {                                                               \
-      const T x = *a;                                                      \
-      for (size_t i = 0; i < count; ++i) {                                 \
-        const T y = b[b_moves ? i : 0];                                    \
-        out[i] = (R)(expression);                                          \
-      }                                                                    \
+    ETX_INDEPENDENT                                                        \
+    for (size_t i = 0; i < whole; ++i) {                                   \
+      const T x = a[i], y = b[i];                                          \
+      out[i] = (R)(expression);                                            \
     }                                                                      \
   }
 

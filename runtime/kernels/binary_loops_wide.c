@@ -23,32 +23,37 @@ static inline double etx_cubed_f64(double x, double exponent) {
 
 #define F(f) etx_##f##_f64
 #define REAL_AND_WHOLE(name, real, whole) \
-  ETX_BINARY_LOOP(name##_f64, double, double, real)
+  ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
 #define QUOTIENT(name, f, whole) \
-  ETX_BINARY_LOOP(name##_f64, double, double, F(f)(x, y))
-#define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, real)
+  ETX_BINARY_LOOP(name##_f64, double, double, f64, F(f)(x, y))
+#define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
+#define SINGLE(name, real)
 #define COMPARISON(name, expression) \
-  ETX_BINARY_LOOP(name##_f64, double, uint8_t, expression)
+  ETX_BINARY_LOOP(name##_f64, double, uint8_t, f64, expression)
 #define WHOLE(name, whole)
 #include "runtime/kernels/binary_list.def"
 #undef F
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 
 #define REAL_AND_WHOLE(name, real, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #define QUOTIENT(name, f, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #define REAL(name, real)
+#define SINGLE(name, real)
 #define COMPARISON(name, expression) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, expression)
-#define WHOLE(name, whole) ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, whole)
+  ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, i64, expression)
+#define WHOLE(name, whole) \
+  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
@@ -57,11 +62,13 @@ const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
 #define QUOTIENT(name, f, whole) name##_f64,
 #define REAL(name, real) name##_f64,
+#define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
@@ -71,12 +78,25 @@ const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_i64,
 #define QUOTIENT(name, f, whole) name##_i64,
 #define REAL(name, real) NULL,
+#define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_i64,
 #define WHOLE(name, whole) name##_i64,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
 };
+
+// Any byte but 0 is true.
+ETX_BINARY_LOOP(truths_and, uint8_t, uint8_t, i64, (x != 0) & (y != 0))
+ETX_BINARY_LOOP(truths_or, uint8_t, uint8_t, i64, (x != 0) | (y != 0))
+ETX_BINARY_LOOP(truths_xor, uint8_t, uint8_t, i64, (x != 0) ^ (y != 0))
+
+etx_binary_loop etx_binary_loop_of_truths(size_t row) {
+  if (row == ETX_BINARY_logical_and) return truths_and;
+  if (row == ETX_BINARY_logical_or) return truths_or;
+  return row == ETX_BINARY_logical_xor ? truths_xor : NULL;
+}

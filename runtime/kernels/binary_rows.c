@@ -1,16 +1,19 @@
 #include "runtime/kernels/binary_rows.h"
 
 #include "runtime/kernels/float_loops.h"
+#include "runtime/kernels/loop_run.h"
 
 static const bool is_comparison[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) false,
 #define QUOTIENT(name, f, whole) false,
 #define REAL(name, real) false,
+#define SINGLE(name, real) false,
 #define COMPARISON(name, expression) true,
 #define WHOLE(name, whole) false,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL
+#undef SINGLE
 #undef QUOTIENT
 #undef COMPARISON
 #undef WHOLE
@@ -50,8 +53,27 @@ static bool row_is_direct(const etx_binary* b, const etx_walk* walk) {
          (walk->stride[0] == 1 || walk->count == 1);
 }
 
+// A row of nothing but truth values, for a loop over them as they are.
+static bool row_is_of_truths(const etx_binary* b, const etx_walk* walk) {
+  for (size_t k = 0; k < 3; ++k) {
+    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
+                          (k > 0 && walk->stride[k] == 0);
+    if (b->dtypes[k] != ETX_DTYPE_BOOL || !is_dense) return false;
+  }
+  return etx_binary_loop_of_truths(b->row) != NULL;
+}
+
+static void run_direct(const etx_binary* b, const etx_walk* walk,
+                       etx_binary_loop loop, etx_loop_bytes bytes) {
+  etx_binary_apply(loop, bytes, walk->data[0], walk->data[1], walk->data[2],
+                   walk->count, walk->stride[1] != 0, walk->stride[2] != 0,
+                   b->parameter);
+}
+
 static void run_blocks(const etx_binary* b, const etx_walk* walk) {
   const bool x_moves = walk->stride[1] != 0, y_moves = walk->stride[2] != 0;
+  const etx_loop_bytes bytes =
+      etx_loop_bytes_of(etx_wide_of(b->common), is_comparison[b->row]);
   etx_block x_block, y_block, out_block;
   for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
     const size_t left = walk->count - done;
@@ -65,7 +87,8 @@ static void run_blocks(const etx_binary* b, const etx_walk* walk) {
                                       walk->stride[1], count);
     const void* y = etx_operand_widen(&y_block, b->as[2], b->dtypes[2], at[2],
                                       walk->stride[2], count);
-    b->loop(&out_block, x, y, count, x_moves, y_moves, &b->parameter);
+    etx_binary_apply(b->loop, bytes, &out_block, x, y, count, x_moves, y_moves,
+                     b->parameter);
     if (is_comparison[b->row]) {
       etx_convert(b->dtypes[0], at[0], walk->stride[0], ETX_DTYPE_BOOL,
                   &out_block, 1, count);
@@ -77,11 +100,15 @@ static void run_blocks(const etx_binary* b, const etx_walk* walk) {
 }
 
 void etx_binary_run(const etx_binary* binary, etx_walk* walk) {
-  for (bool more = etx_walk_start(walk); more; more = etx_walk_next(walk)) {
+  const etx_loop_bytes one = {1, 1};
+  const etx_loop_bytes wide = etx_loop_bytes_of(etx_wide_of(binary->common),
+                                                is_comparison[binary->row]);
+  for (bool more = etx_walk_start_anyhow(walk); more;
+       more = etx_walk_next(walk)) {
     if (row_is_direct(binary, walk)) {
-      binary->loop(walk->data[0], walk->data[1], walk->data[2], walk->count,
-                   walk->stride[1] != 0, walk->stride[2] != 0,
-                   &binary->parameter);
+      run_direct(binary, walk, binary->loop, wide);
+    } else if (row_is_of_truths(binary, walk)) {
+      run_direct(binary, walk, etx_binary_loop_of_truths(binary->row), one);
     } else {
       run_blocks(binary, walk);
     }

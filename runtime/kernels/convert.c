@@ -7,7 +7,7 @@
 
 #include "format/base/assertion.h"
 #include "runtime/kernels/dtype_switch.h"
-#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/half_float.h"
 
 etx_wide etx_wide_of(etx_dtype dtype) {
   switch (dtype) {
@@ -33,43 +33,6 @@ etx_dtype etx_wide_dtype(etx_wide wide) {
   static const etx_dtype dtypes[] = {ETX_DTYPE_INT64, ETX_DTYPE_FLOAT32,
                                      ETX_DTYPE_FLOAT64};
   return dtypes[wide];
-}
-
-// Without branches, so that loops over halves become vectors.
-static float f32_of_half(uint16_t half) {
-  const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-  const int32_t rest = half & 0x7fff;
-  const uint32_t fraction = (uint32_t)rest << 13;
-  // Denormals too: scaled by a power of two that the multiplication undoes.
-  const float finite = etx_f32_of_bits(fraction) * 5.192296858534828e33f;
-  const uint32_t special = fraction | 0x7f800000;  // infinity and NaN
-  return etx_f32_of_bits(sign |
-                         (rest >= 0x7c00 ? special : etx_bits_of_f32(finite)));
-}
-
-static uint16_t half_of_f32(float x) {
-  const uint32_t bits = etx_bits_of_f32(x);
-  const uint32_t sign = bits >> 16 & 0x8000;
-  const int32_t rest = (int32_t)(bits & 0x7fffffff);
-  // Adding 0.5 rounds to a multiple of 2^-24, the denormals' unit.
-  const float shifted = etx_f32_of_bits((uint32_t)rest) + 0.5f;
-  const int32_t denormal = (int32_t)etx_bits_of_f32(shifted) - 0x3f000000;
-  const int32_t normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
-  int32_t half = rest < 0x38800000 ? denormal : normal;
-  half = rest >= 0x477ff000 ? 0x7c00 : half;
-  half = rest > 0x7f800000 ? 0x7e00 : half;
-  return (uint16_t)(sign | (uint32_t)half);
-}
-
-static float f32_of_bfloat(uint16_t bfloat) {
-  return etx_f32_of_bits((uint32_t)bfloat << 16);
-}
-
-static uint16_t bfloat_of_f32(float x) {
-  const uint32_t bits = etx_bits_of_f32(x);
-  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-  const bool is_nan = (int32_t)(bits & 0x7fffffff) > 0x7f800000;
-  return (uint16_t)((is_nan ? bits | 0x400000 : rounded) >> 16);
 }
 
 // Runs a statement for every i below count, with `at` where element i lies;
@@ -107,9 +70,9 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
   } else if (dtype == ETX_DTYPE_FLOAT16) {
-    EACH(i, at, stride, count, out[i] = f32_of_half(halves[at]);)
+    EACH(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
   } else {
-    EACH(i, at, stride, count, out[i] = f32_of_bfloat(halves[at]);)
+    EACH(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
   }
 }
 
@@ -202,9 +165,9 @@ static void store_real(const float* restrict in, etx_dtype dtype, void* out,
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, singles[at] = in[i];)
   } else if (dtype == ETX_DTYPE_FLOAT16) {
-    EACH(i, at, stride, count, halves[at] = half_of_f32(in[i]);)
+    EACH(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
   } else {
-    EACH(i, at, stride, count, halves[at] = bfloat_of_f32(in[i]);)
+    EACH(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
   }
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/kernels/binary_rows.h"
 #include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/loop_run.h"
 
 // What prepare leaves in etx_call.prepared.
 enum {
@@ -65,9 +66,17 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   return ETX_OK;
 }
 
+// Bits of truth values are the truth values.
+static size_t row_of_truths(size_t row) {
+  if (row == ETX_BINARY_bitwise_and) return ETX_BINARY_logical_and;
+  if (row == ETX_BINARY_bitwise_or) return ETX_BINARY_logical_or;
+  return row == ETX_BINARY_bitwise_xor ? ETX_BINARY_logical_xor : row;
+}
+
 static etx_status prepare_common(etx_call* call, size_t row) {
   etx_dtype common;
   ETX_TRY(find_common(call, &common));
+  if (common == ETX_DTYPE_BOOL) row = row_of_truths(row);
   return prepare(call, row, common);
 }
 
@@ -79,7 +88,11 @@ static etx_number read_parameter(const etx_call* call) {
     return etx_number_read(etx_call_value(call, (size_t)argument),
                            etx_wide_dtype(wide));
   }
-  number.i64 = call->prepared[CONSTANT];
+  const int64_t constant = call->prepared[CONSTANT];
+  number.i64 = constant;
+  if (etx_wide_of((etx_dtype)call->prepared[COMMON]) == ETX_WIDE_F32) {
+    number.f32 = (float)constant;
+  }
   return number;
 }
 
@@ -91,6 +104,12 @@ typedef struct operand {
   etx_number value;
 } operand;
 
+// True if argument `index` is a number or a tensor of one element.
+static bool is_single(const etx_call* call, size_t index) {
+  return !etx_call_is_tensor(call, index) ||
+         etx_tensor_numel(etx_call_tensor(call, index)) == 1;
+}
+
 // PyTorch's products, quotients and scaled sums of halves take a second operand
 // of one element as it is, unrounded; all else is brought to the common type.
 static bool stays_wide(const etx_call* call, size_t index) {
@@ -101,8 +120,7 @@ static bool stays_wide(const etx_call* call, size_t index) {
       row == ETX_BINARY_add_scaled || row == ETX_BINARY_subtract_scaled;
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
   if (index != 1 || !keeps || wide != ETX_WIDE_F32) return false;
-  return !etx_call_is_tensor(call, index) ||
-         etx_tensor_numel(etx_call_tensor(call, index)) == 1;
+  return is_single(call, index);
 }
 
 static void read_operand(const etx_call* call, size_t index, operand* out) {
@@ -180,10 +198,10 @@ static etx_status run_direct(etx_call* call) {
   const bool b_moves =
       b.data != &b.value && etx_tensor_numel(etx_call_tensor(call, 1)) > 1;
   ETX_TRY(check_divisor(call, &b));
-  if (count > 0) {
-    etx_binary_loop_of(row, wide)(out->data, a.data, b.data, count, a_moves,
-                                  b_moves, &parameter);
-  }
+  etx_binary_apply(etx_binary_loop_of(row, wide),
+                   etx_loop_bytes_of(wide, etx_binary_is_comparison(row)),
+                   out->data, a.data, b.data, count, a_moves, b_moves,
+                   parameter);
   return ETX_OK;
 }
 
@@ -230,6 +248,21 @@ static etx_status prepare_float(etx_call* call, size_t row) {
   return prepare(call, row, common);
 }
 
+// Quotients of halves by halves are rounded before they are cut.
+static etx_status prepare_quotient(etx_call* call, size_t row,
+                                   etx_dtype common) {
+  const bool is_half =
+      common == ETX_DTYPE_FLOAT16 || common == ETX_DTYPE_BFLOAT16;
+  if (!is_half || is_single(call, 1)) return prepare(call, row, common);
+  ETX_TRY(prepare(call,
+                  row == ETX_BINARY_divide_trunc
+                      ? ETX_BINARY_divide_trunc_of_halves
+                      : ETX_BINARY_divide_floor_of_halves,
+                  common));
+  call->prepared[CONSTANT] = common;
+  return ETX_OK;
+}
+
 // Operators that do not know truth values.
 static etx_status prepare_numbers(etx_call* call, size_t row) {
   etx_dtype common;
@@ -237,6 +270,9 @@ static etx_status prepare_numbers(etx_call* call, size_t row) {
   if (common == ETX_DTYPE_BOOL) {
     return etx_call_refuse(call, ETX_BAD_ARGUMENT,
                            "truth values are given, expected numbers");
+  }
+  if (row == ETX_BINARY_divide_trunc || row == ETX_BINARY_divide_floor) {
+    return prepare_quotient(call, row, common);
   }
   return prepare(call, row, common);
 }

@@ -121,7 +121,7 @@ static etx_status run(etx_call* call) {
   t.dtypes[0] = out->dtype;
   etx_walk_add(&t.walk, out);
   for (size_t i = 0; i < INPUTS; ++i) add_operand(&t, call, i);
-  for (bool more = etx_walk_start(&t.walk); more;
+  for (bool more = etx_walk_start_anyhow(&t.walk); more;
        more = etx_walk_next(&t.walk)) {
     run_row(&t);
   }

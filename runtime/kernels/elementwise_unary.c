@@ -5,6 +5,7 @@
 #include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/unary_loops.h"
 #include "runtime/kernels/unary_parameters.h"
 #include "runtime/kernels/walk.h"
@@ -47,30 +48,50 @@ static etx_status run_direct(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   etx_number parameters[ETX_UNARY_PARAMETERS];
   read_parameters(call, parameters);
-  loop_of(row, etx_wide_of(self->dtype))(out->data, self->data,
-                                         etx_tensor_numel(self), parameters);
+  const etx_wide wide = etx_wide_of(self->dtype);
+  etx_unary_apply(loop_of(row, wide), etx_loop_bytes_of(wide, is_truth[row]),
+                  out->data, self->data, etx_tensor_numel(self), parameters);
   return ETX_OK;
 }
 
-static void run_row(const etx_call* call, const etx_walk* walk,
-                    const etx_dtype dtypes[2], const etx_number* parameters) {
-  const size_t row = (size_t)call->prepared[ROW];
-  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
-  const etx_wide wide = etx_wide_of(common);
+// What all rows of a run share. Index 0 is the result, 1 the operand.
+typedef struct unary {
+  etx_unary_loop loop;
+  etx_unary_loop of_truths;  // or NULL
+  etx_loop_bytes bytes;
+  etx_dtype common;
+  etx_dtype dtypes[2];
+  bool gives_truth;
+  etx_number parameters[ETX_UNARY_PARAMETERS];
+} unary;
+
+static bool row_is_direct(const unary* u, const etx_walk* walk) {
+  const etx_dtype native = etx_wide_dtype(etx_wide_of(u->common));
+  return u->common == native && u->dtypes[1] == native &&
+         u->dtypes[0] == (u->gives_truth ? ETX_DTYPE_BOOL : native) &&
+         walk->stride[0] == 1 && walk->stride[1] == 1;
+}
+
+static bool row_is_of_truths(const unary* u, const etx_walk* walk) {
+  return u->dtypes[0] == ETX_DTYPE_BOOL && u->dtypes[1] == ETX_DTYPE_BOOL &&
+         walk->stride[0] == 1 && walk->stride[1] == 1 && u->of_truths != NULL;
+}
+
+static void run_blocks(const unary* u, const etx_walk* walk) {
   char* out = walk->data[0];
   const char* in = walk->data[1];
   etx_block in_block, out_block;
   for (size_t left = walk->count; left > 0;) {
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    const void* x = etx_operand_widen(&in_block, common, dtypes[1], in,
+    const void* x = etx_operand_widen(&in_block, u->common, u->dtypes[1], in,
                                       count == 1 ? 0 : walk->stride[1], count);
-    loop_of(row, wide)(&out_block, x, count, parameters);
-    if (is_truth[row]) {
-      etx_convert(dtypes[0], out, walk->stride[0], ETX_DTYPE_BOOL, &out_block,
-                  1, count);
+    etx_unary_apply(u->loop, u->bytes, &out_block, x, count, u->parameters);
+    if (u->gives_truth) {
+      etx_convert(u->dtypes[0], out, walk->stride[0], ETX_DTYPE_BOOL,
+                  &out_block, 1, count);
     } else {
-      etx_operand_store(&out_block, common, dtypes[0], out, walk->stride[0],
-                        count);
+      etx_operand_store(&out_block, u->common, u->dtypes[0], out,
+                        walk->stride[0], count);
     }
     out += walk->stride[0] * walk->bytes[0] * (ptrdiff_t)count;
     in += walk->stride[1] * walk->bytes[1] * (ptrdiff_t)count;
@@ -79,17 +100,34 @@ static void run_row(const etx_call* call, const etx_walk* walk,
 }
 
 static etx_status run(etx_call* call) {
+  const size_t row = (size_t)call->prepared[ROW];
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  const etx_dtype dtypes[2] = {out->dtype, self->dtype};
-  etx_number parameters[ETX_UNARY_PARAMETERS];
-  read_parameters(call, parameters);
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const etx_wide wide = etx_wide_of(common);
+  const etx_loop_bytes one = {1, 1};
+  unary u = {.loop = loop_of(row, wide),
+             .of_truths = etx_unary_loop_of_truths(row),
+             .bytes = etx_loop_bytes_of(wide, is_truth[row]),
+             .common = common,
+             .dtypes = {out->dtype, self->dtype},
+             .gives_truth = is_truth[row]};
+  read_parameters(call, u.parameters);
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
   etx_walk_add(&walk, out);
   etx_walk_add(&walk, self);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    run_row(call, &walk, dtypes, parameters);
+  for (bool more = etx_walk_start_anyhow(&walk); more;
+       more = etx_walk_next(&walk)) {
+    if (row_is_direct(&u, &walk)) {
+      etx_unary_apply(u.loop, u.bytes, walk.data[0], walk.data[1], walk.count,
+                      u.parameters);
+    } else if (row_is_of_truths(&u, &walk)) {
+      etx_unary_apply(u.of_truths, one, walk.data[0], walk.data[1], walk.count,
+                      u.parameters);
+    } else {
+      run_blocks(&u, &walk);
+    }
   }
   return ETX_OK;
 }

@@ -5,11 +5,40 @@
 
 #include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/loop_independent.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/walk.h"
 
-// out[i] = condition[i] ? a[i] : b[i], each with a stride in elements.
-static void choose_row(size_t bytes, const etx_walk* walk) {
+// out[i] = condition[i] ? a[i] : b[i], each with a stride in elements; an
+// operand of stride 0 is read once.
+#define CHOOSE(T, i, A, B)              \
+  ETX_INDEPENDENT                       \
+  for (size_t i = 0; i < count; ++i) {  \
+    const T x = (A), y = (B);           \
+    out[i] = condition[i] != 0 ? x : y; \
+  }
+
+static void choose_dense(size_t bytes, const etx_walk* walk) {
+  const uint8_t* condition = (const uint8_t*)walk->data[1];
+  const size_t count = walk->count;
+  const bool a_moves = walk->stride[2] != 0, b_moves = walk->stride[3] != 0;
+  ETX_SWITCH_BYTES(bytes, T, {
+    T* out = (T*)(void*)walk->data[0];
+    const T* a = (const T*)(const void*)walk->data[2];
+    const T* b = (const T*)(const void*)walk->data[3];
+    if (a_moves && b_moves) {
+      CHOOSE(T, i, a[i], b[i])
+    } else if (a_moves) {
+      const T still = *b;
+      CHOOSE(T, i, a[i], still)
+    } else {
+      const T still = *a;
+      CHOOSE(T, i, still, b[b_moves ? i : 0])
+    }
+  })
+}
+
+static void choose_strided(size_t bytes, const etx_walk* walk) {
   const uint8_t* condition = (const uint8_t*)walk->data[1];
   ETX_SWITCH_BYTES(bytes, T, {
     T* out = (T*)(void*)walk->data[0];
@@ -22,6 +51,14 @@ static void choose_row(size_t bytes, const etx_walk* walk) {
                                       : b[at * walk->stride[3]];
     }
   })
+}
+
+static void choose_row(size_t bytes, const etx_walk* walk) {
+  bool is_dense = walk->stride[0] == 1 && walk->stride[1] == 1;
+  for (size_t k = 2; k < 4; ++k) {
+    is_dense = is_dense && (walk->stride[k] == 0 || walk->stride[k] == 1);
+  }
+  (is_dense ? choose_dense : choose_strided)(bytes, walk);
 }
 
 // The same with operands of other types than the result's.
@@ -59,7 +96,8 @@ static etx_status run_where(etx_call* call) {
   etx_walk_add(&walk, etx_call_tensor(call, 0));
   etx_walk_add(&walk, a);
   etx_walk_add(&walk, b);
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+  for (bool more = etx_walk_start_anyhow(&walk); more;
+       more = etx_walk_next(&walk)) {
     if (moves && bytes <= 8) {
       choose_row(bytes, &walk);
     } else {
@@ -90,7 +128,8 @@ static etx_status run_masked_fill(etx_call* call) {
   etx_walk_add(&walk, etx_call_tensor(call, 1));
   etx_walk_add_strided(&walk, &value, bytes, still);
   etx_walk_add(&walk, etx_call_tensor(call, 0));
-  for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
+  for (bool more = etx_walk_start_anyhow(&walk); more;
+       more = etx_walk_next(&walk)) {
     choose_row(bytes, &walk);
   }
   return ETX_OK;
@@ -105,56 +144,72 @@ etx_status etx_kernel_masked_fill_scalar_out_prepare(etx_call* call) {
   return ETX_OK;
 }
 
-// One element between two bounds; NaN in any of the three gives NaN.
-static void clamp_block(etx_wide wide, etx_block* x, const etx_block* low,
-                        const etx_block* high, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_WIDE_I64) {
-      int64_t v = x->i64[i];
-      if (low != NULL && v < low->i64[i]) v = low->i64[i];
-      if (high != NULL && v > high->i64[i]) v = high->i64[i];
-      x->i64[i] = v;
-    } else if (wide == ETX_WIDE_F32) {
-      float v = x->f32[i];
-      if (low != NULL && v == v && !(v >= low->f32[i])) v = low->f32[i];
-      if (high != NULL && v == v && !(v <= high->f32[i])) v = high->f32[i];
-      x->f32[i] = v;
-    } else {
-      double v = x->f64[i];
-      if (low != NULL && v == v && !(v >= low->f64[i])) v = low->f64[i];
-      if (high != NULL && v == v && !(v <= high->f64[i])) v = high->f64[i];
-      x->f64[i] = v;
-    }
+// Holds x at or above, or at or below, a bound; NaN in either gives NaN.
+#define HOLD(name, T, member, sign)                                        \
+  static void name(etx_block* out, const void* x_data, const void* y_data, \
+                   size_t count) {                                         \
+    const T* x = x_data;                                                   \
+    const T* y = y_data;                                                   \
+    for (size_t i = 0; i < count; ++i) {                                   \
+      const T held = x[i] sign y[i] ? y[i] : x[i];                         \
+      out->member[i] = y[i] != y[i] ? (x[i] != x[i] ? x[i] : y[i]) : held; \
+    }                                                                      \
   }
-}
+HOLD(raise_f32, float, f32, <)
+HOLD(lower_f32, float, f32, >)
+HOLD(raise_f64, double, f64, <)
+HOLD(lower_f64, double, f64, >)
+HOLD(raise_i64, int64_t, i64, <)
+HOLD(lower_i64, int64_t, i64, >)
+
+typedef void (*hold_function)(etx_block*, const void*, const void*, size_t);
+
+// By wide type; first the lower bound.
+static const hold_function holds[3][2] = {
+    [ETX_WIDE_I64] = {raise_i64, lower_i64},
+    [ETX_WIDE_F32] = {raise_f32, lower_f32},
+    [ETX_WIDE_F64] = {raise_f64, lower_f64}};
 
 // Operands of the walk: out, self, and the bounds that are there.
 typedef struct clamp {
   etx_walk walk;
   etx_dtype common;
   etx_dtype dtypes[ETX_WALK_OPERANDS];
-  size_t low, high;  // operand of each bound, 0 if there is none
+  size_t bounds[2];  // operand of the lower and the upper one, 0: none
 } clamp;
 
+// An operand's elements; one that stays is spread over the block.
+static const void* operand_block(const clamp* c, size_t k, const char* at,
+                                 etx_block* block, size_t count) {
+  if (c->walk.stride[k] != 0) {
+    return etx_operand_widen(block, c->common, c->dtypes[k], at,
+                             c->walk.stride[k], count);
+  }
+  etx_operand_fill(block, c->common, c->dtypes[k], at, 0, count);
+  return block;
+}
+
 static void clamp_row(const clamp* c) {
-  const etx_wide wide = etx_wide_of(c->common);
+  const hold_function* hold = holds[etx_wide_of(c->common)];
   const etx_walk* walk = &c->walk;
   for (size_t done = 0; done < walk->count; done += ETX_BLOCK) {
     const size_t left = walk->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    etx_block blocks[ETX_WALK_OPERANDS];
+    etx_block blocks[ETX_WALK_OPERANDS], result;
     char* at[ETX_WALK_OPERANDS];
     for (size_t k = 0; k < walk->operands; ++k) {
       at[k] =
           walk->data[k] + walk->stride[k] * walk->bytes[k] * (ptrdiff_t)done;
-      if (k == 0) continue;
-      etx_operand_fill(&blocks[k], c->common, c->dtypes[k], at[k],
-                       walk->stride[k], count);
     }
-    clamp_block(wide, &blocks[1], c->low == 0 ? NULL : &blocks[c->low],
-                c->high == 0 ? NULL : &blocks[c->high], count);
-    etx_operand_store(&blocks[1], c->common, c->dtypes[0], at[0],
-                      walk->stride[0], count);
+    const void* x = operand_block(c, 1, at[1], &blocks[1], count);
+    for (size_t i = 0; i < 2; ++i) {
+      const size_t k = c->bounds[i];
+      if (k == 0) continue;
+      hold[i](&result, x, operand_block(c, k, at[k], &blocks[k], count), count);
+      x = &result;
+    }
+    etx_operand_store(&result, c->common, c->dtypes[0], at[0], walk->stride[0],
+                      count);
   }
 }
 
@@ -171,13 +226,11 @@ static etx_status run_clamp_tensor(etx_call* call) {
   etx_walk_init(&c.walk, out->sizes, out->rank);
   (void)add_tensor(&c, out);
   (void)add_tensor(&c, etx_call_tensor(call, 0));
-  if (!etx_call_is_none(call, 1)) {
-    c.low = add_tensor(&c, etx_call_tensor(call, 1));
+  for (size_t i = 0; i < 2; ++i) {
+    if (etx_call_is_none(call, i + 1)) continue;
+    c.bounds[i] = add_tensor(&c, etx_call_tensor(call, i + 1));
   }
-  if (!etx_call_is_none(call, 2)) {
-    c.high = add_tensor(&c, etx_call_tensor(call, 2));
-  }
-  for (bool more = etx_walk_start(&c.walk); more;
+  for (bool more = etx_walk_start_anyhow(&c.walk); more;
        more = etx_walk_next(&c.walk)) {
     clamp_row(&c);
   }

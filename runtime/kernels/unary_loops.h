@@ -4,11 +4,13 @@
 #ifndef ETX_RUNTIME_KERNELS_UNARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_UNARY_LOOPS_H
 
+#include "runtime/kernels/loop_independent.h"
 #include "runtime/kernels/operand.h"
 
 enum { ETX_UNARY_PARAMETERS = 3 };
 
-// Computes `count` elements; `out` may be `in`.
+// Computes `count` elements, a multiple of ETX_LANES; `out` may be `in`. See
+// loop_run.h.
 typedef void (*etx_unary_loop)(
     void* out, const void* in, size_t count,
     const etx_number parameters[ETX_UNARY_PARAMETERS]);
@@ -30,6 +32,10 @@ typedef enum etx_unary_row {
 extern const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT];
 extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
 
+// The loop of logical_not over truth values as they lie in memory; NULL for
+// other rows.
+etx_unary_loop etx_unary_loop_of_truths(size_t row);
+
 // One loop over operands of type T, which stands as `member` in an etx_number,
 // and results of type R; the expression is of x and the parameters p, q and r.
 #define ETX_UNARY_LOOP(name, T, R, member, expression)                \
@@ -39,10 +45,12 @@ extern const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT];
     const T* in = in_data;                                            \
     const T p = parameters[0].member, q = parameters[1].member;       \
     const T r = parameters[2].member;                                 \
+    const size_t whole = count / ETX_LANES * ETX_LANES;               \
     (void)p;                                                          \
     (void)q;                                                          \
     (void)r;                                                          \
-    for (size_t i = 0; i < count; ++i) {                              \
+    ETX_INDEPENDENT                                                   \
+    for (size_t i = 0; i < whole; ++i) {                              \
       const T x = in[i];                                              \
       (void)x;                                                        \
       out[i] = (R)(expression);                                       \

@@ -88,3 +88,18 @@ const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT] = {
 #undef ANGLE
 #undef TRUTH
 };
+
+// Any byte but 0 is true.
+static void truths_not(void* out_data, const void* in_data, size_t count,
+                       const etx_number* parameters) {
+  uint8_t* out = out_data;
+  const uint8_t* in = in_data;
+  const size_t whole = count / ETX_LANES * ETX_LANES;
+  (void)parameters;
+  ETX_INDEPENDENT
+  for (size_t i = 0; i < whole; ++i) out[i] = in[i] == 0;
+}
+
+etx_unary_loop etx_unary_loop_of_truths(size_t row) {
+  return row == ETX_UNARY_logical_not ? truths_not : NULL;
+}

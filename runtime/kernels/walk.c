@@ -76,6 +76,33 @@ bool etx_walk_start(etx_walk* walk) {
   return true;
 }
 
+// Swaps dimension `i` with the one behind it.
+static void swap_dimensions(etx_walk* walk, size_t i) {
+  const ptrdiff_t size = walk->sizes[i];
+  walk->sizes[i] = walk->sizes[i + 1];
+  walk->sizes[i + 1] = size;
+  for (size_t k = 0; k < walk->operands; ++k) {
+    const ptrdiff_t step = walk->steps[k][i];
+    walk->steps[k][i] = walk->steps[k][i + 1];
+    walk->steps[k][i + 1] = step;
+  }
+}
+
+static ptrdiff_t magnitude(ptrdiff_t step) { return step < 0 ? -step : step; }
+
+// An insertion sort by falling steps of operand 0; equal ones stay in order.
+bool etx_walk_start_anyhow(etx_walk* walk) {
+  for (size_t i = 1; i < walk->rank; ++i) {
+    for (size_t at = i; at > 0; --at) {
+      if (magnitude(walk->steps[0][at - 1]) >= magnitude(walk->steps[0][at])) {
+        break;
+      }
+      swap_dimensions(walk, at - 1);
+    }
+  }
+  return etx_walk_start(walk);
+}
+
 bool etx_walk_next(etx_walk* walk) {
   for (size_t i = walk->rank; i-- > 0;) {
     if (++walk->position[i] < walk->sizes[i]) {

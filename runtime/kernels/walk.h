@@ -47,6 +47,10 @@ void etx_walk_add_strided(etx_walk* walk, const void* data, size_t bytes,
 // Joins dimensions and stands at the first row; false if there is none.
 bool etx_walk_start(etx_walk* walk);
 
+// The same with the rows in any order that suits the first operand's memory:
+// the one whose elements follow each other becomes the innermost dimension.
+bool etx_walk_start_anyhow(etx_walk* walk);
+
 // Goes to the next row; false after the last.
 bool etx_walk_next(etx_walk* walk);
 

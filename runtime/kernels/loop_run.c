@@ -1,0 +1,98 @@
+#include "runtime/kernels/loop_run.h"
+
+#include <string.h>
+
+// Elements that a single one is spread over.
+enum { SPREAD = 256 };
+
+typedef union spread {
+  uint64_t eights[SPREAD];
+  uint32_t fours[SPREAD];
+  uint8_t ones[SPREAD];
+} spread;
+
+typedef union group {
+  uint64_t aligned[ETX_LANES];
+  char bytes[8 * ETX_LANES];
+} group;
+
+etx_loop_bytes etx_loop_bytes_of(etx_wide wide, bool gives_truth) {
+  const size_t in = wide == ETX_WIDE_F32 ? sizeof(float) : sizeof(double);
+  const etx_loop_bytes bytes = {in, gives_truth ? 1 : in};
+  return bytes;
+}
+
+// The elements from `at` on, and the last of them again up to ETX_LANES: a
+// divisor that is added this way is none that was not there.
+static void fill_group(group* to, const void* from, size_t at, size_t rest,
+                       size_t bytes) {
+  const char* const source = (const char*)from + at * bytes;
+  memcpy(to->bytes, source, rest * bytes);
+  for (size_t i = rest; i < ETX_LANES; ++i) {
+    memcpy(to->bytes + i * bytes, source + (rest - 1) * bytes, bytes);
+  }
+}
+
+void etx_unary_apply(etx_unary_loop loop, etx_loop_bytes bytes, void* out,
+                     const void* in, size_t count,
+                     const etx_number parameters[ETX_UNARY_PARAMETERS]) {
+  const size_t rest = count % ETX_LANES, whole = count - rest;
+  if (whole > 0) loop(out, in, whole, parameters);
+  if (rest == 0) return;
+  group from, to;
+  fill_group(&from, in, whole, rest, bytes.in);
+  loop(to.bytes, from.bytes, ETX_LANES, parameters);
+  memcpy((char*)out + whole * bytes.out, to.bytes, rest * bytes.out);
+}
+
+static void apply_moving(etx_binary_loop loop, etx_loop_bytes bytes, char* out,
+                         const char* a, const char* b, size_t count,
+                         etx_number parameter) {
+  const size_t rest = count % ETX_LANES, whole = count - rest;
+  if (whole > 0) loop(out, a, b, whole, parameter);
+  if (rest == 0) return;
+  group x, y, to;
+  fill_group(&x, a, whole, rest, bytes.in);
+  fill_group(&y, b, whole, rest, bytes.in);
+  loop(to.bytes, x.bytes, y.bytes, ETX_LANES, parameter);
+  memcpy(out + whole * bytes.out, to.bytes, rest * bytes.out);
+}
+
+static void spread_over(spread* to, const void* from, size_t count,
+                        size_t bytes) {
+  if (bytes == 8) {
+    uint64_t value;
+    memcpy(&value, from, sizeof(value));
+    for (size_t i = 0; i < count; ++i) to->eights[i] = value;
+  } else if (bytes == 4) {
+    uint32_t value;
+    memcpy(&value, from, sizeof(value));
+    for (size_t i = 0; i < count; ++i) to->fours[i] = value;
+  } else {
+    memset(to->ones, *(const uint8_t*)from, count);
+  }
+}
+
+void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
+                      const void* a, const void* b, size_t count, bool a_moves,
+                      bool b_moves, etx_number parameter) {
+  if (count == 0) return;
+  if (a_moves && b_moves) {
+    apply_moving(loop, bytes, out, a, b, count, parameter);
+    return;
+  }
+  const size_t most = count < SPREAD ? count : SPREAD;
+  spread x, y;
+  if (!a_moves) spread_over(&x, a, most, bytes.in);
+  if (!b_moves) spread_over(&y, b, most, bytes.in);
+  for (size_t done = 0; done < count; done += SPREAD) {
+    const size_t left = count - done;
+    const size_t part = left < SPREAD ? left : SPREAD;
+    const char* const from_a =
+        a_moves ? (const char*)a + done * bytes.in : (const char*)&x;
+    const char* const from_b =
+        b_moves ? (const char*)b + done * bytes.in : (const char*)&y;
+    apply_moving(loop, bytes, (char*)out + done * bytes.out, from_a, from_b,
+                 part, parameter);
+  }
+}

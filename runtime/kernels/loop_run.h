@@ -1,0 +1,33 @@
+// Runs the inner loops of unary_loops.h and binary_loops.h over any number of
+// elements. The loops themselves take whole groups of ETX_LANES elements and
+// operands that all advance: so each is one vector loop without a scalar twin
+// behind it. What is left over goes through small buffers, and an operand of
+// one element is spread over one.
+
+#ifndef ETX_RUNTIME_KERNELS_LOOP_RUN_H
+#define ETX_RUNTIME_KERNELS_LOOP_RUN_H
+
+#include "runtime/kernels/binary_loops.h"
+#include "runtime/kernels/convert.h"
+#include "runtime/kernels/unary_loops.h"
+
+// Bytes of an operand's and of a result's element.
+typedef struct etx_loop_bytes {
+  size_t in;
+  size_t out;
+} etx_loop_bytes;
+
+// For operands of a wide type and results of the same, or truth values.
+etx_loop_bytes etx_loop_bytes_of(etx_wide wide, bool gives_truth);
+
+// `out` may be `in`.
+void etx_unary_apply(etx_unary_loop loop, etx_loop_bytes bytes, void* out,
+                     const void* in, size_t count,
+                     const etx_number parameters[ETX_UNARY_PARAMETERS]);
+
+// An operand that does not move is one element. `out` may be `a` or `b`.
+void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
+                      const void* a, const void* b, size_t count, bool a_moves,
+                      bool b_moves, etx_number parameter);
+
+#endif

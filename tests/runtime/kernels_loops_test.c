@@ -1,0 +1,172 @@
+// The inner loops of elementwise operators: all instruction sets, all lengths,
+// and the half types that pass through them.
+
+#include <math.h>
+
+#include "runtime/kernels/float_loops.h"
+#include "runtime/kernels/half_float.h"
+#include "runtime/kernels/loop_run.h"
+#include "tests/format/format_test.h"
+#include "tests/support/test_random.h"
+
+enum { COUNT = 4096 };
+
+// Any bits, and numbers of the usual size.
+static void fill(float* out) {
+  for (size_t i = 0; i < COUNT; ++i) {
+    const uint32_t bits = test_random_bits();
+    const double usual = ((double)bits * 0x1p-31 - 1) * 8;
+    out[i] = i % 3 == 0 ? etx_f32_of_bits(bits) : (float)usual;
+    if (i % 17 == 0) out[i] = i % 2 == 0 ? 0.0f : -1.0f;
+  }
+}
+
+static bool same_floats(const float* a, const float* b) {
+  for (size_t i = 0; i < COUNT; ++i) {
+    const bool both_nan = a[i] != a[i] && b[i] != b[i];
+    if (!both_nan && memcmp(&a[i], &b[i], sizeof a[i]) != 0) return false;
+  }
+  return true;
+}
+
+// Results that are truth values fill a quarter of the memory; the rest is 0.
+static void every_instruction_set_gives_the_same_bits(void** state) {
+  static float x[COUNT], y[COUNT], one[COUNT], other[COUNT];
+  const etx_float_loops* base = &etx_float_loops_base;
+  const etx_float_loops* best = etx_float_loops_best();
+  const etx_number parameters[ETX_UNARY_PARAMETERS] = {
+      {.f32 = 0.2f}, {.f32 = 0.8f}, {.f32 = 1.5f}};
+  (void)state;
+  test_random_start();
+  fill(x);
+  fill(y);
+  for (size_t row = 0; row < ETX_UNARY_COUNT; ++row) {
+    memset(one, 0, sizeof one);
+    memset(other, 0, sizeof other);
+    base->unary[row](one, x, COUNT, parameters);
+    best->unary[row](other, x, COUNT, parameters);
+    if (!same_floats(one, other)) fail_msg("unary row %zu differs", row);
+  }
+  for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
+    if (base->binary[row] == NULL) continue;
+    memset(one, 0, sizeof one);
+    memset(other, 0, sizeof other);
+    base->binary[row](one, x, y, COUNT, parameters[0]);
+    best->binary[row](other, x, y, COUNT, parameters[0]);
+    if (!same_floats(one, other)) fail_msg("binary row %zu differs", row);
+  }
+}
+
+// Memory behind the result stays as it was.
+static void try_length(size_t count, bool a_moves, bool b_moves) {
+  float a[600], b[600], out[600];
+  for (size_t i = 0; i < 600; ++i) {
+    a[i] = (float)i + 1;
+    b[i] = (float)(i * i) + 2;
+    out[i] = -1;
+  }
+  const etx_number none = {0};
+  etx_binary_apply(etx_float_loops_base.binary[ETX_BINARY_subtract],
+                   etx_loop_bytes_of(ETX_WIDE_F32, false), out, a, b, count,
+                   a_moves, b_moves, none);
+  for (size_t i = 0; i < 600; ++i) {
+    const float want = a[a_moves ? i : 0] - b[b_moves ? i : 0];
+    if (out[i] != (i < count ? want : -1)) {
+      fail_msg("element %zu of %zu is %g", i, count, out[i]);
+    }
+  }
+  etx_unary_apply(etx_float_loops_base.unary[ETX_UNARY_neg],
+                  etx_loop_bytes_of(ETX_WIDE_F32, false), a, a, count,
+                  (etx_number[ETX_UNARY_PARAMETERS]){{0}});
+  for (size_t i = 0; i < 600; ++i) {
+    assert_true(a[i] == (i < count ? -1 : 1) * ((float)i + 1));
+  }
+}
+
+static void loops_take_any_number_of_elements(void** state) {
+  (void)state;
+  for (size_t count = 0; count < 600; count += count < 40 ? 1 : 13) {
+    try_length(count, true, true);
+    try_length(count, true, false);
+    try_length(count, false, true);
+    try_length(count, false, false);
+  }
+}
+
+// A division by the padding would stop the process.
+static void padding_is_no_divisor_of_its_own(void** state) {
+  int64_t a[5] = {7, 8, 9, 10, 11}, b[5] = {1, 2, 3, 4, 5}, out[5];
+  const etx_number none = {0};
+  (void)state;
+  etx_binary_apply(etx_binary_loops_i64[ETX_BINARY_divide_trunc],
+                   etx_loop_bytes_of(ETX_WIDE_I64, false), out, a, b, 5, true,
+                   true, none);
+  assert_int_equal(out[0], 7);
+  assert_int_equal(out[4], 2);
+}
+
+// A half as its fields say, in double.
+static double value_of_half(uint16_t half) {
+  const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
+  double value = exponent == 0 ? ldexp(fraction, -24)
+                               : ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 31) value = fraction == 0 ? INFINITY : NAN;
+  return half >> 15 != 0 ? -value : value;
+}
+
+static void every_half_is_its_float(void** state) {
+  (void)state;
+  for (uint32_t half = 0; half < 65536; ++half) {
+    const float x = etx_f32_of_half((uint16_t)half);
+    const double want = value_of_half((uint16_t)half);
+    if (isnan(want)) {
+      assert_true(x != x);
+      assert_true((etx_half_of_f32(x) & 0x7fff) > 0x7c00);
+      continue;
+    }
+    assert_true((double)x == want && !signbit(x) == !signbit(want));
+    assert_int_equal(etx_half_of_f32(x), half);
+  }
+}
+
+// Between two neighbours: below the middle, the middle, above it.
+static void floats_round_to_the_nearest_half(void** state) {
+  (void)state;
+  for (uint32_t half = 0; half < 0x7bff; ++half) {
+    const double low = value_of_half((uint16_t)half);
+    const double high = value_of_half((uint16_t)(half + 1));
+    const float middle = (float)((low + high) / 2);
+    const uint32_t even = half % 2 == 0 ? half : half + 1;
+    assert_int_equal(etx_half_of_f32(middle), even);
+    assert_int_equal(etx_half_of_f32(nextafterf(middle, 0)), half);
+    assert_int_equal(etx_half_of_f32(nextafterf(middle, 1e9f)), half + 1);
+    assert_int_equal(etx_half_of_f32(-middle), even | 0x8000);
+  }
+  assert_int_equal(etx_half_of_f32(65519.996f), 0x7bff);
+  assert_int_equal(etx_half_of_f32(65520.0f), 0x7c00);
+  assert_int_equal(etx_half_of_f32(1e30f), 0x7c00);
+}
+
+static void floats_round_to_the_nearest_bfloat(void** state) {
+  (void)state;
+  assert_int_equal(etx_bfloat_of_f32(1.0f), 0x3f80);
+  assert_int_equal(etx_bfloat_of_f32(etx_f32_of_bits(0x3f808000)), 0x3f80);
+  assert_int_equal(etx_bfloat_of_f32(etx_f32_of_bits(0x3f818000)), 0x3f82);
+  assert_int_equal(etx_bfloat_of_f32(etx_f32_of_bits(0x3f808001)), 0x3f81);
+  assert_int_equal(etx_bfloat_of_f32(3.4e38f), 0x7f80);
+  assert_true(etx_f32_of_bfloat(etx_bfloat_of_f32(NAN)) !=
+              etx_f32_of_bfloat(etx_bfloat_of_f32(NAN)));
+  assert_int_equal(etx_bfloat_of_f32(etx_f32_of_bits(0x7f800001)), 0x7fc0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+      cmocka_unit_test(loops_take_any_number_of_elements),
+      cmocka_unit_test(padding_is_no_divisor_of_its_own),
+      cmocka_unit_test(every_half_is_its_float),
+      cmocka_unit_test(floats_round_to_the_nearest_half),
+      cmocka_unit_test(floats_round_to_the_nearest_bfloat),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,54 +1,14 @@
-// Convolution as a product of matrices: the weights of each result channel
-// times a panel, which holds for every tap of every input channel what it sees
-// at a row of result positions, the lanes. Only a few taps of a panel exist at
-// a time; strides, padding, dilation, types and orders of dimensions matter
-// only where it is filled.
+// Convolution as products of matrices (panel.h): the weights of each result
+// channel times a panel, which holds for every tap of every input channel what
+// it sees at a row of result positions, the lanes. Strides, padding, dilation,
+// types and orders of dimensions matter only where the panel is filled.
 //
 // The transposed form is cut into phases: results that lie a stride apart see
 // the same taps, and see the input as a plain convolution of stride 1 does.
-//
-// Each result is summed tap by tap in one order, whatever the shares.
 
 #include "runtime/kernels/convolution.h"
+#include "runtime/kernels/panel.h"
 #include "runtime/kernels/shares.h"
-
-enum {
-  PANEL_TAPS = 64,
-  PANEL_LANE_BYTES = 128,  // of a row of lanes
-  PANEL_LANES = PANEL_LANE_BYTES / 4,
-  PANEL_ROWS = 32,  // result channels that share a panel
-};
-
-// What is multiplied: sums [rows, lanes] += weights [rows, taps] * panel
-// [taps, lanes].
-typedef struct product_block {
-  void* sums;
-  const void* weights;
-  ptrdiff_t weight_row;  // in elements, as all strides here
-  const void* panel;
-  ptrdiff_t panel_row;
-  size_t rows, taps, lanes;
-} product_block;
-
-#define T float
-#define NAME(x) x##_f32
-#include "runtime/kernels/convolution_template.h"
-#undef T
-#undef NAME
-#define T double
-#define NAME(x) x##_f64
-#include "runtime/kernels/convolution_template.h"
-#undef T
-#undef NAME
-#define T uint64_t
-#define NAME(x) x##_i64
-#include "runtime/kernels/convolution_template.h"
-#undef T
-#undef NAME
-
-// By wide type.
-static void (*const add_products[])(const product_block*) = {
-    add_products_i64, add_products_f32, add_products_f64};
 
 // One dimension of a phase. Result g of it, for g below `count`, lies at
 // position first + g step. Tap t, for t below `taps`, is tap kernel_first +
@@ -70,6 +30,7 @@ typedef struct phase {
   int64_t taps;            // of one channel
   bool has_dense_weights;  // weights of a result channel follow each other
   bool is_pointwise;       // lanes of a full tile lie densely in the input
+  bool sums_in_place;      // and in the result, of the wide type
 } phase;
 
 // Result positions in a row, from coordinates `at` on.
@@ -80,11 +41,13 @@ typedef struct segment {
 
 // Some positions of one group of one image.
 typedef struct tile {
+  const phase* p;
   const char* in;       // first channel of the group
-  const char* weights;  // first channel of the group
+  const char* weights;  // first result channel at hand
+  char* out;            // first channel of the image
   int64_t position;     // the first
   size_t lanes;
-  segment segments[PANEL_LANES];
+  segment segments[ETX_PANEL_LANES];
   size_t segment_count;
 } tile;
 
@@ -124,27 +87,6 @@ static axis phase_axis(const etx_window* w, int64_t first) {
 
 // ------------------------------------------------ elements
 
-// Elements of any type, `step` apart, in the wide type.
-static void load(const phase* p, etx_dtype dtype, const char* from,
-                 ptrdiff_t step, size_t count, char* to) {
-  const size_t bytes = p->element_bytes;
-  if (dtype != etx_wide_dtype(p->wide)) {
-    etx_block block;
-    etx_block_load(&block, p->wide, dtype, from, step, count);
-    memcpy(to, &block, count * bytes);
-  } else if (step == 1) {
-    memcpy(to, from, count * bytes);
-  } else if (bytes == 4) {
-    for (size_t i = 0; i < count; ++i, from += step * 4) {
-      memcpy(to + i * 4, from, 4);
-    }
-  } else {
-    for (size_t i = 0; i < count; ++i, from += step * 8) {
-      memcpy(to + i * 8, from, 8);
-    }
-  }
-}
-
 // A row of taps along the innermost dimension of one channel's kernel.
 typedef struct tap_run {
   int64_t channel, z, y, x;  // of the first
@@ -177,8 +119,9 @@ static void fill_segment(const phase* p, const segment* s, const char* row,
   if (end < s->count) memset(to + end * bytes, 0, (s->count - end) * bytes);
   if (begin == end) return;
   const int64_t column = first + (int64_t)begin * x->in_step;
-  load(p, in->dtype, row + (ptrdiff_t)column * in->strides[2] * in->bytes,
-       (ptrdiff_t)x->in_step * in->strides[2], end - begin, to + begin * bytes);
+  etx_panel_load(
+      p->wide, in->dtype, row + (ptrdiff_t)column * in->strides[2] * in->bytes,
+      (ptrdiff_t)x->in_step * in->strides[2], end - begin, to + begin * bytes);
 }
 
 // The rows of a panel for a run of taps, in one segment.
@@ -195,7 +138,7 @@ static void fill_run(const phase* p, const tile* t, const segment* s,
   const ptrdiff_t at = (ptrdiff_t)run->channel * in->channel +
                        (ptrdiff_t)z * in->strides[0] +
                        (ptrdiff_t)y * in->strides[1];
-  for (size_t i = 0; i < run->count; ++i, to += PANEL_LANE_BYTES) {
+  for (size_t i = 0; i < run->count; ++i, to += ETX_PANEL_LANE_BYTES) {
     if (!is_inside) {
       memset(to, 0, s->count * p->element_bytes);
       continue;
@@ -208,22 +151,28 @@ static void fill_run(const phase* p, const tile* t, const segment* s,
 }
 
 // Taps `first` on, as rows of lanes.
-static void fill_panel(const phase* p, const tile* t, int64_t first,
-                       size_t count, char* panel) {
+static void fill_panel(const void* context, int64_t first, size_t count,
+                       char* panel) {
+  const tile* t = context;
+  const phase* p = t->p;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
     for (size_t i = 0; i < t->segment_count; ++i) {
-      fill_run(p, t, &t->segments[i], &run, panel + k * PANEL_LANE_BYTES);
+      fill_run(p, t, &t->segments[i], &run, panel + k * ETX_PANEL_LANE_BYTES);
     }
     k += run.count;
   }
 }
 
 // Weights of one result channel for the same taps.
-static void load_weights(const phase* p, const char* channel, int64_t first,
+static void load_weights(const void* context, size_t row, int64_t first,
                          size_t count, char* to) {
+  const tile* t = context;
+  const phase* p = t->p;
   const etx_convolution* c = p->c;
   const axis* a = p->axes;
+  const char* channel =
+      t->weights + (ptrdiff_t)row * c->weight_out * c->weight.bytes;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
     const int64_t z = a[0].kernel_first + run.z * a[0].kernel_step;
@@ -233,9 +182,9 @@ static void load_weights(const phase* p, const char* channel, int64_t first,
                          (ptrdiff_t)z * c->weight.strides[0] +
                          (ptrdiff_t)y * c->weight.strides[1] +
                          (ptrdiff_t)x * c->weight.strides[2];
-    load(p, c->weight.dtype, channel + at * c->weight.bytes,
-         (ptrdiff_t)a[2].kernel_step * c->weight.strides[2], run.count,
-         to + k * p->element_bytes);
+    etx_panel_load(p->wide, c->weight.dtype, channel + at * c->weight.bytes,
+                   (ptrdiff_t)a[2].kernel_step * c->weight.strides[2],
+                   run.count, to + k * p->element_bytes);
     k += run.count;
   }
 }
@@ -260,74 +209,29 @@ static void cut_segments(const phase* p, tile* t) {
   }
 }
 
-typedef union sums {
-  float f32[PANEL_ROWS][PANEL_LANES];
-  double f64[PANEL_ROWS][PANEL_LANES / 2];
-  int64_t i64[PANEL_ROWS][PANEL_LANES / 2];
-} sums;
-
-// Multiplies taps `first` on of up to four result channels at a time.
-static void multiply(const phase* p, const char* weights, int64_t first,
-                     size_t rows, product_block* b) {
+// The sums of `rows` result channels at all lanes of a tile.
+static void sum_tile(const tile* t, size_t rows, char* sums,
+                     ptrdiff_t sum_row) {
+  const phase* p = t->p;
   const etx_convolution* c = p->c;
-  char* own = b->sums;
+  etx_panel panel = {.wide = p->wide,
+                     .rows = rows,
+                     .lanes = t->lanes,
+                     .taps = p->taps * c->in_channels,
+                     .fill = fill_panel,
+                     .load = load_weights,
+                     .sums = sums,
+                     .sum_row = sum_row,
+                     .context = t};
+  if (p->is_pointwise && t->lanes == p->lanes) {
+    panel.direct = t->in + (ptrdiff_t)t->position * c->in.bytes;
+    panel.direct_row = c->in.channel;
+  }
   if (p->has_dense_weights) {
-    b->weights = weights + (ptrdiff_t)first * c->weight.bytes;
-    b->weight_row = c->weight_out;
-    b->rows = rows;
-    add_products[p->wide](b);
-    return;
+    panel.weights = t->weights;
+    panel.weight_row = c->weight_out;
   }
-  for (size_t row = 0; row < rows; row += b->rows) {
-    union {
-      float f32[4][PANEL_TAPS];
-      double f64[4][PANEL_TAPS];
-      int64_t i64[4][PANEL_TAPS];
-    } loaded;
-    b->rows = rows - row < 4 ? rows - row : 4;
-    for (size_t r = 0; r < b->rows; ++r) {
-      load_weights(
-          p, weights + (ptrdiff_t)(row + r) * c->weight_out * c->weight.bytes,
-          first, b->taps, (char*)&loaded + r * PANEL_TAPS * p->element_bytes);
-    }
-    b->weights = &loaded;
-    b->weight_row = PANEL_TAPS;
-    b->sums = own + row * PANEL_LANE_BYTES;
-    add_products[p->wide](b);
-  }
-  b->sums = own;
-}
-
-// Sums of `rows` result channels at all lanes of a tile.
-static void sum_tile(const phase* p, const tile* t, const char* weights,
-                     size_t rows, sums* out) {
-  union {
-    float f32[PANEL_TAPS][PANEL_LANES];
-    double f64[PANEL_TAPS][PANEL_LANES / 2];
-    int64_t i64[PANEL_TAPS][PANEL_LANES / 2];
-  } panel;
-  const etx_convolution* c = p->c;
-  memset(out, 0, rows * PANEL_LANE_BYTES);
-  // Lanes that no position uses are computed, from zeros, and not stored.
-  if (t->lanes < p->lanes) memset(&panel, 0, sizeof(panel));
-  const int64_t taps = p->taps * c->in_channels;
-  for (int64_t first = 0; first < taps; first += PANEL_TAPS) {
-    const int64_t left = taps - first;
-    product_block b = {.sums = out,
-                       .panel = &panel,
-                       .panel_row = (ptrdiff_t)p->lanes,
-                       .taps = left < PANEL_TAPS ? (size_t)left : PANEL_TAPS,
-                       .lanes = t->lanes};
-    if (p->is_pointwise && t->lanes == p->lanes) {
-      const ptrdiff_t at =
-          (ptrdiff_t)first * c->in.channel + (ptrdiff_t)t->position;
-      b.panel = t->in + at * c->in.bytes;
-      b.panel_row = c->in.channel;
-    } else {
-      fill_panel(p, t, first, b.taps, (char*)&panel);
-    }
-    multiply(p, weights, first, rows, &b);
-  }
+  etx_panel_run(&panel);
 }
 
 static void add_bias(const phase* p, int64_t channel, size_t lanes, void* row) {
@@ -371,34 +275,76 @@ static void store_row(const phase* p, const tile* t, char* channel,
   }
 }
 
+// A full tile, where its sums stay.
+static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
+  const phase* p = t->p;
+  const etx_volumes* out = &p->c->out;
+  const ptrdiff_t at =
+      (ptrdiff_t)channel * out->channel + (ptrdiff_t)t->position;
+  char* sums = t->out + at * out->bytes;
+  sum_tile(t, rows, sums, out->channel);
+  for (size_t r = 0; r < rows; ++r) {
+    add_bias(p, channel + (int64_t)r, t->lanes,
+             sums + (ptrdiff_t)r * out->channel * out->bytes);
+  }
+}
+
+// Any tile: sums are stored one by one.
+static void sum_aside(const tile* t, int64_t channel, size_t rows) {
+  union {
+    float f32[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES];
+    double f64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
+    int64_t i64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
+  } sums;
+  const phase* p = t->p;
+  const etx_volumes* out = &p->c->out;
+  sum_tile(t, rows, (char*)&sums, (ptrdiff_t)p->lanes);
+  for (size_t r = 0; r < rows; ++r, ++channel) {
+    char* row = (char*)&sums + r * ETX_PANEL_LANE_BYTES;
+    add_bias(p, channel, t->lanes, row);
+    store_row(p, t, t->out + (ptrdiff_t)channel * out->channel * out->bytes,
+              row);
+  }
+}
+
+static tile tile_at(const phase* p, int64_t image, int64_t group,
+                    int64_t number) {
+  const etx_convolution* c = p->c;
+  tile t = {.p = p, .position = number * (int64_t)p->lanes};
+  const int64_t rest = p->positions - t.position;
+  t.lanes = rest < (int64_t)p->lanes ? (size_t)rest : p->lanes;
+  const ptrdiff_t in = (ptrdiff_t)image * c->in.image +
+                       (ptrdiff_t)(group * c->in_channels) * c->in.channel;
+  t.in = c->in.data + in * c->in.bytes;
+  t.weights =
+      c->weight.data + (ptrdiff_t)group * c->weight_group * c->weight.bytes;
+  t.out = c->out.data + (ptrdiff_t)image * c->out.image * c->out.bytes;
+  cut_segments(p, &t);
+  return t;
+}
+
 // Items are tiles of groups of images, and blocks of result channels of each.
 static void run_item(const phase* p, int64_t item) {
   const etx_convolution* c = p->c;
   const int64_t block = item % p->row_blocks;
   const int64_t number = item / p->row_blocks;
   const int64_t group = number / p->tiles % c->groups;
-  const int64_t image = number / p->tiles / c->groups;
-  const int64_t first = block * PANEL_ROWS;
-  const int64_t left = c->out_channels - first;
-  const size_t rows = left < PANEL_ROWS ? (size_t)left : PANEL_ROWS;
-  tile t = {.position = number % p->tiles * (int64_t)p->lanes};
-  const int64_t rest = p->positions - t.position;
-  t.lanes = rest < (int64_t)p->lanes ? (size_t)rest : p->lanes;
-  const ptrdiff_t in = (ptrdiff_t)image * c->in.image +
-                       (ptrdiff_t)(group * c->in_channels) * c->in.channel;
-  t.in = c->in.data + in * c->in.bytes;
-  cut_segments(p, &t);
-  const ptrdiff_t weights =
-      (ptrdiff_t)group * c->weight_group + (ptrdiff_t)first * c->weight_out;
-  sums s;
-  sum_tile(p, &t, c->weight.data + weights * c->weight.bytes, rows, &s);
-  for (size_t r = 0; r < rows; ++r) {
-    const int64_t channel = group * c->out_channels + first + (int64_t)r;
-    char* row = (char*)&s + r * PANEL_LANE_BYTES;
-    add_bias(p, channel, t.lanes, row);
-    const ptrdiff_t out =
-        (ptrdiff_t)image * c->out.image + (ptrdiff_t)channel * c->out.channel;
-    store_row(p, &t, c->out.data + out * c->out.bytes, row);
+  tile t = tile_at(p, number / p->tiles / c->groups, group, number % p->tiles);
+  const bool in_place = p->sums_in_place && t.lanes == p->lanes;
+  int64_t first = block * ETX_PANEL_ROWS;
+  int64_t end = first + ETX_PANEL_ROWS;
+  if (end > c->out_channels) end = c->out_channels;
+  t.weights += (ptrdiff_t)first * c->weight_out * c->weight.bytes;
+  for (int64_t rows; first < end; first += rows) {
+    const int64_t most = in_place ? ETX_PANEL_ROWS : ETX_PANEL_OWN_ROWS;
+    rows = end - first < most ? end - first : most;
+    const int64_t channel = group * c->out_channels + first;
+    if (in_place) {
+      sum_in_place(&t, channel, (size_t)rows);
+    } else {
+      sum_aside(&t, channel, (size_t)rows);
+    }
+    t.weights += (ptrdiff_t)rows * c->weight_out * c->weight.bytes;
   }
 }
 
@@ -425,19 +371,25 @@ static bool are_weights_dense(const phase* p) {
   return c->in_channels == 1 || c->weight_in == dense;
 }
 
-static bool is_pointwise(const phase* p) {
-  const etx_volumes* in = &p->c->in;
-  if (in->dtype != etx_wide_dtype(p->wide)) return false;
+// True if positions follow each other in memory as they are counted.
+static bool are_dense(const phase* p, const etx_volumes* v) {
   int64_t dense = 1;
+  if (v->dtype != etx_wide_dtype(p->wide)) return false;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
-    const axis* a = &p->axes[d];
-    if (a->taps != 1 || a->in_step != 1 || a->offset != 0) return false;
-    if (a->count != a->in || (a->in > 1 && in->strides[d] != dense)) {
-      return false;
-    }
-    dense *= a->in;
+    if (v->sizes[d] != p->axes[d].count) return false;
+    if (v->sizes[d] > 1 && v->strides[d] != dense) return false;
+    dense *= v->sizes[d];
   }
   return true;
+}
+
+// True if each result position sees the input position of the same number.
+static bool is_pointwise(const phase* p) {
+  for (size_t d = 0; d < ETX_SPATIAL; ++d) {
+    const axis* a = &p->axes[d];
+    if (a->taps != 1 || a->in_step != 1 || a->offset != 0) return false;
+  }
+  return are_dense(p, &p->c->in);
 }
 
 static void run_phase(const etx_convolution* c, const axis* axes,
@@ -449,15 +401,16 @@ static void run_phase(const etx_convolution* c, const axis* axes,
     p.positions *= axes[d].count;
     p.taps *= axes[d].taps;
   }
-  p.element_bytes = etx_dtype_bytes(etx_wide_dtype(p.wide));
-  p.lanes = PANEL_LANE_BYTES / p.element_bytes;
+  p.element_bytes = etx_wide_bytes(p.wide);
+  p.lanes = etx_panel_lanes(p.wide);
   p.tiles = etx_divide_up(p.positions, (int64_t)p.lanes);
-  p.row_blocks = etx_divide_up(c->out_channels, PANEL_ROWS);
+  p.row_blocks = etx_divide_up(c->out_channels, ETX_PANEL_ROWS);
   p.has_dense_weights = are_weights_dense(&p);
   p.is_pointwise = is_pointwise(&p);
+  p.sums_in_place = are_dense(&p, &c->out);
   const int64_t items = c->in.images * c->groups * p.tiles * p.row_blocks;
-  const double work = (double)items * (double)p.lanes * PANEL_ROWS *
-                      (double)p.taps * (double)c->in_channels;
+  const double work = (double)items * (double)p.lanes * (double)p.taps *
+                      (double)c->in_channels * (double)c->out_channels;
   etx_shares_run(parallel, (size_t)items, work, run_items, &p);
 }
 

@@ -1,0 +1,122 @@
+#include "runtime/kernels/panel.h"
+
+#include "runtime/kernels/panel_loops.h"
+
+#define VECTOR_BYTES 16
+#define T float
+#define NAME(x) x##_f32
+#include "runtime/kernels/panel_template.h"
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+#include "runtime/kernels/panel_template.h"
+#undef T
+#undef NAME
+// Integers wrap.
+#define T uint64_t
+#define NAME(x) x##_i64
+#include "runtime/kernels/panel_template.h"
+#undef T
+#undef NAME
+
+// By wide type.
+static const etx_panel_loop loops[] = {add_products_i64, add_products_f32,
+                                       add_products_f64};
+
+void etx_panel_load(etx_wide wide, etx_dtype dtype, const char* from,
+                    ptrdiff_t stride, size_t count, char* to) {
+  const size_t bytes = etx_wide_bytes(wide);
+  if (dtype != etx_wide_dtype(wide)) {
+    etx_block block;
+    etx_block_load(&block, wide, dtype, from, stride, count);
+    memcpy(to, &block, count * bytes);
+  } else if (stride == 1) {
+    memcpy(to, from, count * bytes);
+  } else if (bytes == 4) {
+    for (size_t i = 0; i < count; ++i, from += stride * 4) {
+      memcpy(to + i * 4, from, 4);
+    }
+  } else {
+    for (size_t i = 0; i < count; ++i, from += stride * 8) {
+      memcpy(to + i * 8, from, 8);
+    }
+  }
+}
+
+// Rows of weights that are loaded at a time.
+enum { LOADED_ROWS = 6 };
+
+typedef union loaded {
+  float f32[LOADED_ROWS][ETX_PANEL_TAPS];
+  double f64[LOADED_ROWS][ETX_PANEL_TAPS];
+  int64_t i64[LOADED_ROWS][ETX_PANEL_TAPS];
+} loaded;
+
+// Multiplies taps `first` on where the weights are loaded row by row.
+static void multiply_loaded(const etx_panel* p, int64_t first,
+                            etx_panel_block* b) {
+  const size_t bytes = etx_wide_bytes(p->wide);
+  loaded weights;
+  b->weights = &weights;
+  b->weight_row = ETX_PANEL_TAPS;
+  for (size_t row = 0; row < p->rows; row += LOADED_ROWS) {
+    const size_t left = p->rows - row;
+    b->rows = left < LOADED_ROWS ? left : LOADED_ROWS;
+    for (size_t r = 0; r < b->rows; ++r) {
+      p->load(p->context, row + r, first, b->taps,
+              (char*)&weights + r * ETX_PANEL_TAPS * bytes);
+    }
+    b->sums = p->sums + (ptrdiff_t)row * p->sum_row * (ptrdiff_t)bytes;
+    loops[p->wide](b);
+  }
+}
+
+typedef union panel_memory {
+  float f32[ETX_PANEL_TAPS][ETX_PANEL_LANES];
+  double f64[ETX_PANEL_TAPS][ETX_PANEL_LANES / 2];
+  int64_t i64[ETX_PANEL_TAPS][ETX_PANEL_LANES / 2];
+} panel_memory;
+
+// Lanes are computed a few vectors at a time: those that nobody uses, behind
+// `used` bytes, from zeros.
+static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
+  const size_t rest = -used % (ETX_PANEL_LANE_BYTES / 2);
+  char* row = (char*)panel + used;
+  for (size_t k = 0; rest > 0 && k < taps; ++k, row += ETX_PANEL_LANE_BYTES) {
+    memset(row, 0, rest);
+  }
+}
+
+void etx_panel_run(const etx_panel* p) {
+  panel_memory panel;
+  const size_t bytes = etx_wide_bytes(p->wide);
+  int64_t first = 0;
+  do {
+    const int64_t left = p->taps - first;
+    etx_panel_block b = {
+        .sums = p->sums,
+        .sum_row = p->sum_row,
+        .panel = &panel,
+        .panel_row = ETX_PANEL_LANE_BYTES / (ptrdiff_t)bytes,
+        .rows = p->rows,
+        .taps = left < ETX_PANEL_TAPS ? (size_t)left : ETX_PANEL_TAPS,
+        .lanes = p->lanes,
+        .starts = first == 0};
+    if (p->direct != NULL) {
+      b.panel = p->direct + (ptrdiff_t)first * p->direct_row * (ptrdiff_t)bytes;
+      b.panel_row = p->direct_row;
+    } else {
+      p->fill(p->context, first, b.taps, (char*)&panel);
+      clear_rest(&panel, b.taps, p->lanes * bytes);
+    }
+    if (p->weights != NULL) {
+      b.weights = p->weights + (ptrdiff_t)first * (ptrdiff_t)bytes;
+      b.weight_row = p->weight_row;
+      loops[p->wide](&b);
+    } else {
+      multiply_loaded(p, first, &b);
+    }
+    first += ETX_PANEL_TAPS;
+  } while (first < p->taps);
+}

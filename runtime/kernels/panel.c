@@ -1,28 +1,8 @@
 #include "runtime/kernels/panel.h"
 
+#include <string.h>
+
 #include "runtime/kernels/panel_loops.h"
-
-#define VECTOR_BYTES 16
-#define T float
-#define NAME(x) x##_f32
-#include "runtime/kernels/panel_template.h"
-#undef T
-#undef NAME
-#define T double
-#define NAME(x) x##_f64
-#include "runtime/kernels/panel_template.h"
-#undef T
-#undef NAME
-// Integers wrap.
-#define T uint64_t
-#define NAME(x) x##_i64
-#include "runtime/kernels/panel_template.h"
-#undef T
-#undef NAME
-
-// By wide type.
-static const etx_panel_loop loops[] = {add_products_i64, add_products_f32,
-                                       add_products_f64};
 
 void etx_panel_load(etx_wide wide, etx_dtype dtype, const char* from,
                     ptrdiff_t stride, size_t count, char* to) {
@@ -68,7 +48,7 @@ static void multiply_loaded(const etx_panel* p, int64_t first,
               (char*)&weights + r * ETX_PANEL_TAPS * bytes);
     }
     b->sums = p->sums + (ptrdiff_t)row * p->sum_row * (ptrdiff_t)bytes;
-    loops[p->wide](b);
+    etx_panel_loops_best()->by_wide[p->wide](b);
   }
 }
 
@@ -113,7 +93,7 @@ void etx_panel_run(const etx_panel* p) {
     if (p->weights != NULL) {
       b.weights = p->weights + (ptrdiff_t)first * (ptrdiff_t)bytes;
       b.weight_row = p->weight_row;
-      loops[p->wide](&b);
+      etx_panel_loops_best()->by_wide[p->wide](&b);
     } else {
       multiply_loaded(p, first, &b);
     }

@@ -2,6 +2,7 @@
 // size of a vector register, NAME(x) a function's name. Read once for each type
 // and instruction set; all give the same bits.
 
+#include <stdint.h>
 #include <string.h>
 
 #include "runtime/kernels/panel.h"
@@ -19,23 +20,32 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const T* panel = (const T*)b->panel + lane;
   T* sums = (T*)b->sums + (ptrdiff_t)row * b->sum_row + lane;
   NAME(vector) own[6][8] = {{{0}}};
-  for (size_t r = 0; !b->starts && r < rows; ++r) {
-    for (size_t v = 0; v < vectors; ++v) {
-      memcpy(&own[r][v], sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH),
-             VECTOR_BYTES);
+  if (!b->starts) {
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+      for (size_t v = 0; v < vectors; ++v) {
+        memcpy(&own[r][v], sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH),
+               VECTOR_BYTES);
+      }
     }
   }
   for (size_t k = 0; k < b->taps; ++k, panel += b->panel_row) {
     NAME(vector) seen[8];
+#pragma GCC unroll 8
     for (size_t v = 0; v < vectors; ++v) {
       memcpy(&seen[v], panel + v * NAME(WIDTH), VECTOR_BYTES);
     }
+#pragma GCC unroll 8
     for (size_t r = 0; r < rows; ++r) {
       const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+#pragma GCC unroll 8
       for (size_t v = 0; v < vectors; ++v) own[r][v] += weight * seen[v];
     }
   }
+#pragma GCC unroll 8
   for (size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
     for (size_t v = 0; v < vectors; ++v) {
       memcpy(sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH), &own[r][v],
              VECTOR_BYTES);

@@ -9,45 +9,18 @@
 
 #include "runtime/kernels/product.h"
 
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/panel.h"
+#include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/whole_math.h"
 
-enum {
-  // Rows of right that stay in the first cache while rows of left pass.
-  DOT_TILE = 8,
-  // Rows of left for which copying a panel is not worth it.
-  FEW_ROWS = 2,
-};
+// Rows of left for which copying a panel is not worth it.
+enum { FEW_ROWS = 2 };
 
 // ------------------------------------------------ dot products
 
-static const float* left_at(const etx_product* p, size_t row) {
-  return (const float*)(const void*)p->left + (ptrdiff_t)row * p->left_row;
-}
-
 static float* out_at(const etx_product* p, size_t row) {
   return (float*)(void*)p->out + (ptrdiff_t)row * p->out_row;
-}
-
-static void dot_tile(const etx_product* p, size_t first, size_t last) {
-  const float* right = (const float*)(const void*)p->right;
-  size_t row = 0;
-  for (; row + 2 <= p->rows; row += 2) {
-    for (size_t column = first; column < last; ++column) {
-      etx_dot_two_f32(left_at(p, row), left_at(p, row + 1),
-                      right + (ptrdiff_t)column * p->right_column, p->inner,
-                      out_at(p, row) + column, out_at(p, row + 1) + column);
-    }
-  }
-  for (; row < p->rows; ++row) {
-    for (size_t column = first; column < last; ++column) {
-      out_at(p, row)[column] =
-          etx_dot_f32(left_at(p, row),
-                      right + (ptrdiff_t)column * p->right_column, p->inner);
-    }
-  }
 }
 
 // Adds to columns `first` up to `last` of float32 products.
@@ -70,10 +43,17 @@ static void add_to_columns(const etx_product* p, size_t first, size_t last) {
 }
 
 static void dot_columns(const etx_product* p, size_t first, size_t last) {
-  for (size_t column = first; column < last; column += DOT_TILE) {
-    const size_t left = last - column;
-    dot_tile(p, column, column + (left < DOT_TILE ? left : DOT_TILE));
-  }
+  const float* right = (const float*)(const void*)p->right;
+  const etx_dot_block b = {.out = out_at(p, 0) + first,
+                           .out_row = p->out_row,
+                           .left = (const float*)(const void*)p->left,
+                           .left_row = p->left_row,
+                           .right = right + (ptrdiff_t)first * p->right_column,
+                           .right_row = p->right_column,
+                           .rows = p->rows,
+                           .columns = last - first,
+                           .count = p->inner};
+  etx_panel_loops_best()->dots(&b);
   if (p->added != NULL) add_to_columns(p, first, last);
 }
 

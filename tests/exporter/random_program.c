@@ -125,7 +125,7 @@ static void emit_step(graph* g, const program* p, method* m, step* s) {
   const uint32_t a = m->steps[s->a].value;
   const uint32_t b = m->steps[s->b].value;
   float elements[MATRIX];
-  char name[8];
+  char name[24];
   switch (s->action) {
     case GET_STATE:
       s->value = graph_buffer(g, p->buffers[s->index]);
@@ -404,7 +404,7 @@ void random_program_build(graph* g, program* p) {
   p->has_choices = one_in(2);
   p->state_count = 1 + pick(MAX_STATES);
   for (size_t s = 0; s < p->state_count; ++s) {
-    char name[8];
+    char name[24];
     snprintf(name, sizeof name, "s%zu", s);
     p->states[s] = (type)pick(TYPE_COUNT);
     const bool uniform = one_in(2);

@@ -51,6 +51,19 @@ etx_status etx_lowering_all(etx_lower* lower) {
                          &lower->results[0]);
 }
 
+// aminmax(self, dim, keepdim): both extremes, over everything for None.
+etx_status etx_lowering_both_extremes(etx_lower* lower) {
+  const uint32_t self = lower->args[0].as.value;
+  const bool is_all = lower->args[1].kind == ETX_IR_ARG_NONE;
+  const bool keep = lower->args[2].as.boolean;
+  const etx_dim dims[] = {is_all ? 0 : lower->args[1].as.integer};
+  const size_t count = is_all ? 0 : 1;
+  ETX_TRY(etx_lower_reduce(lower, ETX_OP_amin_out, self, dims, count, keep,
+                           &lower->results[0]));
+  return etx_lower_reduce(lower, ETX_OP_amax_out, self, dims, count, keep,
+                          &lower->results[1]);
+}
+
 // cumsum(self, dim, dtype) and cumprod.
 etx_status etx_lowering_cumulate(etx_lower* lower) {
   if (lower->args[2].kind == ETX_IR_ARG_DTYPE) {

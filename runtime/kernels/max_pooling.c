@@ -5,24 +5,30 @@
 
 #define T float
 #define MEMBER f32
+#define IS_NAN(x) ((x) != (x))
 #define NAME(x) x##_f32
 #include "runtime/kernels/max_pooling_template.h"
 #undef T
 #undef MEMBER
+#undef IS_NAN
 #undef NAME
 #define T double
 #define MEMBER f64
+#define IS_NAN(x) ((x) != (x))
 #define NAME(x) x##_f64
 #include "runtime/kernels/max_pooling_template.h"
 #undef T
 #undef MEMBER
+#undef IS_NAN
 #undef NAME
 #define T int64_t
 #define MEMBER i64
+#define IS_NAN(x) false
 #define NAME(x) x##_i64
 #include "runtime/kernels/max_pooling_template.h"
 #undef T
 #undef MEMBER
+#undef IS_NAN
 #undef NAME
 
 typedef struct loops {

@@ -1,6 +1,6 @@
 // The inner loops of max pooling over one wide type: T is its C type, MEMBER
-// its name in the unions, and NAME(x) the function's name. Lanes are results
-// side by side, or channels of one.
+// its name in the unions, NAME(x) the function's name, IS_NAN(x) what it says.
+// Lanes are results side by side, or channels of one.
 
 static void NAME(fill)(void* best, etx_number value) {
   T* to = best;
@@ -14,7 +14,7 @@ static void NAME(keep_larger)(void* best, int32_t* taps, const void* elements,
   T* to = best;
   const T* x = elements;
   for (size_t i = 0; i < count; ++i) {
-    const bool takes = x[i] > to[i] || x[i] != x[i];
+    const bool takes = x[i] > to[i] || IS_NAN(x[i]);
     to[i] = takes ? x[i] : to[i];
     taps[i] = takes ? tap : taps[i];
   }
@@ -25,7 +25,7 @@ static void NAME(keep_value)(void* best, const void* elements, size_t count) {
   T* to = best;
   const T* x = elements;
   for (size_t i = 0; i < count; ++i) {
-    to[i] = x[i] > to[i] || x[i] != x[i] ? x[i] : to[i];
+    to[i] = x[i] > to[i] || IS_NAN(x[i]) ? x[i] : to[i];
   }
 }
 
@@ -35,7 +35,7 @@ static void NAME(scan_larger)(void* best, int64_t* where, const void* elements,
   T* to = best;
   const T* x = elements;
   for (size_t i = 0; i < count; ++i) {
-    if (!(x[i] > *to || x[i] != x[i])) continue;
+    if (!(x[i] > *to || IS_NAN(x[i]))) continue;
     *to = x[i];
     *where = first + (int64_t)i * step;
   }

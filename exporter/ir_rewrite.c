@@ -111,6 +111,25 @@ const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
   return definition != NULL && definition->op->id == op ? definition : NULL;
 }
 
+bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
+                                   const etx_ir_node** at) {
+  const etx_lower* const lower = &rewrite->lower;
+  while ((*at)->op->id == ETX_OP_view_copy_out) {
+    const uint32_t base = (*at)->args[0].as.value;
+    const etx_shape* const from = etx_lower_shape(lower, base);
+    const etx_shape* const to = etx_lower_shape(lower, (*at)->outputs[0]);
+    const etx_ir_node* const definition =
+        etx_ir_definition(lower->method, base);
+    if (definition == NULL || from->rank < 2 || to->rank < 2 ||
+        !etx_lower_same_dims(lower, &from->dims[from->rank - 2],
+                             &to->dims[to->rank - 2], 2)) {
+      return false;
+    }
+    *at = definition;
+  }
+  return true;
+}
+
 bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value) {
   return value >= rewrite->value_count || rewrite->uses[value] == 1;
 }

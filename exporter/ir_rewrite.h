@@ -35,6 +35,12 @@ const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
                                        const etx_ir_node* node, size_t position,
                                        etx_op_id op);
 
+// Moves on over views that only collapse or add dimensions in front of the last
+// two, to the node that is none; stays where there are none. False if a view
+// stands there that does more, or one of no node's result.
+bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
+                                   const etx_ir_node** at);
+
 // True if nothing but the node offered used `value` in the graph as it was.
 bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value);
 

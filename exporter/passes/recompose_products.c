@@ -7,10 +7,11 @@
 //   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
 //
 // So no weight is stored twice and no key is transposed per call. The stock
-// runtime has no such product, but if there is only one query, as in every step
-// of a decoder, it can be the right operand: transposing one row is a view.
+// runtime has no such product, but where queries are few, as in every step of a
+// decoder, they can be the right operand: they are transposed, and the scores
+// back, instead of all keys. Of one query either is a view.
 //
-//   bmm(q, view(permute(k)))      view(bmm(view(k), view(q)))     q: [N, 1, K]
+//   bmm(q, view(permute(k)))      permute(bmm(view(k), permute(q)))
 
 #include "exporter/ir_rewrite.h"
 
@@ -122,37 +123,13 @@ static bool step_over_factor(const etx_rewrite* rewrite, const etx_ir_node** at,
   return *at != NULL;
 }
 
-// True if the last two dimensions of both shapes are the same.
-static bool same_matrix(const etx_rewrite* rewrite, const etx_shape* a,
-                        const etx_shape* b) {
-  return a->rank >= 2 && b->rank >= 2 &&
-         etx_lower_same_dims(&rewrite->lower, &a->dims[a->rank - 2],
-                             &b->dims[b->rank - 2], 2);
-}
-
-// Steps over a view that only collapses or adds batch dimensions.
-static bool step_over_view(const etx_rewrite* rewrite, const etx_ir_node** at) {
-  const etx_ir_node* const node = *at;
-  if (node->op->id != ETX_OP_view_copy_out) return true;
-  const etx_ir_arg* const base = &node->args[0];
-  if (!same_matrix(rewrite, shape_of(rewrite, base),
-                   etx_lower_shape(&rewrite->lower, node->outputs[0]))) {
-    return false;
-  }
-  const etx_ir_value* const value =
-      &rewrite->lower.method->values[base->as.value];
-  if (value->origin != ETX_IR_FROM_NODE) return false;
-  *at = &rewrite->lower.method->nodes[value->index];
-  return true;
-}
-
 static bool read_chain(const etx_rewrite* rewrite, uint32_t operand,
                        chain* out) {
   const etx_ir_value* const value = &rewrite->lower.method->values[operand];
   *out = (chain){NULL, NULL};
   if (value->origin != ETX_IR_FROM_NODE) return false;
   const etx_ir_node* at = &rewrite->lower.method->nodes[value->index];
-  if (!step_over_view(rewrite, &at)) return false;
+  if (!etx_rewrite_step_over_batches(rewrite, &at)) return false;
   if (!step_over_factor(rewrite, &at, out)) return false;
   if (at->op->id != ETX_OP_permute_copy_out) return false;
   out->permute = at;
@@ -191,16 +168,22 @@ static etx_status emit_bmm_nt(etx_rewrite* rewrite, uint32_t left,
                           &rewrite->lower.results[0]);
 }
 
-static etx_status emit_bmm_of_row(etx_rewrite* rewrite, uint32_t left,
+// [N, A, B] as [N, B, A].
+static etx_status turn(etx_lower* lower, uint32_t self, uint32_t* out_value) {
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  if (shape.dims[1] != 1 && shape.dims[2] != 1) {
+    return etx_lower_transpose(lower, self, 1, 2, out_value);
+  }
+  const etx_dim dims[] = {shape.dims[0], shape.dims[2], shape.dims[1]};
+  return etx_lower_view(lower, self, dims, 3, out_value);
+}
+
+static etx_status emit_turned_bmm(etx_rewrite* rewrite, uint32_t left,
                                   uint32_t right) {
   etx_lower* const lower = &rewrite->lower;
-  const etx_shape row = *etx_lower_shape(lower, left);      // [N, 1, K]
-  const etx_shape keys = *etx_lower_shape(lower, right);    // [N, S, K]
-  const etx_dim column[] = {row.dims[0], row.dims[2], 1};   // [N, K, 1]
-  const etx_dim scores[] = {row.dims[0], 1, keys.dims[1]};  // [N, 1, S]
-  ETX_TRY(etx_lower_view(lower, left, column, 3, &left));
+  ETX_TRY(turn(lower, left, &left));
   ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_out, right, left, &right));
-  return etx_lower_view(lower, right, scores, 3, &lower->results[0]);
+  return turn(lower, right, &lower->results[0]);
 }
 
 static etx_status rewrite_bmm(etx_rewrite* rewrite, product emit,
@@ -230,19 +213,31 @@ static etx_status find_bmm(etx_rewrite* rewrite, bool* out_done) {
   return rewrite_bmm(rewrite, emit_bmm_nt, out_done);
 }
 
-static etx_status find_bmm_of_row(etx_rewrite* rewrite, bool* out_done) {
+// The largest value of a dimension as a number to compute with.
+static double upper(const etx_rewrite* rewrite, etx_dim dim) {
+  int64_t low = 0;
+  int64_t high = 0;
+  etx_symbols_bounds(&rewrite->lower.method->symbols, dim, &low, &high);
+  return (double)high;
+}
+
+// left [N, M, K] by [N, K, S]: queries and scores are fewer than keys.
+static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
-  if (node->op->id != ETX_OP_bmm_out ||
-      shape_of(rewrite, &node->args[0])->dims[1] != 1) {
-    return ETX_OK;
-  }
-  return rewrite_bmm(rewrite, emit_bmm_of_row, out_done);
+  if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
+  const etx_shape* const left = shape_of(rewrite, &node->args[0]);
+  const etx_shape* const right = shape_of(rewrite, &node->args[1]);
+  const double m = upper(rewrite, left->dims[1]);
+  const double k = upper(rewrite, left->dims[2]);
+  const double s = upper(rewrite, right->dims[2]);
+  if (left->dims[1] != 1 && m * (k + s) >= k * s) return ETX_OK;
+  return rewrite_bmm(rewrite, emit_turned_bmm, out_done);
 }
 
 etx_status etx_pass_recompose_products(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_mm, find_addmm,
                                            find_viewed_linear, find_bmm};
-  static const etx_rewrite_rule stock_rules[] = {find_bmm_of_row};
+  static const etx_rewrite_rule stock_rules[] = {find_few_queries};
   const bool is_stock = context->options->target != ETX_TARGET_ETX;
   for (size_t i = 0; i < context->module->method_count; ++i) {
     bool changed = false;

@@ -114,7 +114,7 @@ static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
          "return y\n");
 }
 
-static void for_the_stock_target_several_queries_stay(void** state) {
+static void for_the_stock_target_few_queries_are_turned(void** state) {
   (void)state;
   expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
          "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
@@ -123,8 +123,23 @@ static void for_the_stock_target_several_queries_stay(void** state) {
          "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
          "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
          "outputs: [y]\n",
+         "y.1: float32[4, 8, 2] = aten::permute_copy.out(q, [0, 2, 1])\n"
+         "y.2: float32[4, 6, 2] = aten::bmm.out(k, y.1)\n"
+         "y: float32[4, 2, 6] = aten::permute_copy.out(y.2, [0, 2, 1])\n"
+         "return y\n");
+}
+
+static void for_the_stock_target_several_queries_stay(void** state) {
+  (void)state;
+  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+         "inputs: [{name: q, type: 'float32[4, 4, 8]'}, {name: k, type: "
+         "'float32[4, 6, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+         "outputs: [y]\n",
          "t: float32[4, 8, 6] = aten::permute_copy.out(k, [0, 2, 1])\n"
-         "y: float32[4, 2, 6] = aten::bmm.out(q, t)\n"
+         "y: float32[4, 4, 6] = aten::bmm.out(q, t)\n"
          "return y\n");
 }
 
@@ -189,6 +204,7 @@ int main(void) {
       cmocka_unit_test(scaled_addmm_is_left_alone),
       cmocka_unit_test(keys_are_read_as_they_lie),
       cmocka_unit_test(for_the_stock_target_one_query_stands_on_the_right),
+      cmocka_unit_test(for_the_stock_target_few_queries_are_turned),
       cmocka_unit_test(for_the_stock_target_several_queries_stay),
       cmocka_unit_test(keys_of_several_batches_too),
       cmocka_unit_test(a_factor_of_the_keys_moves_to_the_queries),

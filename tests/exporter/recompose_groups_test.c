@@ -1,0 +1,89 @@
+// Products whose right operand is the same for several heads.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+static lowered l;
+
+static void expect(etx_target target, const char* passes, const char* yaml,
+                   const char* wanted) {
+  lowered_open(&l, target, yaml);
+  lowered_run(&l, passes);
+  assert_lines(&l, wanted);
+  lowered_close(&l);
+}
+
+// Two heads of keys for six of queries.
+#define HEADS                                                             \
+  "dims: {s: {min: 1, max: 8}}\n"                                         \
+  "inputs: [{name: q, type: 'float32[6, s, 8]'}, {name: k, type: "        \
+  "'float32[1, 2, 5, 8]'}, {name: v, type: 'float32[1, 2, 5, 4]'}]\n"     \
+  "nodes:\n"                                                              \
+  "  - {out: k1, op: aten.unsqueeze.default, args: [k, 2]}\n"             \
+  "  - {out: k2, op: aten.expand.default, args: [k1, [1, 2, 3, 5, 8]]}\n" \
+  "  - {out: k3, op: aten.view.default, args: [k2, [1, 6, 5, 8]]}\n"      \
+  "  - {out: kt, op: aten.permute.default, args: [k3, [0, 1, 3, 2]]}\n"   \
+  "  - {out: ks, op: aten.mul.Scalar, args: [kt, 0.5]}\n"                 \
+  "  - {out: kv, op: aten.view.default, args: [ks, [6, 8, 5]]}\n"         \
+  "  - {out: w, op: aten.bmm.default, args: [q, kv]}\n"                   \
+  "  - {out: v1, op: aten.unsqueeze.default, args: [v, 2]}\n"             \
+  "  - {out: v2, op: aten.expand.default, args: [v1, [1, 2, 3, 5, 4]]}\n" \
+  "  - {out: v3, op: aten.view.default, args: [v2, [6, 5, 4]]}\n"         \
+  "  - {out: y, op: aten.bmm.default, args: [w, v3]}\n"                   \
+  "outputs: [y]\n"
+
+static void heads_that_share_keys_are_rows_of_one_product(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
+         HEADS,
+         "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
+         "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
+         "w.4: float32[2, 3*s, 8] = aten::view_copy.out(w.3, [2, 3*s, 8])\n"
+         "w.5: float32[2, 3*s, 5] = etx::bmm_nt.out(w.4, w.1)\n"
+         "y.1: float32[2, 5, 4] = aten::view_copy.out(v, [2, 5, 4])\n"
+         "y.3: float32[2, 3*s, 4] = aten::bmm.out(w.5, y.1)\n"
+         "y: float32[6, s, 4] = aten::view_copy.out(y.3, [6, s, 4])\n"
+         "return y\n");
+}
+
+static void other_repetitions_stay(void** state) {
+  (void)state;
+  // Each row is repeated, not each head.
+  expect(ETX_TARGET_ETX, "lower recompose_groups",
+         "inputs: [{name: q, type: 'float32[2, 3, 6]'}, {name: k, type: "
+         "'float32[2, 6, 1]'}]\n"
+         "nodes:\n"
+         "  - {out: e, op: aten.expand.default, args: [k, [2, 6, 4]]}\n"
+         "  - {out: y, op: aten.bmm.default, args: [q, e]}\n"
+         "outputs: [y]\n",
+         "e: float32[2, 6, 4] = aten::expand_copy.out(k, [2, 6, 4], False)\n"
+         "y: float32[2, 3, 4] = aten::bmm.out(q, e)\n"
+         "return y\n");
+  // All heads are, behind each other.
+  expect(ETX_TARGET_ETX, "lower recompose_groups",
+         "inputs: [{name: q, type: 'float32[6, 3, 5]'}, {name: k, type: "
+         "'float32[1, 2, 5, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: e, op: aten.expand.default, args: [k, [3, 2, 5, 8]]}\n"
+         "  - {out: f, op: aten.view.default, args: [e, [6, 5, 8]]}\n"
+         "  - {out: y, op: aten.bmm.default, args: [q, f]}\n"
+         "outputs: [y]\n",
+         "e: float32[3, 2, 5, 8] = aten::expand_copy.out(k, [3, 2, 5, 8], "
+         "False)\n"
+         "f: float32[6, 5, 8] = aten::view_copy.out(e, [6, 5, 8])\n"
+         "y: float32[6, 3, 8] = aten::bmm.out(q, f)\n"
+         "return y\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(heads_that_share_keys_are_rows_of_one_product),
+      cmocka_unit_test(other_repetitions_stay),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

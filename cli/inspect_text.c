@@ -123,38 +123,60 @@ static void print_port(const etx_program* program, etx_text method,
   putchar('\n');
 }
 
-static etx_status print_constant(const etx_program* program, etx_text name,
-                                 etx_diag* diag) {
-  etx_value value;
-  etx_constant_hold hold;
-  ETX_TRY(etx_program_constant(program, name, &value, &hold, diag));
-  printf("  %.*s = ", text_width(name), name.data);
-  if (value.kind == ETX_VALUE_INT) {
-    printf("%" PRId64 "\n", value.as.integer);
-  } else if (value.kind == ETX_VALUE_DOUBLE) {
-    printf("%.17g\n", value.as.real);
-  } else if (value.kind == ETX_VALUE_BOOL) {
-    printf("%s\n", value.as.boolean ? "true" : "false");
-  } else if (value.kind == ETX_VALUE_STRING) {
-    printf("'%.*s'\n", text_width(value.as.string), value.as.string.data);
-  } else if (value.kind == ETX_VALUE_TENSOR) {
-    etx_pool pool;
-    etx_host_tensor tensor;
-    etx_pool_init(&pool);
-    const etx_status status =
-        etx_host_tensor_copy(&value.as.tensor, &pool, &tensor, diag);
-    if (status == ETX_OK) {
-      etx_host_tensor_print_type(tensor.dtype, tensor.rank, tensor.sizes,
-                                 stdout);
-      putchar(' ');
-      etx_host_tensor_print(&tensor, MOST_PRINTED, stdout);
-      putchar('\n');
-    }
-    etx_pool_close(&pool);
-    return status;
-  } else {
-    printf("a list\n");
+static etx_status print_constant_tensor(const etx_tensor* from,
+                                        etx_diag* diag) {
+  etx_pool pool;
+  etx_host_tensor tensor;
+  etx_pool_init(&pool);
+  const etx_status status = etx_host_tensor_copy(from, &pool, &tensor, diag);
+  if (status == ETX_OK) {
+    etx_host_tensor_print_type(tensor.dtype, tensor.rank, tensor.sizes, stdout);
+    putchar(' ');
+    etx_host_tensor_print(&tensor, MOST_PRINTED, stdout);
   }
+  etx_pool_close(&pool);
+  return status;
+}
+
+static etx_status print_constant_value(const etx_value* value, etx_diag* diag) {
+  switch (value->kind) {
+    case ETX_VALUE_INT:
+      printf("%" PRId64, value->as.integer);
+      return ETX_OK;
+    case ETX_VALUE_DOUBLE:
+      printf("%.17g", value->as.real);
+      return ETX_OK;
+    case ETX_VALUE_BOOL:
+      fputs(value->as.boolean ? "true" : "false", stdout);
+      return ETX_OK;
+    case ETX_VALUE_STRING:
+      printf("'%.*s'", text_width(value->as.string), value->as.string.data);
+      return ETX_OK;
+    case ETX_VALUE_TENSOR:
+      return print_constant_tensor(&value->as.tensor, diag);
+    default:
+      fputs("none", stdout);
+      return ETX_OK;
+  }
+}
+
+// Usually one value; a stock file may answer several.
+static etx_status print_constant(const etx_program* program,
+                                 const etx_method_info* info, etx_diag* diag) {
+  printf("  %.*s = ", text_width(info->name), info->name.data);
+  for (size_t i = 0; i < info->output_count; ++i) {
+    etx_value value;
+    etx_constant_hold hold;
+    const etx_status status =
+        etx_program_constant_at(program, info->name, i, &value, &hold, NULL);
+    if (i > 0) fputs(", ", stdout);
+    if (status == ETX_OK) {
+      ETX_TRY(print_constant_value(&value, diag));
+    } else {
+      fputs("a list", stdout);
+    }
+  }
+  putchar('\n');
   return ETX_OK;
 }
 
@@ -219,7 +241,7 @@ static etx_status print_methods(const etx_program* program, bool constants,
                        : "\nmethods:\n");
     }
     is_first = false;
-    ETX_TRY(constants ? print_constant(program, info.name, diag)
+    ETX_TRY(constants ? print_constant(program, &info, diag)
                       : print_method(program, &info, diag));
   }
   return ETX_OK;

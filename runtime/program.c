@@ -21,6 +21,20 @@ static uint64_t plan_state_bytes(const etx_pte_plan* plan) {
   return (uint64_t)etx_pte_buffer_size_at(plan, ETX_MEMORY_STATE);
 }
 
+// An exporter with pools of its own may plan anything in arena 2. Where an
+// input lies there it is no state.
+static bool has_input_in_state(const etx_pte_plan* plan) {
+  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(plan, (size_t)etx_pte_input_at(plan, i));
+    if (value.kind == ETX_PTE_TENSOR && value.as.tensor.has_allocation &&
+        value.as.tensor.memory_id == ETX_MEMORY_STATE) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // State is shared if all plans that list an arena 2 agree on its size.
 static void find_shared_state(etx_program* program) {
   program->shares_state = true;
@@ -30,7 +44,10 @@ static void find_shared_state(etx_program* program) {
     const uint64_t bytes = plan_state_bytes(&plan);
     if (bytes == 0) continue;
     if (program->state_bytes == 0) program->state_bytes = bytes;
-    if (program->state_bytes != bytes) program->shares_state = false;
+    if (program->state_bytes != bytes ||
+        (!program->has_blob && has_input_in_state(&plan))) {
+      program->shares_state = false;
+    }
   }
   if (!program->shares_state) program->state_bytes = 0;
 }
@@ -47,10 +64,10 @@ etx_status etx_program_open(etx_program* program, etx_bytes file,
     opened.limits.parallel = &etx_parallel_none;
   }
   ETX_TRY(etx_pte_open(&opened.pte, file, &opened.limits.file, diag));
-  find_shared_state(&opened);
   // A stock file has none, which is no failure worth a message.
   etx_bytes blob;
   opened.has_blob = etx_pte_named_data_find(&opened.pte, ETX_BLOB_KEY, &blob);
+  find_shared_state(&opened);
   if (opened.has_blob) {
     ETX_TRY(etx_blob_open(&opened.blob, &opened.pte, diag));
     opened.state_bytes = etx_blob_state_bytes(&opened.blob);
@@ -259,6 +276,12 @@ static etx_status constant_value(const etx_program* program,
 etx_status etx_program_constant(const etx_program* program, etx_text name,
                                 etx_value* out_value, etx_constant_hold* hold,
                                 etx_diag* diag) {
+  return etx_program_constant_at(program, name, 0, out_value, hold, diag);
+}
+
+etx_status etx_program_constant_at(const etx_program* program, etx_text name,
+                                   size_t index, etx_value* out_value,
+                                   etx_constant_hold* hold, etx_diag* diag) {
   etx_pte_plan plan;
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   if (etx_pte_input_count(&plan) != 0 || count_instructions(&plan) != 0 ||
@@ -270,7 +293,9 @@ etx_status etx_program_constant(const etx_program* program, etx_text name,
                          count_instructions(&plan),
                          etx_pte_output_count(&plan));
   }
+  const size_t count = etx_pte_output_count(&plan);
+  if (index >= count) return refuse_port(index, name, "output", count, diag);
   const etx_pte_value value =
-      etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, 0));
+      etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, index));
   return constant_value(program, &value, name, out_value, hold, diag);
 }

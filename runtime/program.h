@@ -28,7 +28,7 @@ typedef struct etx_program {
   const etx_kernel_table* kernels;
   etx_limits limits;
   // State of arena 2 is shared by all methods: true if all methods that list
-  // an arena 2 give it the same size.
+  // an arena 2 give it the same size, and in a stock file no input lies there.
   bool shares_state;
   uint64_t state_bytes;  // size of the shared arena 2, 0 if none
   // Where data lies that the program keeps in other files.
@@ -114,5 +114,12 @@ ETX_MUST_USE etx_status etx_program_constant(const etx_program* program,
                                              etx_value* out_value,
                                              etx_constant_hold* hold,
                                              etx_diag* diag);
+// The same for output `index`, for stock files whose constant methods answer
+// several values. ETX_UNSUPPORTED for a list.
+ETX_MUST_USE etx_status etx_program_constant_at(const etx_program* program,
+                                                etx_text name, size_t index,
+                                                etx_value* out_value,
+                                                etx_constant_hold* hold,
+                                                etx_diag* diag);
 
 #endif

@@ -18,9 +18,11 @@ from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.memory_planning import (MemoryPlanningAlgorithmSuite,
                                              naive)
 from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.tensor import TensorSpec
 from torch import nn
 from torch._higher_order_ops.map import map as loop_map
 from torch._higher_order_ops.scan import scan
+from torch.export.experimental import _export_forward_backward
 
 from eager_side import called_forward
 from file_check_list import (call, check, export, load, lower, ok, refused,
@@ -143,6 +145,66 @@ def constants(etx, directory):
             same(found, value)
         else:
             assert found == value, (name, found)
+
+
+def trained(**config):
+    """A loss with its gradients, exported for training on a device."""
+
+    class Loss(nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x, y):
+            return nn.functional.mse_loss(self.layer(x), y)
+
+    module, goal = Loss(), torch.ones(2, 2)
+    program = torch.export.export(module, (X, goal))
+    loss = module(X, goal)
+    loss.backward()
+    return lower({"forward": _export_forward_backward(program)}, **config), [
+        X, goal], [loss.detach(), module.layer.weight.grad,
+                   module.layer.bias.grad, module.layer.weight.detach(),
+                   module.layer.bias.detach()]
+
+
+@check("theirs", "parameters that are trained: planned, with initial data")
+def training(etx, directory):
+    program, inputs, expected = trained()
+    path = agrees(etx, directory, program, inputs, expected[-1])
+    found = call(etx, directory, path, "forward", inputs)
+    for index, want in enumerate(expected):
+        same(found[f"output_{index}"], want)
+    assert ("__et_training_fqn_forward = 'layer.weight', 'layer.bias'"
+            in ok(etx, "inspect", path))
+
+
+@check("theirs", "parameters that are trained, in a data file")
+def training_outside(etx, directory):
+    program, inputs, expected = trained(external_mutable_weights=True)
+    program.write_tensor_data_to_file(directory)
+    data, = [f for f in os.listdir(directory) if f.endswith(".ptd")]
+    data = os.path.join(directory, data)
+    path = agrees(etx, directory, program, inputs, expected[-1], "--data", data,
+                  data_path=data)
+    found = call(etx, directory, path, "forward", inputs, "--data", data)
+    for index, want in enumerate(expected):
+        same(found[f"output_{index}"], want)
+
+
+class Spread(MemoryPlanningPass):
+    """Plans values in turn into arenas 1, 2 and 3."""
+
+    def run(self, graph_module, graph_signature=None):
+        for index, node in enumerate(graph_module.graph.nodes):
+            spec = node.meta.get("spec")
+            if isinstance(spec, TensorSpec) and not spec.const:
+                spec.mem_id = 1 + index % 3
+        return super().run(graph_module, graph_signature)
+
+
+check_config("values in three arenas", memory_planning_pass=Spread())
 
 
 @check("theirs", "named data beside the program's own")

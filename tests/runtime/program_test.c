@@ -2,6 +2,7 @@
 
 #include "runtime/program.h"
 
+#include "runtime/method.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
 #include "tests/support/few_kernels.h"
@@ -57,6 +58,49 @@ static void ports_are_described(void** state) {
   assert_refused(
       etx_program_output_at(&program, etx_text_of("pot"), 0, &port, &diag),
       ETX_NOT_FOUND, "no method 'pot'");
+  test_program_end(p);
+}
+
+// Exporters may have pools of their own; what an input lies in is no state.
+static void an_input_in_arena_2_makes_it_private(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 16, 16);
+  test_input(p, test_planned(p, ETX_DTYPE_FLOAT32, SIZES(4), 2, 0), "x");
+  etx_program program;
+  etx_memory_needed needed;
+  open_program(&program, p);
+  assert_false(program.shares_state);
+  assert_int_equal(program.state_bytes, 0);
+  assert_ok(
+      etx_method_needed(&program, etx_text_of("forward"), &needed, &diag));
+  assert_int_equal(needed.state_bytes, 0);
+  assert_int_equal(needed.scratch_bytes, 32);
+  test_program_end(p);
+}
+
+static void constant_methods_answer_several_values(void** state) {
+  (void)state;
+  test_program* p = test_program_new();
+  const int items[1] = {0};
+  test_method(p, "several");
+  test_output(p, test_int(p, 64), "");
+  test_output(p, test_string(p, "etx"), "");
+  test_output(p, test_ints(p, items, 1), "");
+  const etx_text name = etx_text_of("several");
+  etx_program program;
+  etx_value value;
+  etx_constant_hold hold;
+  open_program(&program, p);
+  assert_ok(etx_program_constant_at(&program, name, 1, &value, &hold, &diag));
+  assert_true(etx_text_is(value.as.string, "etx"));
+  assert_refused(
+      etx_program_constant_at(&program, name, 2, &value, &hold, &diag),
+      ETX_UNSUPPORTED, "answers a list");
+  assert_refused(
+      etx_program_constant_at(&program, name, 3, &value, &hold, &diag),
+      ETX_OUT_OF_RANGE, "method 'several' has 3");
   test_program_end(p);
 }
 
@@ -135,6 +179,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_are_described),
       cmocka_unit_test(ports_are_described),
+      cmocka_unit_test(an_input_in_arena_2_makes_it_private),
+      cmocka_unit_test(constant_methods_answer_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),
       cmocka_unit_test(limits_bound_a_file),

@@ -4,8 +4,9 @@
 // it and once to use it; a file whose output lies on an index tensor would turn
 // that into a way out of bounds. So an output shares bytes with another
 // argument only if the operator's row allows it, and then exactly the same
-// bytes. What the caller lends is the caller's promise (see
-// etx_method_set_input): such tensors are compared only with themselves.
+// bytes in the same order of elements. What the caller lends is the caller's
+// promise (see etx_method_set_input): such tensors are compared only with
+// themselves.
 
 #include "runtime/method_internal.h"
 
@@ -66,6 +67,16 @@ static bool may_share(const etx_call* call, size_t argument,
   }
 }
 
+// True if element i of the one lies where element i of the other does.
+static bool lie_alike(const range* a, const range* b) {
+  const etx_tensor* x = &a->tensor->value->as.tensor;
+  const etx_tensor* y = &b->tensor->value->as.tensor;
+  if (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y)) return true;
+  const size_t bytes = x->rank * sizeof *x->sizes;
+  return x->rank == y->rank && memcmp(x->sizes, y->sizes, bytes) == 0 &&
+         memcmp(x->strides, y->strides, bytes) == 0;
+}
+
 static etx_status compare(const etx_method_record* record, size_t argument,
                           const range* output, const range* other,
                           etx_diag* diag) {
@@ -75,7 +86,8 @@ static etx_status compare(const etx_method_record* record, size_t argument,
   if (a + output->bytes <= b || b + other->bytes <= a) return ETX_OK;
   const bool is_written = (record->written >> argument & 1) != 0;
   if (a == b && output->bytes == other->bytes && !is_written &&
-      may_share(&record->call, argument, output, other)) {
+      may_share(&record->call, argument, output, other) &&
+      lie_alike(output, other)) {
     return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_FILE,

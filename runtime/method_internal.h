@@ -79,6 +79,8 @@ typedef struct etx_method_record {
   uint32_t instruction;      // position in its chain
   uint8_t kind;              // etx_record_kind
   bool has_fixed_sizes;      // needs to be prepared only once
+  bool has_fixed_reads;      // the same but for the sizes of its outputs
+  bool is_sized_by_data;     // its kernel gives its outputs their sizes
   bool is_prepared;
   bool writes_state;
 } etx_method_record;

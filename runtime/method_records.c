@@ -220,16 +220,30 @@ static bool is_fixed_argument(const etx_method* method,
   }
 }
 
-// True if nothing that a kernel's prepare looks at can ever change.
-static bool has_fixed_arguments(const etx_method* method,
-                                const etx_method_record* record) {
+// True if a tensor that is written has memory of its own for good.
+static bool has_own_memory(const etx_method* method, const etx_value* value) {
+  if (value->kind != ETX_VALUE_TENSOR) return false;
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  return !tensor->is_rebound && tensor->home_kind == ETX_HOME_SCRATCH;
+}
+
+// What can never change of what a kernel's prepare looks at: all of it, or all
+// but the sizes of outputs.
+static void find_fixed_arguments(const etx_method* method,
+                                 etx_method_record* record) {
   if (record->kind != ETX_RECORD_KERNEL || record->slot != ETX_NO_INDEX) {
-    return false;
+    return;
   }
+  record->has_fixed_sizes = record->has_fixed_reads = true;
   for (size_t i = 0; i < record->call.argument_count; ++i) {
-    if (!is_fixed_argument(method, record->call.arguments[i])) return false;
+    const etx_value* value = record->call.arguments[i];
+    if (is_fixed_argument(method, value)) continue;
+    const bool is_written = (record->written >> i & 1) != 0;
+    record->has_fixed_sizes = false;
+    if (!is_written || !has_own_memory(method, value)) {
+      record->has_fixed_reads = false;
+    }
   }
-  return true;
 }
 
 // True if what follows depends on more than sizes.
@@ -260,7 +274,7 @@ etx_status etx_method_decode_records(etx_method* method,
   method->chain_starts[method->chain_count] = at;
   for (size_t i = 0; i < at; ++i) {
     etx_method_record* record = &method->records[i];
-    record->has_fixed_sizes = has_fixed_arguments(method, record);
+    find_fixed_arguments(method, record);
     if (depends_on_data(record)) method->prepares_as_it_runs = true;
   }
   return ETX_OK;

@@ -197,12 +197,18 @@ static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
   return resize(method, tensor, &whole, method->kernel_diag);
 }
 
+typedef struct sizing {
+  etx_method* method;
+  bool by_data;  // some output was only bounded
+} sizing;
+
 static etx_status resize_output(void* context, const etx_value* output,
                                 const etx_shape* shape, bool at_most) {
-  etx_method* method = (etx_method*)context;
-  etx_method_tensor* tensor = etx_method_tensor_of(method, output);
-  if (at_most) return reserve(method, tensor, shape);
-  return resize(method, tensor, shape, method->kernel_diag);
+  sizing* s = (sizing*)context;
+  etx_method_tensor* tensor = etx_method_tensor_of(s->method, output);
+  s->by_data |= at_most;
+  if (at_most) return reserve(s->method, tensor, shape);
+  return resize(s->method, tensor, shape, s->method->kernel_diag);
 }
 
 etx_status etx_method_resize_output(void* context, const etx_value* output,
@@ -311,12 +317,21 @@ static etx_status prepare_kernel(etx_method* method,
   return ETX_OK;
 }
 
+// True if nothing that matters to it has changed since it was prepared.
+static bool stays_prepared(const etx_method_record* record) {
+  return record->is_prepared &&
+         (record->has_fixed_sizes ||
+          (record->has_fixed_reads && record->is_sized_by_data));
+}
+
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
-  if (record->has_fixed_sizes && record->is_prepared) return ETX_OK;
+  if (stays_prepared(record)) return ETX_OK;
   const bool mode = method->prepares_as_it_runs;
+  sizing s = {method, false};
   fix_arguments(method, record, false);
-  ETX_TRY(etx_call_size_outputs(&record->call, record->written, resize_output,
-                                method));
+  ETX_TRY(
+      etx_call_size_outputs(&record->call, record->written, resize_output, &s));
+  record->is_sized_by_data = s.by_data;
   if (method->prepares_as_it_runs != mode) return ETX_OK;
   fix_arguments(method, record, true);
   record->writes_state = false;

@@ -208,6 +208,16 @@ static void an_output_may_not_overlap_what_is_read(void** state) {
   test_call(a.p, "aten::add", "out", ARGS(same, a.x, a.alpha, a.y, a.y));
   assert_int_equal(load_few(a.p), ETX_OK);
 
+  // Unless the elements lie there in another order.
+  a = start();
+  static const uint8_t swapped[2] = {1, 0};
+  const int rows = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  const int columns = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);
+  test_tensor_of(a.p, columns)->dim_order = swapped;
+  test_call(a.p, "aten::add", "out",
+            ARGS(rows, rows, a.alpha, columns, columns));
+  assert_load_refused(a.p, ETX_BAD_FILE, "same memory as an output");
+
   // But not for a product.
   a = start();
   const int left = test_scratch(a.p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 16);

@@ -24,6 +24,7 @@ typedef struct batch {
 typedef struct channels {
   size_t first;
   size_t count;
+  bool is_of_batch;  // or else running
   double mean[ETX_BLOCK];
   double variance[ETX_BLOCK];
   double scale[ETX_BLOCK];  // 1/deviation
@@ -60,18 +61,38 @@ typedef struct factors {
   double bias;
 } factors;
 
-// PyTorch takes x scale + (bias - mean scale), which loses places that this
-// keeps, but is NaN for an infinite scale.
+// By running statistics PyTorch takes x scale + (bias - mean scale). By those
+// of the batch this would lose places where the mean is far from 0.
 static factors factors_of(const batch* b, const channels* c, size_t i) {
   const size_t channel = c->first + i;
   factors f = {c->mean[i],
                c->scale[i] * etx_parameter_at(&b->weight, channel, 1),
                etx_parameter_at(&b->bias, channel, 0)};
-  if (etx_abs_f64(f.scale) == __builtin_inf()) {
+  if (!c->is_of_batch) {
     f.bias -= f.mean * f.scale;
     f.mean = 0;
   }
   return f;
+}
+
+// Rows of dense tensors, batch after batch.
+static void write_rows(const batch* b, const channels* c) {
+  const size_t batches = (size_t)b->input->sizes[0];
+  const size_t all = (size_t)b->input->sizes[1];
+  size_t size = 1;
+  for (size_t i = 2; i < b->input->rank; ++i) {
+    size *= (size_t)b->input->sizes[i];
+  }
+  const size_t bytes = size * etx_dtype_bytes(b->input->dtype);
+  for (size_t i = 0; i < c->count; ++i) {
+    const factors f = factors_of(b, c, i);
+    for (size_t n = 0; n < batches; ++n) {
+      const size_t offset = (n * all + c->first + i) * bytes;
+      etx_rescale_row(b->input->dtype, (char*)b->out->data + offset, 1,
+                      (const char*)b->input->data + offset, 1, size, f.mean,
+                      f.scale, f.bias);
+    }
+  }
 }
 
 // One channel after the other.
@@ -116,12 +137,17 @@ static void load_rescaling(const batch* b, const channels* c, rescaling* r) {
   }
 }
 
-static void rescale(const rescaling* r, etx_block* x, size_t count) {
+static void rescale(const rescaling* r, void* out, const void* in,
+                    size_t count) {
+  const float* singles = in;
+  const double* doubles = in;
   for (size_t i = 0; i < count && r->wide == ETX_WIDE_F32; ++i) {
-    x->f32[i] = (x->f32[i] - r->mean.f32[i]) * r->scale.f32[i] + r->bias.f32[i];
+    ((float*)out)[i] =
+        (singles[i] - r->mean.f32[i]) * r->scale.f32[i] + r->bias.f32[i];
   }
   for (size_t i = 0; i < count && r->wide == ETX_WIDE_F64; ++i) {
-    x->f64[i] = (x->f64[i] - r->mean.f64[i]) * r->scale.f64[i] + r->bias.f64[i];
+    ((double*)out)[i] =
+        (doubles[i] - r->mean.f64[i]) * r->scale.f64[i] + r->bias.f64[i];
   }
 }
 
@@ -132,6 +158,8 @@ static void write_by_place(const batch* b, const channels* c) {
   const etx_dtype dtype = b->input->dtype;
   rescaling r;
   load_rescaling(b, c, &r);
+  const bool is_native =
+      out_stride == 1 && in_stride == 1 && dtype == etx_wide_dtype(r.wide);
   etx_view_select(&out, 1, 0);
   etx_view_select(&in, 1, 0);
   etx_walk walk;
@@ -139,14 +167,16 @@ static void write_by_place(const batch* b, const channels* c) {
   for (; more; more = etx_walk_next(&walk)) {
     for (size_t i = 0; i < walk.count; ++i) {
       const ptrdiff_t at = (ptrdiff_t)i;
+      void* to = walk.data[0] + at * walk.stride[0] * walk.bytes[0];
+      const void* from = walk.data[1] + at * walk.stride[1] * walk.bytes[1];
       etx_block x;
-      etx_block_load(&x, r.wide, dtype,
-                     walk.data[1] + at * walk.stride[1] * walk.bytes[1],
-                     in_stride, c->count);
-      rescale(&r, &x, c->count);
-      etx_block_store(&x, r.wide, dtype,
-                      walk.data[0] + at * walk.stride[0] * walk.bytes[0],
-                      out_stride, c->count);
+      if (is_native) {
+        rescale(&r, to, from, c->count);
+        continue;
+      }
+      etx_block_load(&x, r.wide, dtype, from, in_stride, c->count);
+      rescale(&r, &x, &x, c->count);
+      etx_block_store(&x, r.wide, dtype, to, out_stride, c->count);
     }
   }
 }
@@ -157,8 +187,14 @@ static void write(const batch* b, const channels* c) {
   for (size_t i = 2; i < b->input->rank && !is_dense; ++i) {
     is_dense = b->input->strides[1] < b->input->strides[i];
   }
-  if (is_dense && c->count > 1) write_by_place(b, c);
-  if (!is_dense || c->count <= 1) write_by_channel(b, c);
+  if (is_dense && c->count > 1) {
+    write_by_place(b, c);
+  } else if (etx_tensor_is_contiguous(b->input) &&
+             etx_tensor_is_contiguous(b->out)) {
+    write_rows(b, c);
+  } else {
+    write_by_channel(b, c);
+  }
 }
 
 // The next group of channels; false if there is none.
@@ -228,6 +264,7 @@ static void measure(const batch* b, channels* c, double count) {
                      .other = &squares,
                      .cast = b->input->dtype,
                      .dims = ~UINT32_C(2)};
+  r.native = etx_wide_dtype(r.wide);
   r.fold = &etx_fold_moments[r.wide];
   etx_reduce(&r);
   for (size_t i = 0; i < c->count; ++i) {
@@ -285,7 +322,9 @@ static void move_running(const etx_call* call, const channels* c,
 static void run_training(const etx_call* call, const batch* b, size_t out,
                          bool has_running, size_t momentum) {
   const double count = batch_count(b);
-  channels c = {.first = 0, .count = 0};
+  channels c;
+  c.first = c.count = 0;
+  c.is_of_batch = true;
   while (next_channels(b, &c)) {
     measure(b, &c, count);
     write(b, &c);
@@ -301,7 +340,9 @@ static void run_training(const etx_call* call, const batch* b, size_t out,
 static void run_inference(const etx_call* call, const batch* b) {
   const etx_parameter mean = etx_parameter_of(call, 3);
   const etx_parameter variance = etx_parameter_of(call, 4);
-  channels c = {.first = 0, .count = 0};
+  channels c;
+  c.first = c.count = 0;
+  c.is_of_batch = false;
   while (next_channels(b, &c)) {
     for (size_t i = 0; i < c.count; ++i) {
       c.mean[i] = etx_parameter_at(&mean, c.first + i, 0);

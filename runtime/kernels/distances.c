@@ -17,8 +17,9 @@ typedef struct norm {
   size_t count;  // elements of a row
 } norm;
 
-// Sum of (x - y)^2, in the order of lanes.h.
-static float sum_of_squares(const float* x, const float* y, size_t count) {
+// Sum of (x - y)^2, in the order of lanes.h for one array.
+static inline float sum_of_squares(const float* x, const float* y,
+                                   size_t count) {
   etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
   size_t i = 0;
   for (; i + 16 <= count; i += 16) {
@@ -31,9 +32,23 @@ static float sum_of_squares(const float* x, const float* y, size_t count) {
     c += r * r;
     d += s * s;
   }
+  for (; i + 4 <= count; i += 4) {
+    const etx_f32x4 p = etx_f32x4_load(x + i) - etx_f32x4_load(y + i);
+    a += p * p;
+  }
   float rest = 0;
   for (; i < count; ++i) rest += (x[i] - y[i]) * (x[i] - y[i]);
   return etx_f32x4_total(a, b, c, d) + rest;
+}
+
+// Distances of one row to `rows` others, all dense: first the squares, then
+// the roots, many at a time.
+static void distances_of_floats(const float* x, const float* y, size_t rows,
+                                ptrdiff_t y_step, size_t count, float* out) {
+  for (size_t j = 0; j < rows; ++j, y += y_step) {
+    out[j] = sum_of_squares(x, y, count);
+  }
+  for (size_t j = 0; j < rows; ++j) out[j] = etx_sqrt_f32(out[j]);
 }
 
 // What has been summed, with one more difference.
@@ -102,8 +117,21 @@ static matrix matrix_of(const etx_tensor* t) {
   return m;
 }
 
+static bool is_dense(const matrix* m) { return m->column == sizeof(float); }
+
 static void distances_of(const norm* n, const matrix* x, size_t x_rows,
                          const matrix* y, size_t y_rows, const matrix* out) {
+  if (n->dtype == ETX_DTYPE_FLOAT32 && n->p == 2 && is_dense(x) &&
+      is_dense(y) && is_dense(out)) {
+    for (size_t i = 0; i < x_rows; ++i) {
+      const ptrdiff_t at = (ptrdiff_t)i;
+      distances_of_floats((const float*)(const void*)(x->data + at * x->row),
+                          (const float*)(const void*)y->data, y_rows,
+                          y->row / (ptrdiff_t)sizeof(float), n->count,
+                          (float*)(void*)(out->data + at * out->row));
+    }
+    return;
+  }
   for (size_t i = 0; i < x_rows; ++i) {
     for (size_t j = 0; j < y_rows; ++j) {
       store(n, out->data + (ptrdiff_t)i * out->row + (ptrdiff_t)j * out->column,

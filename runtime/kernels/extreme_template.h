@@ -1,43 +1,78 @@
-// The loops of extremes over one wide type and in one direction. Included by
+// The loops of extremes over one type and in one direction. Included by
 // extremes.c alone, once for each, with
 //
 //   NAME(x)       x with a suffix for type and direction
-//   T             the wide type; `member` of an etx_block
-//   TAKES(x, y)   whether x comes before y
-//   IS_NAN(x)     whether x is NaN, which comes before all numbers
+//   T             the type of elements; kept as `member` of an etx_block
+//   V, M          a vector of elements and of as many masks (all bits or none),
+//                 or one of each
+//   TAKES(x, y)   whether x comes before y; AHEAD(x, y) the same as masks
+//   IS_NAN(x)     whether x is NaN, which comes before all numbers;
+//                 ODD(x) the same as masks
 
-// The most extreme of a run of at least LANES elements, NaN aside: a lane for
-// each position modulo LANES.
-static T NAME(extreme)(const T* x, size_t count) {
-  T lanes[LANES];
-  for (size_t j = 0; j < LANES; ++j) lanes[j] = x[j];
-  size_t i = LANES;
-  for (; i + LANES <= count; i += LANES) {
-    for (size_t j = 0; j < LANES; ++j) {
-      lanes[j] = TAKES(x[i + j], lanes[j]) ? x[i + j] : lanes[j];
-    }
-  }
-  for (size_t j = 0; i < count; ++i, ++j) {
-    lanes[j] = TAKES(x[i], lanes[j]) ? x[i] : lanes[j];
-  }
-  for (size_t half = LANES / 2; half > 0; half /= 2) {
-    for (size_t j = 0; j < half; ++j) {
-      lanes[j] = TAKES(lanes[j + half], lanes[j]) ? lanes[j + half] : lanes[j];
-    }
-  }
-  return lanes[0];
+enum { NAME(width) = sizeof(V) / sizeof(T), NAME(step) = 4 * NAME(width) };
+
+static V NAME(load)(const T* from) {
+  V v;
+  memcpy(&v, from, sizeof(v));
+  return v;
 }
 
-static bool NAME(has_nan)(const T* x, size_t count) {
-  int found = 0;
-  for (size_t i = 0; i < count; ++i) found |= IS_NAN(x[i]);
-  return found != 0;
+static V NAME(select)(M takes, V x, V y) {
+  return (V)((takes & (M)x) | (~takes & (M)y));
+}
+
+// The most extreme of at least `step` elements, of four vectors at a time. NaN
+// does not count, but is noted.
+static T NAME(extreme)(const T* x, size_t count, bool* out_has_nan) {
+  V a = NAME(load)(x), b = NAME(load)(x + NAME(width));
+  V c = NAME(load)(x + 2 * NAME(width)), d = NAME(load)(x + 3 * NAME(width));
+  M odd = ODD(a) | ODD(b) | ODD(c) | ODD(d);
+  size_t i = NAME(step);
+  for (; i + NAME(step) <= count; i += NAME(step)) {
+    const V e = NAME(load)(x + i), f = NAME(load)(x + i + NAME(width));
+    const V g = NAME(load)(x + i + 2 * NAME(width));
+    const V h = NAME(load)(x + i + 3 * NAME(width));
+    a = NAME(select)(AHEAD(e, a), e, a);
+    b = NAME(select)(AHEAD(f, b), f, b);
+    c = NAME(select)(AHEAD(g, c), g, c);
+    d = NAME(select)(AHEAD(h, d), h, d);
+    odd |= ODD(e) | ODD(f) | ODD(g) | ODD(h);
+  }
+  a = NAME(select)(AHEAD(b, a), b, a);
+  c = NAME(select)(AHEAD(d, c), d, c);
+  a = NAME(select)(AHEAD(c, a), c, a);
+  const M none = {0};
+  T lanes[NAME(width)];
+  memcpy(lanes, &a, sizeof(lanes));
+  bool has_nan = memcmp(&odd, &none, sizeof(odd)) != 0;
+  T best = lanes[0];
+  for (size_t k = 1; k < NAME(width); ++k) {
+    best = TAKES(lanes[k], best) ? lanes[k] : best;
+  }
+  for (; i < count; ++i) {
+    best = TAKES(x[i], best) ? x[i] : best;
+    has_nan |= IS_NAN(x[i]);
+  }
+  *out_has_nan = has_nan;
+  return best;
+}
+
+// Where `value` stands first; it does.
+static size_t NAME(find)(const T* x, T value) {
+  size_t i = 0;
+  while (x[i] != value) ++i;
+  return i;
+}
+static size_t NAME(find_nan)(const T* x) {
+  size_t i = 0;
+  while (!IS_NAN(x[i])) ++i;
+  return i;
 }
 
 // Element by element.
 static void NAME(few)(etx_folded* folded, size_t at, const T* x, size_t count,
                       int64_t before) {
-  T best = folded->value.member[at];
+  T best = (T)folded->value.member[at];
   int64_t index = folded->other.i64[at];
   for (size_t i = 0; i < count; ++i) {
     if (TAKES(x[i], best) || (IS_NAN(x[i]) && !IS_NAN(best))) {
@@ -50,26 +85,43 @@ static void NAME(few)(etx_folded* folded, size_t at, const T* x, size_t count,
 }
 
 // A run is looked at twice: for its extreme, and for where that stands only if
-// it is the new one.
-static void NAME(row)(etx_folded* folded, size_t at, const void* elements,
-                      size_t count, int64_t before) {
-  const T* x = elements;
+// it is the new one and `wants_index`.
+static inline void NAME(fold)(etx_folded* folded, size_t at, const T* x,
+                              size_t count, int64_t before, bool wants_index) {
   if (before == 0) {
     folded->value.member[at] = x[0];
     folded->other.i64[at] = 0;
   }
-  while (count >= LANES) {
+  while (count >= NAME(step)) {
     const size_t part = count < RUN ? count : RUN;
-    const T best = folded->value.member[at];
+    const T best = (T)folded->value.member[at];
     if (IS_NAN(best)) return;
-    if (NAME(has_nan)(x, part) || TAKES(NAME(extreme)(x, part), best)) {
-      NAME(few)(folded, at, x, part, before);
+    bool has_nan;
+    const T found = NAME(extreme)(x, part, &has_nan);
+    if (has_nan) {
+      const size_t first = NAME(find_nan)(x);
+      folded->value.member[at] = x[first];
+      folded->other.i64[at] = before + (int64_t)first;
+    } else if (TAKES(found, best)) {
+      folded->value.member[at] = found;
+      if (wants_index) {
+        folded->other.i64[at] = before + (int64_t)NAME(find)(x, found);
+      }
     }
     x += part;
     count -= part;
     before += (int64_t)part;
   }
   NAME(few)(folded, at, x, count, before);
+}
+static void NAME(row)(etx_folded* folded, size_t at, const void* elements,
+                      size_t count, int64_t before) {
+  NAME(fold)(folded, at, elements, count, before, true);
+}
+static void NAME(values_row)(etx_folded* folded, size_t at,
+                             const void* elements, size_t count,
+                             int64_t before) {
+  NAME(fold)(folded, at, elements, count, before, false);
 }
 
 static void NAME(first)(etx_folded* folded, const T* x, size_t count) {
@@ -79,45 +131,50 @@ static void NAME(first)(etx_folded* folded, const T* x, size_t count) {
   }
 }
 
-// With indices. In two steps, since values and indices differ in width.
+// With indices. Values and indices differ in width, so that whether anything
+// changes is asked first.
 static void NAME(columns)(etx_folded* folded, const void* elements,
-                          size_t count, int64_t before) {
+                          size_t count, int64_t before, size_t rows,
+                          ptrdiff_t step) {
   const T* x = elements;
-  int32_t takes[ETX_BLOCK];
-  T* best = folded->value.member;
-  if (before == 0) {
-    NAME(first)(folded, x, count);
-    return;
-  }
-  int32_t any = 0;
-  for (size_t i = 0; i < count; ++i) {
-    takes[i] = TAKES(x[i], best[i]) | (IS_NAN(x[i]) & !IS_NAN(best[i]));
-    any |= takes[i];
-  }
-  if (any == 0) return;
-  for (size_t i = 0; i < count; ++i) {
-    best[i] = takes[i] != 0 ? x[i] : best[i];
-    folded->other.i64[i] = takes[i] != 0 ? before : folded->other.i64[i];
+  if (before == 0) NAME(first)(folded, x, count);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    int changes = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const T best = (T)folded->value.member[i];
+      changes |= TAKES(x[i], best) | (IS_NAN(x[i]) & !IS_NAN(best));
+    }
+    for (size_t i = 0; i < count && changes != 0; ++i) {
+      const T best = (T)folded->value.member[i];
+      if (TAKES(x[i], best) || (IS_NAN(x[i]) && !IS_NAN(best))) {
+        folded->value.member[i] = x[i];
+        folded->other.i64[i] = before + (int64_t)row;
+      }
+    }
   }
 }
 
 // Without. A number never takes over from NaN.
-static void NAME(values)(etx_folded* folded, const void* elements, size_t count,
-                         int64_t before) {
+static void NAME(values_columns)(etx_folded* folded, const void* elements,
+                                 size_t count, int64_t before, size_t rows,
+                                 ptrdiff_t step) {
   const T* x = elements;
-  T* best = folded->value.member;
-  if (before == 0) {
-    NAME(first)(folded, x, count);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const T taken = TAKES(x[i], best[i]) ? x[i] : best[i];
-    best[i] = IS_NAN(x[i]) ? x[i] : taken;
+  if (before == 0) NAME(first)(folded, x, count);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) {
+      const T best = (T)folded->value.member[i];
+      const T taken = TAKES(x[i], best) ? x[i] : best;
+      folded->value.member[i] = IS_NAN(x[i]) ? x[i] : taken;
+    }
   }
 }
 
 #undef NAME
 #undef T
+#undef V
+#undef M
 #undef member
 #undef TAKES
+#undef AHEAD
 #undef IS_NAN
+#undef ODD

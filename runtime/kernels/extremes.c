@@ -2,51 +2,100 @@
 // and their opposites. NaN counts as the most extreme, and of equal elements
 // the first, as in PyTorch.
 
+#include <string.h>
+
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/reduce.h"
 
-enum { LANES = 16, RUN = 256 };
+enum { RUN = 1024 };
 
 #define NAME(x) x##_largest_i64
 #define T int64_t
+#define V int64_t
+#define M int64_t
 #define member i64
 #define TAKES(x, y) ((x) > (y))
+#define AHEAD(x, y) (-(int64_t)((x) > (y)))
 #define IS_NAN(x) ((void)(x), 0)
+#define ODD(x) ((void)(x), (M)0)
 #include "runtime/kernels/extreme_template.h"
 
-#define NAME(x) x##_smallest_i64
-#define T int64_t
+#define NAME(x) x##_largest_i32
+#define T int32_t
+#define V etx_i32x4
+#define M etx_i32x4
 #define member i64
-#define TAKES(x, y) ((x) < (y))
+#define TAKES(x, y) ((x) > (y))
+#define AHEAD(x, y) ((x) > (y))
 #define IS_NAN(x) ((void)(x), 0)
+#define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
 
 #define NAME(x) x##_largest_f32
 #define T float
+#define V etx_f32x4
+#define M etx_i32x4
 #define member f32
 #define TAKES(x, y) ((x) > (y))
+#define AHEAD(x, y) ((x) > (y))
 #define IS_NAN(x) ((x) != (x))
-#include "runtime/kernels/extreme_template.h"
-
-#define NAME(x) x##_smallest_f32
-#define T float
-#define member f32
-#define TAKES(x, y) ((x) < (y))
-#define IS_NAN(x) ((x) != (x))
+#define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
 
 #define NAME(x) x##_largest_f64
 #define T double
+#define V etx_f64x2
+#define M etx_i64x2
 #define member f64
 #define TAKES(x, y) ((x) > (y))
+#define AHEAD(x, y) ((x) > (y))
 #define IS_NAN(x) ((x) != (x))
+#define ODD(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_i64
+#define T int64_t
+#define V int64_t
+#define M int64_t
+#define member i64
+#define TAKES(x, y) ((x) < (y))
+#define AHEAD(x, y) (-(int64_t)((x) < (y)))
+#define IS_NAN(x) ((void)(x), 0)
+#define ODD(x) ((void)(x), (M)0)
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_i32
+#define T int32_t
+#define V etx_i32x4
+#define M etx_i32x4
+#define member i64
+#define TAKES(x, y) ((x) < (y))
+#define AHEAD(x, y) ((x) < (y))
+#define IS_NAN(x) ((void)(x), 0)
+#define ODD(x) ((x) != (x))
+#include "runtime/kernels/extreme_template.h"
+
+#define NAME(x) x##_smallest_f32
+#define T float
+#define V etx_f32x4
+#define M etx_i32x4
+#define member f32
+#define TAKES(x, y) ((x) < (y))
+#define AHEAD(x, y) ((x) < (y))
+#define IS_NAN(x) ((x) != (x))
+#define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
 
 #define NAME(x) x##_smallest_f64
 #define T double
+#define V etx_f64x2
+#define M etx_i64x2
 #define member f64
 #define TAKES(x, y) ((x) < (y))
+#define AHEAD(x, y) ((x) < (y))
 #define IS_NAN(x) ((x) != (x))
+#define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
 
 // The first element sets value and index.
@@ -55,29 +104,33 @@ static void start_nothing(etx_folded* folded, size_t count) {
   (void)count;
 }
 
-#define ETX_EXTREME_FOLDS(direction, columns)                              \
-  {                                                                        \
-    [ETX_WIDE_I64] = {start_nothing,                                       \
-                      row_##direction##_i64,                               \
-                      columns##_##direction##_i64,                         \
-                      NULL,                                                \
-                      ETX_WIDE_I64,                                        \
-                      ETX_WIDE_I64},                                       \
-    [ETX_WIDE_F32] = {start_nothing,                                       \
-                      row_##direction##_f32,                               \
-                      columns##_##direction##_f32,                         \
-                      NULL,                                                \
-                      ETX_WIDE_F32,                                        \
-                      ETX_WIDE_I64},                                       \
-    [ETX_WIDE_F64] = {                                                     \
-        start_nothing, row_##direction##_f64, columns##_##direction##_f64, \
-        NULL,          ETX_WIDE_F64,          ETX_WIDE_I64},               \
+// By wide type, and as the last one int32 as it lies.
+enum { OWN_INT32 = ETX_WIDE_NONE };
+
+#define ETX_EXTREME_FOLD(direction, type, row, columns, wide)                  \
+  {                                                                            \
+    start_nothing, row##_##direction##_##type, columns##_##direction##_##type, \
+        NULL, wide, ETX_WIDE_I64                                               \
   }
 
-static const etx_fold largest[] = ETX_EXTREME_FOLDS(largest, columns);
-static const etx_fold smallest[] = ETX_EXTREME_FOLDS(smallest, columns);
-static const etx_fold largest_values[] = ETX_EXTREME_FOLDS(largest, values);
-static const etx_fold smallest_values[] = ETX_EXTREME_FOLDS(smallest, values);
+#define ETX_EXTREME_FOLDS(direction, row, columns)                    \
+  {                                                                   \
+    [ETX_WIDE_I64] =                                                  \
+        ETX_EXTREME_FOLD(direction, i64, row, columns, ETX_WIDE_I64), \
+    [ETX_WIDE_F32] =                                                  \
+        ETX_EXTREME_FOLD(direction, f32, row, columns, ETX_WIDE_F32), \
+    [ETX_WIDE_F64] =                                                  \
+        ETX_EXTREME_FOLD(direction, f64, row, columns, ETX_WIDE_F64), \
+    [OWN_INT32] =                                                     \
+        ETX_EXTREME_FOLD(direction, i32, row, columns, ETX_WIDE_I64), \
+  }
+
+static const etx_fold largest[] = ETX_EXTREME_FOLDS(largest, row, columns);
+static const etx_fold smallest[] = ETX_EXTREME_FOLDS(smallest, row, columns);
+static const etx_fold largest_values[] =
+    ETX_EXTREME_FOLDS(largest, values_row, values_columns);
+static const etx_fold smallest_values[] =
+    ETX_EXTREME_FOLDS(smallest, values_row, values_columns);
 
 static etx_status run_over(const etx_call* call, const etx_fold* folds,
                            uint32_t dims, const etx_tensor* values,
@@ -87,7 +140,9 @@ static etx_status run_over(const etx_call* call, const etx_fold* folds,
                      .other = indices,
                      .dims = dims};
   r.wide = etx_wide_of(r.self->dtype);
-  r.fold = &folds[r.wide];
+  const bool is_int32 = r.self->dtype == ETX_DTYPE_INT32;
+  r.fold = &folds[is_int32 ? (int)OWN_INT32 : (int)r.wide];
+  r.native = is_int32 ? ETX_DTYPE_INT32 : etx_wide_dtype(r.wide);
   r.cast = r.self->dtype;
   etx_reduce(&r);
   return ETX_OK;

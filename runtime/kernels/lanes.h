@@ -1,18 +1,23 @@
 // Sums over floats with sixteen partial sums: fast without being allowed to
 // reorder anything, because the order is written out.
 //
-// Element i goes to partial sum i mod 16; the last up to fifteen elements are
-// summed one by one; partial sums are added in a fixed tree. So a result
-// depends on the elements alone: not on the compiler, the machine, the number
-// of rows computed together or the number of threads.
+// Element i goes to partial sum i mod 16; of the last up to fifteen elements,
+// sums of single arrays add whole fours to the first partial sums and the rest
+// one by one, products of two arrays all one by one; partial sums are added in
+// a fixed tree. So a result depends on the elements alone: not on the compiler,
+// the machine, the number of rows computed together or the number of threads.
 
 #ifndef ETX_RUNTIME_KERNELS_LANES_H
 #define ETX_RUNTIME_KERNELS_LANES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef float etx_f32x4 __attribute__((vector_size(16)));
+// What comparisons of vectors give: all bits or none.
+typedef int32_t etx_i32x4 __attribute__((vector_size(16)));
+typedef int64_t etx_i64x2 __attribute__((vector_size(16)));
 
 static inline etx_f32x4 etx_f32x4_load(const float* from) {
   etx_f32x4 v;
@@ -27,6 +32,12 @@ static inline void etx_f32x4_store(float* to, etx_f32x4 v) {
 static inline etx_f32x4 etx_f32x4_all(float x) {
   const etx_f32x4 v = {x, x, x, x};
   return v;
+}
+
+// The larger of each pair, b if they are not ordered.
+static inline etx_f32x4 etx_f32x4_larger(etx_f32x4 a, etx_f32x4 b) {
+  const etx_i32x4 takes = a > b;
+  return (etx_f32x4)((takes & (etx_i32x4)a) | (~takes & (etx_i32x4)b));
 }
 
 // The sum of four vectors of partial sums.
@@ -45,6 +56,7 @@ static inline float etx_sum_f32(const float* x, size_t count) {
     c += etx_f32x4_load(x + i + 8);
     d += etx_f32x4_load(x + i + 12);
   }
+  for (; i + 4 <= count; i += 4) a += etx_f32x4_load(x + i);
   float rest = 0;
   for (; i < count; ++i) rest += x[i];
   return etx_f32x4_total(a, b, c, d) + rest;
@@ -114,6 +126,10 @@ static inline float etx_sum_of_squares_f32(const float* x, float mean,
     b += q * q;
     c += r * r;
     d += s * s;
+  }
+  for (; i + 4 <= count; i += 4) {
+    const etx_f32x4 p = etx_f32x4_load(x + i) - m;
+    a += p * p;
   }
   float rest = 0;
   for (; i < count; ++i) rest += (x[i] - mean) * (x[i] - mean);

@@ -16,24 +16,56 @@ static char* element_at(const etx_elements* elements, size_t line, size_t at) {
              bytes;
 }
 
-void etx_line_load(const etx_elements* from, size_t line, size_t start,
-                   size_t count, etx_wide wide, etx_block* out) {
-  etx_operand_load_as(out, wide, from->cast, from->dtype,
-                      element_at(from, line, start), from->stride, count);
+// True if neighbours, `stride` elements apart, can be used as they lie.
+static bool is_in_place(const etx_elements* elements, ptrdiff_t stride,
+                        etx_wide wide) {
+  return stride == 1 && elements->dtype == etx_wide_dtype(wide);
 }
+
+static const void* read(const etx_elements* from, const void* data,
+                        ptrdiff_t stride, size_t count, etx_wide wide,
+                        etx_block* block) {
+  if (is_in_place(from, stride, wide)) return data;
+  etx_operand_load_as(block, wide, from->cast, from->dtype, data, stride,
+                      count);
+  return block;
+}
+
+const void* etx_line_read(const etx_elements* from, size_t line, size_t start,
+                          size_t count, etx_wide wide, etx_block* block) {
+  return read(from, element_at(from, line, start), from->stride, count, wide,
+              block);
+}
+const void* etx_across_read(const etx_elements* from, size_t b, size_t at,
+                            size_t count, etx_wide wide, etx_block* block) {
+  return read(from, element_at(from, b * ETX_BLOCK, at), from->step, count,
+              wide, block);
+}
+
+void* etx_line_target(const etx_elements* to, size_t line, size_t start,
+                      etx_wide wide, etx_block* block) {
+  const bool in_place = is_in_place(to, to->stride, wide);
+  return in_place ? (void*)element_at(to, line, start) : block;
+}
+void* etx_across_target(const etx_elements* to, size_t b, size_t at,
+                        etx_wide wide, etx_block* block) {
+  const bool in_place = is_in_place(to, to->step, wide);
+  return in_place ? (void*)element_at(to, b * ETX_BLOCK, at) : block;
+}
+
 void etx_line_store(const etx_elements* to, size_t line, size_t start,
-                    size_t count, etx_wide wide, const etx_block* in) {
-  etx_block_store(in, wide, to->dtype, element_at(to, line, start), to->stride,
-                  count);
+                    size_t count, etx_wide wide, const etx_block* block,
+                    const void* target) {
+  if (target != block) return;
+  etx_block_store(block, wide, to->dtype, element_at(to, line, start),
+                  to->stride, count);
 }
-void etx_across_load(const etx_elements* from, size_t at, size_t count,
-                     etx_wide wide, etx_block* out) {
-  etx_operand_load_as(out, wide, from->cast, from->dtype,
-                      element_at(from, 0, at), from->step, count);
-}
-void etx_across_store(const etx_elements* to, size_t at, size_t count,
-                      etx_wide wide, const etx_block* in) {
-  etx_block_store(in, wide, to->dtype, element_at(to, 0, at), to->step, count);
+void etx_across_store(const etx_elements* to, size_t b, size_t at, size_t count,
+                      etx_wide wide, const etx_block* block,
+                      const void* target) {
+  if (target != block) return;
+  etx_block_store(block, wide, to->dtype, element_at(to, b * ETX_BLOCK, at),
+                  to->step, count);
 }
 
 // One row of the walk over the other dimensions, in groups.
@@ -43,7 +75,7 @@ static void visit_row(etx_lines* lines, size_t width,
   lines->width = width;
   const bool is_bounded = etx_lines_go_across(lines);
   while (width > 0) {
-    lines->width = is_bounded && width > ETX_BLOCK ? ETX_BLOCK : width;
+    lines->width = is_bounded && width > ETX_LINES ? ETX_LINES : width;
     visit(lines, context);
     lines->out.data = element_at(&lines->out, lines->width, 0);
     lines->in.data = element_at(&lines->in, lines->width, 0);

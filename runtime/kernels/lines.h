@@ -15,6 +15,10 @@
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/walk.h"
 
+// Lines that are gone along together, and blocks of them: wide enough that
+// memory is read in long pieces, few enough for numbers of theirs on the stack.
+enum { ETX_LINE_BLOCKS = 8, ETX_LINES = ETX_LINE_BLOCKS * ETX_BLOCK };
+
 typedef struct etx_elements {
   char* data;
   ptrdiff_t stride;  // along a line, in elements
@@ -31,7 +35,7 @@ typedef struct etx_lines {
 } etx_lines;
 
 // Calls `visit` for all lines along `dimension` (rank 0: the one element), in
-// groups; those to be gone along together have at most ETX_BLOCK lines. Both
+// groups; those to be gone along together have at most ETX_LINES lines. Both
 // tensors have the same sizes, but along `dimension` only out's counts.
 // Elements are loaded as of out's type.
 void etx_lines_visit(const etx_tensor* out, const etx_tensor* in,
@@ -42,16 +46,32 @@ void etx_lines_visit(const etx_tensor* out, const etx_tensor* in,
 // True if the lines of a group are to be gone along together.
 bool etx_lines_go_across(const etx_lines* lines);
 
-// Loads and stores elements [start, start + count) of line `line`.
-void etx_line_load(const etx_elements* from, size_t line, size_t start,
-                   size_t count, etx_wide wide, etx_block* out);
-void etx_line_store(const etx_elements* to, size_t line, size_t start,
-                    size_t count, etx_wide wide, const etx_block* in);
+// Lines of block `b` of a group that is gone along together.
+static inline size_t etx_lines_in_block(const etx_lines* lines, size_t b) {
+  const size_t left = lines->width - b * ETX_BLOCK;
+  return left < ETX_BLOCK ? left : ETX_BLOCK;
+}
 
-// Loads and stores element `at` of `count` lines from the first on.
-void etx_across_load(const etx_elements* from, size_t at, size_t count,
-                     etx_wide wide, etx_block* out);
-void etx_across_store(const etx_elements* to, size_t at, size_t count,
-                      etx_wide wide, const etx_block* in);
+// Elements [start, start + count) of line `line`, or element `at` of `count`
+// lines from the first of block `b` on, at most ETX_BLOCK: where they lie if
+// they do so densely and have the wide type, else in `block`.
+const void* etx_line_read(const etx_elements* from, size_t line, size_t start,
+                          size_t count, etx_wide wide, etx_block* block);
+const void* etx_across_read(const etx_elements* from, size_t b, size_t at,
+                            size_t count, etx_wide wide, etx_block* block);
+
+// Where such elements are to be written: in place or in `block`, which is then
+// to be stored.
+void* etx_line_target(const etx_elements* to, size_t line, size_t start,
+                      etx_wide wide, etx_block* block);
+void* etx_across_target(const etx_elements* to, size_t b, size_t at,
+                        etx_wide wide, etx_block* block);
+// Stores what was written to `target`, unless it was in place.
+void etx_line_store(const etx_elements* to, size_t line, size_t start,
+                    size_t count, etx_wide wide, const etx_block* block,
+                    const void* target);
+void etx_across_store(const etx_elements* to, size_t b, size_t at, size_t count,
+                      etx_wide wide, const etx_block* block,
+                      const void* target);
 
 #endif

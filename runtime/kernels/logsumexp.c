@@ -64,14 +64,18 @@ static void row_f64(etx_folded* folded, size_t at, const void* elements,
 }
 
 static void columns_f32(etx_folded* folded, const void* elements, size_t count,
-                        int64_t before) {
+                        int64_t before, size_t rows, ptrdiff_t step) {
   const float* x = elements;
-  for (size_t i = 0; i < count; ++i) row_f32(folded, i, &x[i], 1, before);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) row_f32(folded, i, &x[i], 1, before);
+  }
 }
 static void columns_f64(etx_folded* folded, const void* elements, size_t count,
-                        int64_t before) {
+                        int64_t before, size_t rows, ptrdiff_t step) {
   const double* x = elements;
-  for (size_t i = 0; i < count; ++i) row_f64(folded, i, &x[i], 1, before);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) row_f64(folded, i, &x[i], 1, before);
+  }
 }
 
 static double result_at(const etx_folded* folded, size_t i) {
@@ -108,6 +112,7 @@ static etx_status run(etx_call* call) {
   r.wide = etx_wide_of(r.value->dtype);
   r.fold = &folds[r.wide];
   r.cast = r.self->dtype;
+  r.native = etx_wide_dtype(r.wide);
   etx_reduce(&r);
   return ETX_OK;
 }

@@ -103,29 +103,33 @@ static void row_f64(etx_folded* folded, size_t at, const void* elements,
 
 // One element for each result: the pair of one element is itself and 0.
 static void columns_f32(etx_folded* folded, const void* elements, size_t count,
-                        int64_t before) {
+                        int64_t before, size_t rows, ptrdiff_t step) {
   const float* x = elements;
   double* means = folded->value.f64;
   double* squares = folded->other.f64;
-  const double share = 1.0 / (double)(before + 1);
   for (size_t i = 0; i < count && before == 0; ++i) means[i] = squares[i] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const double difference = (double)x[i] - means[i];
-    means[i] += difference * share;
-    squares[i] += difference * ((double)x[i] - means[i]);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    const double share = 1.0 / (double)++before;
+    for (size_t i = 0; i < count; ++i) {
+      const double difference = (double)x[i] - means[i];
+      means[i] += difference * share;
+      squares[i] += difference * ((double)x[i] - means[i]);
+    }
   }
 }
 static void columns_f64(etx_folded* folded, const void* elements, size_t count,
-                        int64_t before) {
+                        int64_t before, size_t rows, ptrdiff_t step) {
   const double* x = elements;
   double* means = folded->value.f64;
   double* squares = folded->other.f64;
-  const double share = 1.0 / (double)(before + 1);
   for (size_t i = 0; i < count && before == 0; ++i) means[i] = squares[i] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const double difference = x[i] - means[i];
-    means[i] += difference * share;
-    squares[i] += difference * (x[i] - means[i]);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    const double share = 1.0 / (double)++before;
+    for (size_t i = 0; i < count; ++i) {
+      const double difference = x[i] - means[i];
+      means[i] += difference * share;
+      squares[i] += difference * (x[i] - means[i]);
+    }
   }
 }
 

@@ -27,42 +27,47 @@ typedef struct ordering {
   entry* entries;  // room as bytes_for says
 } ordering;
 
-// Below this a heap is faster whatever is kept.
-enum { SHORT_LINE = 192 };
+// Below SHORT_LINE elements a heap is faster whatever is kept, and for up to
+// SHORT_LIST a list.
+enum { SHORT_LINE = 96, SHORT_LIST = 12 };
 
 static bool uses_heap(size_t count, size_t kept) {
-  return count <= SHORT_LINE || kept <= count / 8;
+  return count <= SHORT_LINE || kept <= count / 8 || kept <= SHORT_LIST;
 }
 
 static size_t bytes_for(size_t count, size_t kept) {
   return (uses_heap(count, kept) ? kept : 2 * count) * sizeof(entry);
 }
 
-static uint64_t key_of_f32(float x) {
-  if (x != x) return UINT32_MAX;
+// Keys of floats without a branch: a negative number turns all its bits around,
+// another one its sign; NaN has all bits.
+static uint32_t key_of_f32(float x) {
   const uint32_t bits = etx_bits_of_f32(x + 0.0f);  // -0 becomes 0
-  return (bits >> 31) != 0 ? ~bits : bits | UINT32_C(0x80000000);
+  const uint32_t turned = (0 - (bits >> 31)) | UINT32_C(0x80000000);
+  return x != x ? UINT32_MAX : bits ^ turned;
 }
 static uint64_t key_of_f64(double x) {
-  if (x != x) return UINT64_MAX;
   const uint64_t bits = etx_bits_of_f64(x + 0.0);
-  return (bits >> 63) != 0 ? ~bits : bits | UINT64_C(1) << 63;
+  const uint64_t turned = (0 - (bits >> 63)) | UINT64_C(1) << 63;
+  return x != x ? UINT64_MAX : bits ^ turned;
 }
 
 // Keys of a block. Those of float32 fill 32 bits, others 64: descending order
 // turns as many around.
-static void make_keys(const ordering* o, const etx_block* block, etx_wide wide,
+static void make_keys(const ordering* o, const void* elements, etx_wide wide,
                       size_t count, uint64_t* keys) {
-  const uint64_t mask = wide == ETX_WIDE_F32 ? UINT32_MAX : UINT64_MAX;
-  for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_WIDE_F32) {
-      keys[i] = key_of_f32(block->f32[i]);
-    } else if (wide == ETX_WIDE_F64) {
-      keys[i] = key_of_f64(block->f64[i]);
-    } else {
-      keys[i] = (uint64_t)block->i64[i] ^ UINT64_C(1) << 63;
-    }
-    if (o->descending) keys[i] ^= mask;
+  const uint64_t mask = o->descending ? UINT64_MAX : 0;
+  const float* singles = elements;
+  const double* doubles = elements;
+  const int64_t* integers = elements;
+  for (size_t i = 0; i < count && wide == ETX_WIDE_F32; ++i) {
+    keys[i] = key_of_f32(singles[i]) ^ (uint32_t)mask;
+  }
+  for (size_t i = 0; i < count && wide == ETX_WIDE_F64; ++i) {
+    keys[i] = key_of_f64(doubles[i]) ^ mask;
+  }
+  for (size_t i = 0; i < count && wide == ETX_WIDE_I64; ++i) {
+    keys[i] = (uint64_t)integers[i] ^ UINT64_C(1) << 63 ^ mask;
   }
 }
 
@@ -92,8 +97,22 @@ static void sort_heap(entry* heap, size_t count) {
   }
 }
 
-// Offers keys at positions from `first` on. Positions rise, so that an equal
-// key never takes over.
+// Few are kept in order at once: a later equal key stays behind.
+static size_t insert(const ordering* o, size_t held, const uint64_t* keys,
+                     size_t count, size_t first) {
+  entry* list = o->entries;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t key = keys[i];
+    if (held == o->kept && key >= list[held - 1].key) continue;
+    size_t at = held < o->kept ? held++ : held - 1;
+    for (; at > 0 && key < list[at - 1].key; --at) list[at] = list[at - 1];
+    list[at] = (entry){key, first + i};
+  }
+  return held;
+}
+
+// Offers keys at positions from `first` on to the heap. Positions rise, so that
+// an equal key never takes over.
 static size_t offer(const ordering* o, size_t held, const uint64_t* keys,
                     size_t count, size_t first) {
   for (size_t i = 0; i < count; ++i) {
@@ -156,10 +175,15 @@ static const entry* order_line(const ordering* o, etx_dtype dtype,
     const size_t part = left < ETX_BLOCK ? left : ETX_BLOCK;
     etx_block block;
     uint64_t keys[ETX_BLOCK];
-    etx_block_load(&block, wide, dtype, in + (ptrdiff_t)done * step, stride,
-                   part);
-    make_keys(o, &block, wide, part, keys);
-    if (heap) {
+    const void* elements = in + (ptrdiff_t)done * step;
+    if (stride != 1 || dtype != etx_wide_dtype(wide)) {
+      etx_block_load(&block, wide, dtype, elements, stride, part);
+      elements = &block;
+    }
+    make_keys(o, elements, wide, part, keys);
+    if (o->kept <= SHORT_LIST) {
+      held = insert(o, held, keys, part, done);
+    } else if (heap) {
       held = offer(o, held, keys, part, done);
     } else {
       for (size_t i = 0; i < part; ++i) {
@@ -168,7 +192,7 @@ static const entry* order_line(const ordering* o, etx_dtype dtype,
     }
   }
   if (!heap) return sort_bytes(o->entries, o->count);
-  sort_heap(o->entries, held);
+  if (o->kept > SHORT_LIST) sort_heap(o->entries, held);
   return o->entries;
 }
 

@@ -1,6 +1,8 @@
 // Two walks (walk.h): the outer one over the kept dimensions and the results,
 // the inner one over the reduced dimensions. The inner walk is set up once and
-// moved for each result, or for each group of neighbouring results.
+// moved for each result, or for each group of neighbouring results. Where all
+// tensors lie densely and the reduced dimensions follow each other, there is
+// nothing to walk but one row each, which is known from three numbers.
 
 #include "runtime/kernels/reduce.h"
 
@@ -11,8 +13,9 @@
 // in pieces of some cache lines, small enough for the stack.
 enum { GROUP_BLOCKS = 8, GROUP = GROUP_BLOCKS * ETX_BLOCK };
 
-// Rows shorter than this are folded across, many results at a time.
-enum { SHORT_ROW = 12 };
+// Fewer results than FEW are not worth it to fold them together. Rows shorter
+// than SHORT are, if they have to be converted.
+enum { FEW = 4, SHORT = 12 };
 
 typedef struct group {
   const char* data;  // first element of the first result
@@ -29,11 +32,16 @@ static size_t block_count(const group* g, size_t b) {
 }
 
 static bool is_native(const etx_reduction* r, ptrdiff_t stride) {
-  return stride == 1 && r->self->dtype == etx_wide_dtype(r->wide);
+  return stride == 1 && r->self->dtype == r->native;
 }
 
+// At most ETX_BLOCK elements of the type that the fold takes.
 static void load(const etx_reduction* r, etx_block* block, const char* from,
                  ptrdiff_t stride, size_t count) {
+  if (r->native != etx_wide_dtype(r->wide)) {
+    etx_convert(r->native, block, 1, r->self->dtype, from, stride, count);
+    return;
+  }
   etx_operand_load_as(block, r->wide, r->cast, r->self->dtype, from, stride,
                       count);
 }
@@ -69,19 +77,29 @@ static void fold_rows(const etx_reduction* r, group* g, etx_walk* inner) {
   }
 }
 
-// One element into each result of the group, from `data` on.
+// Rows that are folded into one block of results before the next block: enough
+// to keep its results in registers, few enough to read memory in long pieces.
+enum { ROWS_AT_ONCE = 16 };
+
+// `rows` elements into each result of the group, from `data` on, `step`
+// elements apart.
 static void fold_across(const etx_reduction* r, group* g, const char* data,
-                        int64_t before) {
-  const size_t bytes = etx_dtype_bytes(r->self->dtype);
+                        int64_t before, size_t rows, ptrdiff_t step) {
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(r->self->dtype);
   const bool native = is_native(r, g->stride);
   for (size_t b = 0; b * ETX_BLOCK < g->count; ++b) {
     const size_t part = block_count(g, b);
     const ptrdiff_t skipped = (ptrdiff_t)(b * ETX_BLOCK) * g->stride;
-    const char* from = data + skipped * (ptrdiff_t)bytes;
-    etx_block block;
-    if (!native) load(r, &block, from, g->stride, part);
-    r->fold->columns(&g->folded[b], native ? (const void*)from : &block, part,
-                     before);
+    const char* from = data + skipped * bytes;
+    if (native) {
+      r->fold->columns(&g->folded[b], from, part, before, rows, step);
+      continue;
+    }
+    for (size_t i = 0; i < rows; ++i, from += step * bytes) {
+      etx_block block;
+      load(r, &block, from, g->stride, part);
+      r->fold->columns(&g->folded[b], &block, part, before + (int64_t)i, 1, 0);
+    }
   }
 }
 
@@ -91,8 +109,11 @@ static void fold_columns(const etx_reduction* r, group* g, etx_walk* inner) {
   inner->data[0] = (char*)(uintptr_t)g->data;
   do {
     const char* data = inner->data[0];
-    for (size_t i = 0; i < inner->count; ++i, data += step) {
-      fold_across(r, g, data, before++);
+    for (size_t i = 0; i < inner->count; i += ROWS_AT_ONCE) {
+      const size_t rows = smaller(inner->count - i, ROWS_AT_ONCE);
+      fold_across(r, g, data, before, rows, inner->stride[0]);
+      data += (ptrdiff_t)rows * step;
+      before += (int64_t)rows;
     }
   } while (etx_walk_next(inner));
 }
@@ -183,11 +204,13 @@ static bool start_outer(const etx_reduction* r, etx_walk* outer) {
 
 static ptrdiff_t magnitude(ptrdiff_t x) { return x < 0 ? -x : x; }
 
-// Rows lie closer together than the elements of a row, or are short: many
-// results at a time.
-static bool goes_by_columns(const etx_walk* outer, const etx_walk* inner) {
-  if (outer->count < SHORT_ROW) return false;
-  if (inner->count < SHORT_ROW) return true;
+// Many results at a time where rows lie closer together than the elements of a
+// row, or are short.
+static bool goes_by_columns(const etx_reduction* r, const etx_walk* outer,
+                            const etx_walk* inner) {
+  const size_t least = is_native(r, inner->stride[0]) ? FEW : SHORT;
+  if (outer->count < FEW) return false;
+  if (inner->count < least && outer->count > SHORT) return true;
   return magnitude(outer->stride[0]) < magnitude(inner->stride[0]);
 }
 
@@ -210,16 +233,89 @@ static void reduce_row(const etx_reduction* r, const etx_walk* outer,
   }
 }
 
+// Elements of dense tensors before, in and behind the reduced dimensions.
+typedef struct shape {
+  size_t outer;
+  size_t middle;
+  size_t inner;
+} shape;
+
+// False if the reduced dimensions do not follow each other, sizes of 1 aside.
+static bool find_shape(const etx_reduction* r, shape* out) {
+  shape s = {1, 1, 1};
+  size_t* at = &s.outer;
+  for (size_t i = 0; i < r->self->rank; ++i) {
+    const size_t size = (size_t)r->self->sizes[i];
+    const bool is_reduced = ((r->dims >> i) & 1) != 0;
+    if (size == 1) continue;
+    if (is_reduced && at == &s.inner) return false;
+    if (is_reduced) at = &s.middle;
+    if (!is_reduced && at == &s.middle) at = &s.inner;
+    *at *= size;
+  }
+  *out = s;
+  return true;
+}
+
+static bool is_dense(const etx_tensor* tensor) {
+  return tensor == NULL || etx_tensor_is_contiguous(tensor);
+}
+
+// Makes a walk of one row.
+static void set_row(etx_walk* walk, size_t operand, const void* data,
+                    size_t count, ptrdiff_t stride, size_t bytes) {
+  walk->rank = 0;
+  walk->operands = operand + 1;
+  walk->count = count;
+  walk->data[operand] = (char*)(uintptr_t)data;
+  walk->stride[operand] = stride;
+  walk->bytes[operand] = (ptrdiff_t)bytes;
+}
+
+// The rows of dense tensors: results of `outer` rows, or of one at a time.
+static void reduce_dense(const etx_reduction* r, const shape* s) {
+  const size_t bytes = etx_dtype_bytes(r->self->dtype);
+  const bool has_rows = s->inner == 1;  // and not columns
+  const size_t count = has_rows ? s->outer : s->inner;
+  const ptrdiff_t stride = has_rows ? (ptrdiff_t)s->middle : 1;
+  const etx_tensor* const results[] = {r->value, r->other};
+  etx_walk inner, outer;
+  set_row(&inner, 0, NULL, s->middle, (ptrdiff_t)s->inner, bytes);
+  set_row(&outer, 0, r->self->data, count, stride, bytes);
+  size_t operand = 0;
+  for (size_t k = 0; k < 2; ++k) {
+    if (results[k] == NULL) continue;
+    set_row(&outer, ++operand, results[k]->data, count, 1,
+            etx_dtype_bytes(results[k]->dtype));
+  }
+  const bool has_inner = s->middle > 0;
+  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
+  for (size_t i = 0; i < (has_rows ? 1 : s->outer); ++i) {
+    reduce_row(r, &outer, &inner, has_inner, by_columns);
+    outer.data[0] += s->middle * s->inner * bytes;
+    for (size_t k = 1; k < outer.operands; ++k) {
+      outer.data[k] += s->inner * (size_t)outer.bytes[k];
+    }
+  }
+}
+
 void etx_reduce(const etx_reduction* r) {
   etx_walk inner, outer;
+  shape s;
+  if (is_dense(r->self) && is_dense(r->value) && is_dense(r->other) &&
+      find_shape(r, &s)) {
+    if (s.outer > 0 && s.inner > 0) reduce_dense(r, &s);
+    return;
+  }
   const bool has_inner = start_inner(r, &inner);
   bool more = start_outer(r, &outer);
   if (!more) return;
-  const bool by_columns = has_inner && goes_by_columns(&outer, &inner);
+  const bool by_columns = has_inner && goes_by_columns(r, &outer, &inner);
   for (; more; more = etx_walk_next(&outer)) {
     reduce_row(r, &outer, &inner, has_inner, by_columns);
   }
 }
+
 uint32_t etx_reduced_dims(const etx_call* call, size_t index,
                           bool empty_is_all) {
   const size_t rank = etx_call_tensor(call, 0)->rank;

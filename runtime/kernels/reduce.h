@@ -31,9 +31,10 @@ typedef struct etx_fold {
   // Folds `count` elements into result `at`, which has `before` already.
   void (*row)(etx_folded* folded, size_t at, const void* elements, size_t count,
               int64_t before);
-  // Folds element i into result i; all have `before` already.
+  // Folds element i of each of `rows` rows, which lie `step` elements apart,
+  // into result i; all have `before` already.
   void (*columns)(etx_folded* folded, const void* elements, size_t count,
-                  int64_t before);
+                  int64_t before, size_t rows, ptrdiff_t step);
   // Leaves results of the wide types below; NULL: they are there already.
   void (*finish)(const etx_reduction* reduction, etx_folded* folded,
                  size_t count);
@@ -44,6 +45,9 @@ typedef struct etx_fold {
 struct etx_reduction {
   const etx_fold* fold;
   etx_wide wide;  // that elements are folded in
+  // Elements of this type are folded as they lie: etx_wide_dtype(wide), or
+  // another that the fold takes instead.
+  etx_dtype native;
   const etx_tensor* self;
   const etx_tensor* value;  // where values go; NULL: nowhere
   const etx_tensor* other;  // where what goes with them goes; NULL: nowhere

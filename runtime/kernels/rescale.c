@@ -29,7 +29,8 @@ void etx_rescale_row(etx_dtype dtype, void* out, ptrdiff_t out_stride,
     const float* x = in;
     float* y = out;
     const float m = (float)mean, s = (float)scale, b = (float)bias;
-    for (size_t i = 0; i < count; ++i) y[i] = (x[i] - m) * s + b;
+    for (size_t i = 0; i < count && m == 0; ++i) y[i] = x[i] * s + b;
+    for (size_t i = 0; i < count && m != 0; ++i) y[i] = (x[i] - m) * s + b;
     return;
   }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {
@@ -59,10 +60,8 @@ static const char* address_of(const etx_parameter* parameter, size_t at) {
                                (ptrdiff_t)etx_dtype_bytes(parameter->dtype);
 }
 
-double etx_parameter_at(const etx_parameter* parameter, size_t at,
-                        double otherwise) {
-  double value = otherwise;
-  if (parameter->data == NULL) return otherwise;
+double etx_parameter_convert(const etx_parameter* parameter, size_t at) {
+  double value;
   etx_convert(ETX_DTYPE_FLOAT64, &value, 1, parameter->dtype,
               address_of(parameter, at), 1, 1);
   return value;

@@ -26,9 +26,19 @@ typedef struct etx_parameter {
 // None.
 etx_parameter etx_parameter_of(const etx_call* call, size_t index);
 
+// Element `at` of what is no float32.
+double etx_parameter_convert(const etx_parameter* parameter, size_t at);
+
 // Element `at`, or `otherwise` for none.
-double etx_parameter_at(const etx_parameter* parameter, size_t at,
-                        double otherwise);
+static inline double etx_parameter_at(const etx_parameter* parameter, size_t at,
+                                      double otherwise) {
+  if (parameter->data == NULL) return otherwise;
+  if (parameter->dtype != ETX_DTYPE_FLOAT32) {
+    return etx_parameter_convert(parameter, at);
+  }
+  const float* floats = (const float*)(const void*)parameter->data;
+  return (double)floats[(ptrdiff_t)at * parameter->stride];
+}
 
 // `count` elements from `start` on in a wide type, which is also that of
 // `dtype`'s; `block` may be what is answered. Not for none.

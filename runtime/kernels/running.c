@@ -14,101 +14,124 @@ typedef struct running {
 } running;
 
 // Sums up to each of four elements are made apart, so that only one addition
-// in four waits for the one before. Doubles cannot overflow on the way.
-static void add_along_f32(float* x, size_t count, double* sum) {
+// in four waits for the one before. Doubles cannot overflow on the way. `out`
+// may be `in`.
+static void add_along_f32(float* out, const float* in, size_t count,
+                          double* sum) {
   size_t i = 0;
   for (; i + 4 <= count; i += 4) {
-    const double a = (double)x[i], b = (double)x[i + 1];
-    const double c = (double)x[i + 2], d = (double)x[i + 3];
+    const double a = (double)in[i], b = (double)in[i + 1];
+    const double c = (double)in[i + 2], d = (double)in[i + 3];
     const double two = a + b, three = two + c, four = two + (c + d);
-    x[i] = (float)(*sum + a);
-    x[i + 1] = (float)(*sum + two);
-    x[i + 2] = (float)(*sum + three);
+    out[i] = (float)(*sum + a);
+    out[i + 1] = (float)(*sum + two);
+    out[i + 2] = (float)(*sum + three);
     *sum += four;
-    x[i + 3] = (float)*sum;
+    out[i + 3] = (float)*sum;
   }
   for (; i < count; ++i) {
-    *sum += (double)x[i];
-    x[i] = (float)*sum;
+    *sum += (double)in[i];
+    out[i] = (float)*sum;
   }
 }
 
-static void multiply_along_f32(float* x, size_t count, double* product) {
+static void multiply_along_f32(float* out, const float* in, size_t count,
+                               double* product) {
   for (size_t i = 0; i < count; ++i) {
-    *product *= (double)x[i];
-    x[i] = (float)*product;
+    *product *= (double)in[i];
+    out[i] = (float)*product;
   }
 }
 
-// Turns the elements of a block into running results, from `state` on: a
-// double or an int64.
-static void go_along(const running* r, etx_block* block, size_t count,
+// Running results of elements of the wide type, from `state` on: a double or
+// an int64.
+static void go_along(const running* r, void* out, const void* in, size_t count,
                      etx_number* state) {
   if (r->wide == ETX_WIDE_F32) {
-    if (r->multiplies) multiply_along_f32(block->f32, count, &state->f64);
-    if (!r->multiplies) add_along_f32(block->f32, count, &state->f64);
+    if (r->multiplies) multiply_along_f32(out, in, count, &state->f64);
+    if (!r->multiplies) add_along_f32(out, in, count, &state->f64);
     return;
   }
   for (size_t i = 0; i < count; ++i) {
     if (r->wide == ETX_WIDE_F64) {
-      double* x = &block->f64[i];
-      *x = state->f64 = r->multiplies ? state->f64 * *x : state->f64 + *x;
+      const double x = ((const double*)in)[i];
+      state->f64 = r->multiplies ? state->f64 * x : state->f64 + x;
+      ((double*)out)[i] = state->f64;
     } else {
-      int64_t* x = &block->i64[i];
-      *x = state->i64 = r->multiplies ? etx_wrap_multiply(state->i64, *x)
-                                      : etx_wrap_add(state->i64, *x);
+      const int64_t x = ((const int64_t*)in)[i];
+      state->i64 = r->multiplies ? etx_wrap_multiply(state->i64, x)
+                                 : etx_wrap_add(state->i64, x);
+      ((int64_t*)out)[i] = state->i64;
     }
   }
 }
 
 // The same for one element of each of `count` lines, with a state for each.
-static void go_across(const running* r, etx_block* block, size_t count,
+static void go_across_f32(const running* r, float* out, const float* in,
+                          size_t count, double* states) {
+  for (size_t i = 0; i < count && !r->multiplies; ++i) {
+    states[i] += (double)in[i];
+  }
+  for (size_t i = 0; i < count && r->multiplies; ++i) {
+    states[i] *= (double)in[i];
+  }
+  for (size_t i = 0; i < count; ++i) out[i] = (float)states[i];
+}
+static void go_across_f64(const running* r, double* out, const double* in,
+                          size_t count, double* states) {
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = states[i] = r->multiplies ? states[i] * in[i] : states[i] + in[i];
+  }
+}
+static void go_across_i64(const running* r, int64_t* out, const int64_t* in,
+                          size_t count, int64_t* states) {
+  for (size_t i = 0; i < count; ++i) {
+    states[i] = r->multiplies ? etx_wrap_multiply(states[i], in[i])
+                              : etx_wrap_add(states[i], in[i]);
+    out[i] = states[i];
+  }
+}
+static void go_across(const running* r, void* out, const void* in, size_t count,
                       etx_block* states) {
-  for (size_t i = 0; i < count && r->wide == ETX_WIDE_F32; ++i) {
-    const double x = (double)block->f32[i];
-    double* state = &states->f64[i];
-    *state = r->multiplies ? *state * x : *state + x;
-    block->f32[i] = (float)*state;
-  }
-  for (size_t i = 0; i < count && r->wide == ETX_WIDE_F64; ++i) {
-    const double x = block->f64[i];
-    double* state = &states->f64[i];
-    block->f64[i] = *state = r->multiplies ? *state * x : *state + x;
-  }
-  for (size_t i = 0; i < count && r->wide == ETX_WIDE_I64; ++i) {
-    const int64_t x = block->i64[i];
-    int64_t* state = &states->i64[i];
-    block->i64[i] = *state =
-        r->multiplies ? etx_wrap_multiply(*state, x) : etx_wrap_add(*state, x);
-  }
+  if (r->wide == ETX_WIDE_F32) go_across_f32(r, out, in, count, states->f64);
+  if (r->wide == ETX_WIDE_F64) go_across_f64(r, out, in, count, states->f64);
+  if (r->wide == ETX_WIDE_I64) go_across_i64(r, out, in, count, states->i64);
 }
 
 static double identity(const running* r) { return r->multiplies ? 1 : 0; }
 
 static void visit_across(const running* r, const etx_lines* lines) {
-  etx_block states, block;
+  etx_block states[ETX_LINE_BLOCKS], block, results;
   for (size_t i = 0; i < lines->width; ++i) {
-    if (r->wide == ETX_WIDE_I64) states.i64[i] = (int64_t)identity(r);
-    if (r->wide != ETX_WIDE_I64) states.f64[i] = identity(r);
+    etx_block* own = &states[i / ETX_BLOCK];
+    if (r->wide == ETX_WIDE_I64) own->i64[i % ETX_BLOCK] = (int64_t)identity(r);
+    if (r->wide != ETX_WIDE_I64) own->f64[i % ETX_BLOCK] = identity(r);
   }
   for (size_t at = 0; at < lines->count; ++at) {
-    etx_across_load(&lines->in, at, lines->width, r->wide, &block);
-    go_across(r, &block, lines->width, &states);
-    etx_across_store(&lines->out, at, lines->width, r->wide, &block);
+    for (size_t b = 0; b * ETX_BLOCK < lines->width; ++b) {
+      const size_t count = etx_lines_in_block(lines, b);
+      const void* in =
+          etx_across_read(&lines->in, b, at, count, r->wide, &block);
+      void* out = etx_across_target(&lines->out, b, at, r->wide, &results);
+      go_across(r, out, in, count, &states[b]);
+      etx_across_store(&lines->out, b, at, count, r->wide, &results, out);
+    }
   }
 }
 
 static void visit_along(const running* r, const etx_lines* lines, size_t line) {
   etx_number state;
-  etx_block block;
+  etx_block block, results;
   if (r->wide == ETX_WIDE_I64) state.i64 = (int64_t)identity(r);
   if (r->wide != ETX_WIDE_I64) state.f64 = identity(r);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t left = lines->count - done;
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    etx_line_load(&lines->in, line, done, count, r->wide, &block);
-    go_along(r, &block, count, &state);
-    etx_line_store(&lines->out, line, done, count, r->wide, &block);
+    const void* in =
+        etx_line_read(&lines->in, line, done, count, r->wide, &block);
+    void* out = etx_line_target(&lines->out, line, done, r->wide, &results);
+    go_along(r, out, in, count, &state);
+    etx_line_store(&lines->out, line, done, count, r->wide, &results, out);
   }
 }
 

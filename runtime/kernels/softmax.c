@@ -5,9 +5,11 @@
 // line of minus infinities gives NaN, as in PyTorch. Each pass reads element i
 // before it writes element i, so the result may overwrite the operand.
 //
-// Dense lines of float32 have loops of their own. All others go through
-// blocks, along a line or across many lines, with the same steps on a block:
-// there the powers are computed twice, since a half would round them.
+// Dense lines of float32 have loops of their own; short lines that lie or are
+// stored otherwise are copied to such a line first. All others go through
+// blocks, along a line or across many lines, with the same steps on a block.
+// Powers are kept in the result between the passes, unless it is a half, which
+// would round them: then they are computed twice.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/lanes.h"
@@ -23,21 +25,21 @@ typedef struct softmax {
 
 // NaN does not matter here: it comes back through the sum.
 static float largest_dense(const float* x, size_t count) {
-  float lanes[16];
-  for (size_t j = 0; j < 16; ++j) lanes[j] = x[j < count ? j : 0];
-  size_t i = 16;
-  for (; i + 16 <= count; i += 16) {
-    for (size_t j = 0; j < 16; ++j) {
-      lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+  float largest = x[0];
+  size_t i = 0;
+  if (count >= 16) {
+    etx_f32x4 a = etx_f32x4_load(x), b = etx_f32x4_load(x + 4);
+    etx_f32x4 c = etx_f32x4_load(x + 8), d = etx_f32x4_load(x + 12);
+    for (i = 16; i + 16 <= count; i += 16) {
+      a = etx_f32x4_larger(etx_f32x4_load(x + i), a);
+      b = etx_f32x4_larger(etx_f32x4_load(x + i + 4), b);
+      c = etx_f32x4_larger(etx_f32x4_load(x + i + 8), c);
+      d = etx_f32x4_larger(etx_f32x4_load(x + i + 12), d);
     }
+    a = etx_f32x4_larger(etx_f32x4_larger(a, b), etx_f32x4_larger(c, d));
+    for (size_t k = 0; k < 4; ++k) largest = a[k] > largest ? a[k] : largest;
   }
-  for (size_t j = 0; i < count; ++i, ++j) {
-    lanes[j] = x[i] > lanes[j] ? x[i] : lanes[j];
-  }
-  float largest = lanes[0];
-  for (size_t j = 1; j < 16; ++j) {
-    largest = lanes[j] > largest ? lanes[j] : largest;
-  }
+  for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
   return largest;
 }
 
@@ -59,42 +61,47 @@ static void log_softmax_dense(float* out, const float* in, size_t count) {
     }
     sum += (double)etx_sum_f32(powers, part);
   }
-  const float shift = (float)etx_log_f64(sum);
+  const float shift = etx_log_f32((float)sum);
   for (size_t i = 0; i < count; ++i) out[i] = in[i] - m - shift;
 }
 
 // The largest of two blocks, element by element.
-static void take_larger(const softmax* s, etx_block* m, const etx_block* x,
+static void take_larger(const softmax* s, etx_block* m, const void* elements,
                         size_t count) {
   if (s->wide == ETX_WIDE_F32) {
+    const float* x = elements;
     for (size_t i = 0; i < count; ++i) {
-      m->f32[i] = x->f32[i] > m->f32[i] ? x->f32[i] : m->f32[i];
+      m->f32[i] = x[i] > m->f32[i] ? x[i] : m->f32[i];
     }
   } else {
+    const double* x = elements;
     for (size_t i = 0; i < count; ++i) {
-      m->f64[i] = x->f64[i] > m->f64[i] ? x->f64[i] : m->f64[i];
+      m->f64[i] = x[i] > m->f64[i] ? x[i] : m->f64[i];
     }
   }
 }
 
-// e^(x - m), element by element, in place of x.
-static void raise(const softmax* s, etx_block* x, const etx_block* m,
-                  size_t count) {
+// e^(x - m), element by element, and their sums. `powers` may be `elements`.
+static void raise(const softmax* s, void* powers, const void* elements,
+                  const etx_block* m, size_t count) {
   if (s->wide == ETX_WIDE_F32) {
-    for (size_t i = 0; i < count; ++i) {
-      x->f32[i] = etx_exp_f32(x->f32[i] - m->f32[i]);
-    }
+    const float* x = elements;
+    float* y = powers;
+    for (size_t i = 0; i < count; ++i) y[i] = etx_exp_f32(x[i] - m->f32[i]);
   } else {
-    for (size_t i = 0; i < count; ++i) {
-      x->f64[i] = etx_exp_f64(x->f64[i] - m->f64[i]);
-    }
+    const double* x = elements;
+    double* y = powers;
+    for (size_t i = 0; i < count; ++i) y[i] = etx_exp_f64(x[i] - m->f64[i]);
   }
 }
-
-static void add(const softmax* s, etx_block* sums, const etx_block* x,
+static void add(const softmax* s, etx_block* sums, const void* powers,
                 size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    sums->f64[i] += s->wide == ETX_WIDE_F32 ? (double)x->f32[i] : x->f64[i];
+  if (s->wide == ETX_WIDE_F32) {
+    const float* x = powers;
+    for (size_t i = 0; i < count; ++i) sums->f64[i] += (double)x[i];
+  } else {
+    const double* x = powers;
+    for (size_t i = 0; i < count; ++i) sums->f64[i] += x[i];
   }
 }
 
@@ -108,48 +115,121 @@ static void close_sums(const softmax* s, etx_block* sums, size_t count) {
   }
 }
 
-// The results, in place of the elements x.
-static void finish(const softmax* s, etx_block* x, const etx_block* m,
-                   const etx_block* closed, size_t count) {
-  if (!s->is_log) raise(s, x, m, count);
-  for (size_t i = 0; i < count; ++i) {
-    if (s->wide == ETX_WIDE_F32) {
-      x->f32[i] = s->is_log ? x->f32[i] - m->f32[i] - closed->f32[i]
-                            : x->f32[i] * closed->f32[i];
-    } else {
-      x->f64[i] = s->is_log ? x->f64[i] - m->f64[i] - closed->f64[i]
-                            : x->f64[i] * closed->f64[i];
-    }
+static void scale(const softmax* s, void* powers, const etx_block* factors,
+                  size_t count) {
+  if (s->wide == ETX_WIDE_F32) {
+    float* x = powers;
+    for (size_t i = 0; i < count; ++i) x[i] *= factors->f32[i];
+  } else {
+    double* x = powers;
+    for (size_t i = 0; i < count; ++i) x[i] *= factors->f64[i];
+  }
+}
+static void subtract(const softmax* s, void* out, const void* elements,
+                     const etx_block* m, const etx_block* shifts,
+                     size_t count) {
+  if (s->wide == ETX_WIDE_F32) {
+    const float* x = elements;
+    float* y = out;
+    for (size_t i = 0; i < count; ++i) y[i] = x[i] - m->f32[i] - shifts->f32[i];
+  } else {
+    const double* x = elements;
+    double* y = out;
+    for (size_t i = 0; i < count; ++i) y[i] = x[i] - m->f64[i] - shifts->f64[i];
   }
 }
 
+// Between the passes of softmax the result holds the powers, if it can.
+static bool keeps_powers(const softmax* s, const etx_lines* lines) {
+  return !s->is_log && lines->out.dtype == etx_wide_dtype(s->wide);
+}
+
+// The last pass over `count` elements: from the powers in `out`, or from the
+// elements `in`.
+static void finish(const softmax* s, bool has_powers, void* out, const void* in,
+                   const etx_block* m, const etx_block* closed, size_t count) {
+  if (s->is_log) {
+    subtract(s, out, in, m, closed, count);
+    return;
+  }
+  if (has_powers && out != in) {
+    memcpy(out, in, count * etx_dtype_bytes(etx_wide_dtype(s->wide)));
+  }
+  if (!has_powers) raise(s, out, in, m, count);
+  scale(s, out, closed, count);
+}
+
+// The numbers of a group of lines that is gone along together.
+typedef struct across {
+  etx_block largest[ETX_LINE_BLOCKS];
+  etx_block sums[ETX_LINE_BLOCKS];
+} across;
+
+// The three passes for element `at` of the lines of block `b`.
+static void pass_largest(const softmax* s, const etx_lines* lines, across* a,
+                         size_t b, size_t at) {
+  const size_t count = etx_lines_in_block(lines, b);
+  etx_block x;
+  const void* in = etx_across_read(&lines->in, b, at, count, s->wide, &x);
+  if (at > 0) {
+    take_larger(s, &a->largest[b], in, count);
+  } else {
+    memcpy(&a->largest[b], in,
+           count * etx_dtype_bytes(etx_wide_dtype(s->wide)));
+  }
+}
+static void pass_sums(const softmax* s, const etx_lines* lines, across* a,
+                      size_t b, size_t at) {
+  const size_t count = etx_lines_in_block(lines, b);
+  const bool keeps = keeps_powers(s, lines);
+  etx_block x, y;
+  const void* in = etx_across_read(&lines->in, b, at, count, s->wide, &x);
+  void* powers =
+      keeps ? etx_across_target(&lines->out, b, at, s->wide, &y) : &y;
+  raise(s, powers, in, &a->largest[b], count);
+  add(s, &a->sums[b], powers, count);
+  if (!keeps) return;
+  etx_across_store(&lines->out, b, at, count, s->wide, &y, powers);
+}
+static void pass_finish(const softmax* s, const etx_lines* lines, across* a,
+                        size_t b, size_t at) {
+  const size_t count = etx_lines_in_block(lines, b);
+  const bool keeps = keeps_powers(s, lines);
+  const etx_elements* from = keeps ? &lines->out : &lines->in;
+  etx_block x, y;
+  const void* in = etx_across_read(from, b, at, count, s->wide, &x);
+  void* out = etx_across_target(&lines->out, b, at, s->wide, &y);
+  finish(s, keeps, out, in, &a->largest[b], &a->sums[b], count);
+  etx_across_store(&lines->out, b, at, count, s->wide, &y, out);
+}
+
 static void visit_across(const softmax* s, const etx_lines* lines) {
-  const size_t width = lines->width;
-  etx_block m, sums, x;
-  etx_across_load(&lines->in, 0, width, s->wide, &m);
-  for (size_t at = 1; at < lines->count; ++at) {
-    etx_across_load(&lines->in, at, width, s->wide, &x);
-    take_larger(s, &m, &x, width);
+  static void (*const passes[])(const softmax*, const etx_lines*, across*,
+                                size_t, size_t) = {pass_largest, pass_sums,
+                                                   pass_finish};
+  const size_t blocks = (lines->width + ETX_BLOCK - 1) / ETX_BLOCK;
+  across a;
+  for (size_t b = 0; b < blocks; ++b) {
+    const size_t count = etx_lines_in_block(lines, b);
+    for (size_t i = 0; i < count; ++i) a.sums[b].f64[i] = 0;
   }
-  for (size_t i = 0; i < width; ++i) sums.f64[i] = 0;
-  for (size_t at = 0; at < lines->count; ++at) {
-    etx_across_load(&lines->in, at, width, s->wide, &x);
-    raise(s, &x, &m, width);
-    add(s, &sums, &x, width);
-  }
-  close_sums(s, &sums, width);
-  for (size_t at = 0; at < lines->count; ++at) {
-    etx_across_load(&lines->in, at, width, s->wide, &x);
-    finish(s, &x, &m, &sums, width);
-    etx_across_store(&lines->out, at, width, s->wide, &x);
+  for (size_t pass = 0; pass < 3; ++pass) {
+    for (size_t at = 0; at < lines->count; ++at) {
+      for (size_t b = 0; b < blocks; ++b) passes[pass](s, lines, &a, b, at);
+    }
+    for (size_t b = 0; b < blocks && pass == 1; ++b) {
+      close_sums(s, &a.sums[b], etx_lines_in_block(lines, b));
+    }
   }
 }
 
 // Sets every element of a block to its first one.
 static void spread(const softmax* s, etx_block* block) {
-  for (size_t i = 1; i < ETX_BLOCK; ++i) {
-    if (s->wide == ETX_WIDE_F32) block->f32[i] = block->f32[0];
-    if (s->wide == ETX_WIDE_F64) block->f64[i] = block->f64[0];
+  for (size_t i = 1; i < ETX_BLOCK && s->wide == ETX_WIDE_F32; ++i) {
+    block->f32[i] = block->f32[0];
+  }
+  for (size_t i = 1; i < ETX_BLOCK && s->wide == ETX_WIDE_F64; ++i) {
+    block->f64[i] = block->f64[0];
   }
 }
 
@@ -159,31 +239,43 @@ static size_t part_of(const etx_lines* lines, size_t done) {
   return left < ETX_BLOCK ? left : ETX_BLOCK;
 }
 
-// As visit_across, with one m and one sum, spread over a block. The elements
-// of a block are folded into the first one last.
-static void visit_along(const softmax* s, const etx_lines* lines, size_t line) {
-  etx_block m, sums, x;
-  etx_line_load(&lines->in, line, 0, 1, s->wide, &m);
-  spread(s, &m);
+// The largest element of a line, spread over a block.
+static void find_largest(const softmax* s, const etx_lines* lines, size_t line,
+                         etx_block* m) {
+  const size_t bytes = etx_dtype_bytes(etx_wide_dtype(s->wide));
+  etx_block x;
+  const void* in = etx_line_read(&lines->in, line, 0, 1, s->wide, &x);
+  memcpy(m, in, bytes);
+  spread(s, m);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t part = part_of(lines, done);
-    etx_line_load(&lines->in, line, done, part, s->wide, &x);
-    take_larger(s, &m, &x, part);
+    in = etx_line_read(&lines->in, line, done, part, s->wide, &x);
+    take_larger(s, m, in, part);
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
-    const void* upper =
-        s->wide == ETX_WIDE_F32 ? (void*)&m.f32[half] : (void*)&m.f64[half];
-    etx_block rest;
-    memcpy(&rest, upper, half * (s->wide == ETX_WIDE_F32 ? 4 : 8));
-    take_larger(s, &m, &rest, half);
+    memcpy(&x, (const char*)m + half * bytes, half * bytes);
+    take_larger(s, m, &x, half);
   }
-  spread(s, &m);
+  spread(s, m);
+}
+
+// As visit_across, with one m and one sum, spread over a block. The sums of
+// the places of a block are added last.
+static void visit_along(const softmax* s, const etx_lines* lines, size_t line) {
+  const bool keeps = keeps_powers(s, lines);
+  etx_block m, sums, x, y;
+  find_largest(s, lines, line, &m);
   for (size_t i = 0; i < ETX_BLOCK; ++i) sums.f64[i] = 0;
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t part = part_of(lines, done);
-    etx_line_load(&lines->in, line, done, part, s->wide, &x);
-    raise(s, &x, &m, part);
-    add(s, &sums, &x, part);
+    const void* in = etx_line_read(&lines->in, line, done, part, s->wide, &x);
+    void* powers =
+        keeps ? etx_line_target(&lines->out, line, done, s->wide, &y) : &y;
+    raise(s, powers, in, &m, part);
+    add(s, &sums, powers, part);
+    if (keeps) {
+      etx_line_store(&lines->out, line, done, part, s->wide, &y, powers);
+    }
   }
   for (size_t half = ETX_BLOCK / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) sums.f64[i] += sums.f64[half + i];
@@ -192,9 +284,11 @@ static void visit_along(const softmax* s, const etx_lines* lines, size_t line) {
   spread(s, &sums);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t part = part_of(lines, done);
-    etx_line_load(&lines->in, line, done, part, s->wide, &x);
-    finish(s, &x, &m, &sums, part);
-    etx_line_store(&lines->out, line, done, part, s->wide, &x);
+    const etx_elements* from = keeps ? &lines->out : &lines->in;
+    const void* in = etx_line_read(from, line, done, part, s->wide, &x);
+    void* out = etx_line_target(&lines->out, line, done, s->wide, &y);
+    finish(s, keeps, out, in, &m, &sums, part);
+    etx_line_store(&lines->out, line, done, part, s->wide, &y, out);
   }
 }
 
@@ -213,15 +307,39 @@ static void visit_dense(const softmax* s, const etx_lines* lines) {
   }
 }
 
+// Elements of a line that is copied.
+enum { SHORT_LINE = 1024 };
+
+static void visit_short(const softmax* s, const etx_lines* lines, size_t line) {
+  float copy[SHORT_LINE];
+  etx_block block;
+  for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
+    const size_t part = part_of(lines, done);
+    const void* in =
+        etx_line_read(&lines->in, line, done, part, s->wide, &block);
+    memcpy(copy + done, in, part * sizeof(float));
+  }
+  if (s->is_log) log_softmax_dense(copy, copy, lines->count);
+  if (!s->is_log) softmax_dense(copy, copy, lines->count);
+  for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
+    const size_t part = part_of(lines, done);
+    void* out = etx_line_target(&lines->out, line, done, s->wide, &block);
+    memcpy(out, copy + done, part * sizeof(float));
+    etx_line_store(&lines->out, line, done, part, s->wide, &block, out);
+  }
+}
+
 static void visit(const etx_lines* lines, void* context) {
   const softmax* s = context;
+  const bool is_short = s->wide == ETX_WIDE_F32 && lines->count <= SHORT_LINE;
   if (etx_lines_go_across(lines)) {
     visit_across(s, lines);
   } else if (is_dense(&lines->in) && is_dense(&lines->out)) {
     visit_dense(s, lines);
   } else {
     for (size_t line = 0; line < lines->width; ++line) {
-      visit_along(s, lines, line);
+      if (is_short) visit_short(s, lines, line);
+      if (!is_short) visit_along(s, lines, line);
     }
   }
 }

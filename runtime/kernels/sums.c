@@ -1,8 +1,9 @@
 // Sums, means and products.
 //
-// Floats are summed in their own type up to RUN elements, runs and columns in
-// double: fast, and without the drift of a long float sum. Products of floats
-// are taken in double, which no row overflows on the way. Integers wrap.
+// Floats are summed in their own type up to RUN elements of a row or ROWS_RUN
+// of a column, and these sums in double: fast, and without the drift of a long
+// float sum. Products of floats are taken in double, which no row overflows on
+// the way. Integers wrap.
 
 #include "runtime/kernels/complex_parts.h"
 #include "runtime/kernels/kernels.h"
@@ -10,11 +11,12 @@
 #include "runtime/kernels/reduce.h"
 #include "runtime/kernels/whole_math.h"
 
-enum { RUN = 1024 };
+enum { RUN = 1024, ROWS_RUN = 128 };
 
 static void start_zero(etx_folded* folded, size_t count) {
   // 0 has the same bits in all types.
   for (size_t i = 0; i < count; ++i) folded->value.i64[i] = 0;
+  for (size_t i = 0; i < count; ++i) folded->other.f32[i] = 0;
 }
 
 static void start_one_f64(etx_folded* folded, size_t count) {
@@ -35,11 +37,30 @@ static void sum_row_f32(etx_folded* folded, size_t at, const void* elements,
   }
   folded->value.f64[at] = sum;
 }
+// The present sums of floats stand in `other`.
+static void settle_f32(etx_folded* folded, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    folded->value.f64[i] += (double)folded->other.f32[i];
+    folded->other.f32[i] = 0;
+  }
+}
 static void sum_columns_f32(etx_folded* folded, const void* elements,
-                            size_t count, int64_t before) {
+                            size_t count, int64_t before, size_t rows,
+                            ptrdiff_t step) {
   const float* x = elements;
-  (void)before;
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] += (double)x[i];
+  float* sums = folded->other.f32;
+  size_t row = 0;
+  for (; row + 4 <= rows; row += 4, x += 4 * step) {
+    const float *y = x + step, *z = y + step, *w = z + step;
+    for (size_t i = 0; i < count; ++i) {
+      sums[i] += (x[i] + y[i]) + (z[i] + w[i]);
+    }
+  }
+  for (; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) sums[i] += x[i];
+  }
+  const int64_t after = before + (int64_t)rows;
+  if (before / ROWS_RUN != after / ROWS_RUN) settle_f32(folded, count);
 }
 
 static void sum_row_f64(etx_folded* folded, size_t at, const void* elements,
@@ -48,10 +69,13 @@ static void sum_row_f64(etx_folded* folded, size_t at, const void* elements,
   folded->value.f64[at] += etx_sum_f64(elements, count);
 }
 static void sum_columns_f64(etx_folded* folded, const void* elements,
-                            size_t count, int64_t before) {
+                            size_t count, int64_t before, size_t rows,
+                            ptrdiff_t step) {
   const double* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] += x[i];
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) folded->value.f64[i] += x[i];
+  }
 }
 
 static void sum_row_i64(etx_folded* folded, size_t at, const void* elements,
@@ -63,11 +87,14 @@ static void sum_row_i64(etx_folded* folded, size_t at, const void* elements,
   folded->value.i64[at] = etx_wrap_add(folded->value.i64[at], sum);
 }
 static void sum_columns_i64(etx_folded* folded, const void* elements,
-                            size_t count, int64_t before) {
+                            size_t count, int64_t before, size_t rows,
+                            ptrdiff_t step) {
   const int64_t* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) {
-    folded->value.i64[i] = etx_wrap_add(folded->value.i64[i], x[i]);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) {
+      folded->value.i64[i] = etx_wrap_add(folded->value.i64[i], x[i]);
+    }
   }
 }
 
@@ -86,10 +113,13 @@ static void multiply_row_f32(etx_folded* folded, size_t at,
   folded->value.f64[at] = (part[0] * part[1]) * (part[2] * part[3]);
 }
 static void multiply_columns_f32(etx_folded* folded, const void* elements,
-                                 size_t count, int64_t before) {
+                                 size_t count, int64_t before, size_t rows,
+                                 ptrdiff_t step) {
   const float* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= (double)x[i];
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= (double)x[i];
+  }
 }
 
 // One by one: partial products could overflow where the product does not.
@@ -101,10 +131,13 @@ static void multiply_row_f64(etx_folded* folded, size_t at,
   for (size_t i = 0; i < count; ++i) folded->value.f64[at] *= x[i];
 }
 static void multiply_columns_f64(etx_folded* folded, const void* elements,
-                                 size_t count, int64_t before) {
+                                 size_t count, int64_t before, size_t rows,
+                                 ptrdiff_t step) {
   const double* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= x[i];
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) folded->value.f64[i] *= x[i];
+  }
 }
 
 static void multiply_row_i64(etx_folded* folded, size_t at,
@@ -119,15 +152,25 @@ static void multiply_row_i64(etx_folded* folded, size_t at,
   folded->value.i64[at] = product;
 }
 static void multiply_columns_i64(etx_folded* folded, const void* elements,
-                                 size_t count, int64_t before) {
+                                 size_t count, int64_t before, size_t rows,
+                                 ptrdiff_t step) {
   const int64_t* x = elements;
   (void)before;
-  for (size_t i = 0; i < count; ++i) {
-    folded->value.i64[i] = etx_wrap_multiply(folded->value.i64[i], x[i]);
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) {
+      folded->value.i64[i] = etx_wrap_multiply(folded->value.i64[i], x[i]);
+    }
   }
 }
 
 // From double to float, in place: float i lies below double i.
+static void finish_sum_f32(const etx_reduction* r, etx_folded* folded,
+                           size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const double sum = folded->value.f64[i] + (double)folded->other.f32[i];
+    folded->value.f32[i] = (float)(sum / r->divisor);
+  }
+}
 static void finish_f32(const etx_reduction* r, etx_folded* folded,
                        size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -143,7 +186,7 @@ static void finish_f64(const etx_reduction* r, etx_folded* folded,
 static const etx_fold sums[] = {
     [ETX_WIDE_I64] = {start_zero, sum_row_i64, sum_columns_i64, NULL,
                       ETX_WIDE_I64, ETX_WIDE_NONE},
-    [ETX_WIDE_F32] = {start_zero, sum_row_f32, sum_columns_f32, finish_f32,
+    [ETX_WIDE_F32] = {start_zero, sum_row_f32, sum_columns_f32, finish_sum_f32,
                       ETX_WIDE_F32, ETX_WIDE_NONE},
     [ETX_WIDE_F64] = {start_zero, sum_row_f64, sum_columns_f64, finish_f64,
                       ETX_WIDE_F64, ETX_WIDE_NONE},
@@ -178,6 +221,7 @@ static void fold_over(const etx_call* call, const etx_fold* folds,
   r.wide = etx_wide_of(r.value->dtype);
   r.fold = &folds[r.wide];
   r.cast = r.value->dtype;
+  r.native = etx_wide_dtype(r.wide);
   etx_reduce(&r);
 }
 

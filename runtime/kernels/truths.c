@@ -26,11 +26,14 @@ static void start_false(etx_folded* folded, size_t count) {
     }                                                                         \
   }                                                                           \
   static void name##_columns(etx_folded* folded, const void* elements,        \
-                             size_t count, int64_t before) {                  \
+                             size_t count, int64_t before, size_t rows,       \
+                             ptrdiff_t step) {                                \
     const T* x = elements;                                                    \
     (void)before;                                                             \
-    for (size_t i = 0; i < count; ++i) {                                      \
-      folded->value.i64[i] |= x[i] found 0;                                   \
+    for (size_t row = 0; row < rows; ++row, x += step) {                      \
+      for (size_t i = 0; i < count; ++i) {                                    \
+        folded->value.i64[i] |= x[i] found 0;                                 \
+      }                                                                       \
     }                                                                         \
   }
 
@@ -40,6 +43,76 @@ ETX_TRUTH_LOOPS(any_f64, double, !=)
 ETX_TRUTH_LOOPS(zero_i64, int64_t, ==)
 ETX_TRUTH_LOOPS(zero_f32, float, ==)
 ETX_TRUTH_LOOPS(zero_f64, double, ==)
+
+// Bytes as they lie, eight at a time.
+static bool has_byte(const uint8_t* x, size_t count) {
+  uint64_t found = 0;
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, x + i, sizeof(eight));
+    found |= eight;
+  }
+  for (; i < count; ++i) found |= x[i];
+  return found != 0;
+}
+// A byte is zero if its high bit is not set and adding 127 to the others does
+// not set it.
+static bool has_zero(const uint8_t* x, size_t count) {
+  const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+  uint64_t all = UINT64_MAX;
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, x + i, sizeof(eight));
+    all &= ((eight & low) + low) | eight;
+  }
+  bool found = (all | low) != UINT64_MAX;
+  for (; i < count; ++i) found |= x[i] == 0;
+  return found;
+}
+
+static void any_bytes_row(etx_folded* folded, size_t at, const void* elements,
+                          size_t count, int64_t before) {
+  const uint8_t* x = elements;
+  int64_t* known = &folded->value.i64[at];
+  (void)before;
+  for (size_t done = 0; done < count && *known == 0; done += RUN) {
+    *known = has_byte(x + done, count - done < RUN ? count - done : RUN);
+  }
+}
+static void zero_bytes_row(etx_folded* folded, size_t at, const void* elements,
+                           size_t count, int64_t before) {
+  const uint8_t* x = elements;
+  int64_t* known = &folded->value.i64[at];
+  (void)before;
+  for (size_t done = 0; done < count && *known == 0; done += RUN) {
+    *known = has_zero(x + done, count - done < RUN ? count - done : RUN);
+  }
+}
+
+static void any_bytes_columns(etx_folded* folded, const void* elements,
+                              size_t count, int64_t before, size_t rows,
+                              ptrdiff_t step) {
+  const uint8_t* x = elements;
+  uint8_t found[ETX_BLOCK] = {0};
+  (void)before;
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) found[i] |= x[i];
+  }
+  for (size_t i = 0; i < count; ++i) folded->value.i64[i] |= found[i] != 0;
+}
+static void zero_bytes_columns(etx_folded* folded, const void* elements,
+                               size_t count, int64_t before, size_t rows,
+                               ptrdiff_t step) {
+  const uint8_t* x = elements;
+  uint8_t found[ETX_BLOCK] = {0};
+  (void)before;
+  for (size_t row = 0; row < rows; ++row, x += step) {
+    for (size_t i = 0; i < count; ++i) found[i] |= x[i] == 0;
+  }
+  for (size_t i = 0; i < count; ++i) folded->value.i64[i] |= found[i];
+}
 
 static void finish_negated(const etx_reduction* r, etx_folded* folded,
                            size_t count) {
@@ -66,29 +139,40 @@ static const etx_fold all_folds[] = {
                       finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
 };
 
+static const etx_fold any_bytes = {start_false,       any_bytes_row,
+                                   any_bytes_columns, NULL,
+                                   ETX_WIDE_I64,      ETX_WIDE_NONE};
+static const etx_fold all_bytes = {start_false,        zero_bytes_row,
+                                   zero_bytes_columns, finish_negated,
+                                   ETX_WIDE_I64,       ETX_WIDE_NONE};
+
 static etx_status run_over(const etx_call* call, const etx_fold* folds,
-                           uint32_t dims) {
+                           const etx_fold* bytes, uint32_t dims) {
   etx_reduction r = {.self = etx_call_tensor(call, 0),
                      .value = etx_call_tensor(call, call->argument_count - 1),
                      .dims = dims};
   r.wide = etx_wide_of(r.self->dtype);
-  r.fold = &folds[r.wide];
+  const bool are_bytes = etx_dtype_bytes(r.self->dtype) == 1;
+  r.fold = are_bytes ? bytes : &folds[r.wide];
+  r.native = are_bytes ? r.self->dtype : etx_wide_dtype(r.wide);
   r.cast = r.self->dtype;
   etx_reduce(&r);
   return ETX_OK;
 }
 
 static etx_status run_any_dims(etx_call* call) {
-  return run_over(call, any_folds, etx_reduced_dims(call, 1, false));
+  return run_over(call, any_folds, &any_bytes,
+                  etx_reduced_dims(call, 1, false));
 }
 static etx_status run_any_all(etx_call* call) {
-  return run_over(call, any_folds, ETX_ALL_DIMS);
+  return run_over(call, any_folds, &any_bytes, ETX_ALL_DIMS);
 }
 static etx_status run_all_dims(etx_call* call) {
-  return run_over(call, all_folds, etx_reduced_dims(call, 1, false));
+  return run_over(call, all_folds, &all_bytes,
+                  etx_reduced_dims(call, 1, false));
 }
 static etx_status run_all_all(etx_call* call) {
-  return run_over(call, all_folds, ETX_ALL_DIMS);
+  return run_over(call, all_folds, &all_bytes, ETX_ALL_DIMS);
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {

@@ -45,6 +45,7 @@ static etx_status run_over(const etx_call* call, bool is_root,
   fold.value_wide = fold.other_wide = r.wide;
   r.fold = &fold;
   r.cast = r.self->dtype;
+  r.native = etx_wide_dtype(r.wide);
   etx_reduce(&r);
   return ETX_OK;
 }

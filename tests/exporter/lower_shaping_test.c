@@ -72,6 +72,36 @@ static void a_transpose_of_one_row_is_a_view(void** state) {
          "return d\n");
 }
 
+static const char padded[] =
+    "dims: {s: {min: 4, max: 8}}\n"
+    "inputs: [{name: x, type: 'float32[2, s]'}]\n"
+    "nodes:\n"
+    "  - {out: a, op: aten.constant_pad_nd.default, args: [x, [1, -1]]}\n"
+    "  - {out: b, op: aten.constant_pad_nd.default, args: [x, [-1, -2, 0, "
+    "0]]}\n"
+    "  - {out: c, op: aten.constant_pad_nd.default, args: [x, [0, 0]]}\n"
+    "outputs: [a, b, c]\n";
+
+static void padding_by_less_than_nothing_is_a_slice_for_stock(void** state) {
+  (void)state;
+  expect(ETX_TARGET_EXECUTORCH, "lower", padded,
+         "a.1: float32[2, s - 1] = aten::slice_copy.Tensor_out(x, 1, 0, s - 1, "
+         "1)\n"
+         "a: float32[2, s] = aten::constant_pad_nd.out(a.1, [1, 0], 0)\n"
+         "b: float32[2, s - 3] = aten::slice_copy.Tensor_out(x, 1, 1, s - 2, "
+         "1)\n"
+         "return a\n"
+         "return b\n"
+         "return x\n");
+  expect(ETX_TARGET_ETX, "lower", padded,
+         "a: float32[2, s] = aten::constant_pad_nd.out(x, [1, -1], 0)\n"
+         "b: float32[2, s - 3] = aten::constant_pad_nd.out(x, [-1, -2, 0, 0], "
+         "0)\n"
+         "return a\n"
+         "return b\n"
+         "return x\n");
+}
+
 static void slices_are_brought_into_range(void** state) {
   (void)state;
   expect(ETX_TARGET_ETX, "lower",
@@ -240,6 +270,7 @@ int main(void) {
       cmocka_unit_test(views_that_change_nothing_vanish),
       cmocka_unit_test(a_missing_size_divides_out_of_symbols),
       cmocka_unit_test(a_transpose_of_one_row_is_a_view),
+      cmocka_unit_test(padding_by_less_than_nothing_is_a_slice_for_stock),
       cmocka_unit_test(slices_are_brought_into_range),
       cmocka_unit_test(splits_are_slices),
       cmocka_unit_test(stack_is_a_cat_of_views),

@@ -21,6 +21,7 @@ class Sample:
     calls: list  # tuples of positional inputs; the first is the example
     keywords: list = field(default_factory=list)  # or dictionaries of inputs
     strict: bool = False
+    dynamic: Any = None  # dimensions that vary, as torch.export takes them
 
 
 class Part(torch.nn.Module):

@@ -81,7 +81,8 @@ def export(name, directory):
     example = sample.calls[0] if sample.calls else ()
     keywords = sample.keywords[0] if sample.keywords else None
     program = torch.export.export(copy.deepcopy(sample.model), example,
-                                  keywords, strict=sample.strict)
+                                  keywords, strict=sample.strict,
+                                  dynamic_shapes=sample.dynamic)
     os.makedirs(os.path.join(directory, "core"), exist_ok=True)
     torch.export.save(program.run_decompositions({}),
                       os.path.join(directory, "forward.pt2"))

@@ -5,19 +5,25 @@
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an
 earlier run left it), planned in both forms for both targets, proved with
-`etx verify` and run with `etx run --case`. Without names: the architectures
-that come first in architectures.py; --all takes the rest too.
+`etx verify` and run with `etx run --case`; files for the stock runtime run
+there too, if its package is installed. Without names: the architectures that
+come first in architectures.py; --all takes the rest too.
 
 Ends with 0 if all agree, 1 if something does not, 77 (skipped) if a package is
 not there.
 """
 
 import argparse
+import contextlib
+import io
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "interop"))
 
 try:
     import export_models
@@ -25,6 +31,11 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
+
+try:
+    import run_interop
+except SystemExit:  # it leaves where the stock runtime is not installed
+    run_interop = None
 
 FEW = 14  # architectures that are tried without --all
 
@@ -39,11 +50,29 @@ def step(words):
         lines[:6])
 
 
+def try_stock(directory, program):
+    """What differs in the stock runtime, or None."""
+    with open(os.path.join(directory, "cases.json")) as file:
+        case = json.load(file)
+    tensors = run_interop.load_file(
+        os.path.join(directory, "expected.safetensors"))
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            if run_interop.run_set(program, case, tensors, "stock runtime"):
+                return None
+    except RuntimeError as error:
+        said.write(str(error).splitlines()[0])
+    return "\n  ".join(said.getvalue().splitlines()[:6])
+
+
 def try_model(etx, directory, form, target, program):
     methods = os.path.join(directory, form)
     return (step([etx, "plan", methods, "-o", program, "--target", target]) or
             step([etx, "verify", program]) or
-            step([etx, "run", program, "--case", directory]))
+            step([etx, "run", program, "--case", directory]) or
+            (try_stock(directory, program)
+             if target == "executorch" and run_interop else None))
 
 
 def exported(name, root):

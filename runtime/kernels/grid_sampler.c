@@ -5,6 +5,7 @@
 // and their weights are found once, row and column apart, and serve all
 // channels.
 
+#include "runtime/kernels/half_float.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
@@ -28,13 +29,21 @@ typedef struct sampler {
   bool aligns_corners;
 } sampler;
 
-// Positions along one dimension that results of a block read: elements from
-// the plane's start, or -1 for what lies outside and counts as 0.
+// Positions along one dimension that results of a block read: bytes from the
+// plane's start, or -1 for what lies outside and counts as 0.
 typedef struct taps {
   size_t count;
   ptrdiff_t at[MOST_TAPS][LANES];
-  double weights[MOST_TAPS][LANES];
+  double f64[MOST_TAPS][LANES];  // weights
+  float f32[MOST_TAPS][LANES];   // the same, rounded
 } taps;
+
+// What results of a block read of each channel: along each dimension, and
+// together.
+typedef struct spots {
+  taps y, x;
+  ptrdiff_t at[MOST_TAPS * MOST_TAPS][LANES];  // bytes, or -1
+} spots;
 
 // From -1..1 to positions of a dimension.
 static double position_of(const sampler* s, double place, int64_t size) {
@@ -62,9 +71,16 @@ static double pad(const sampler* s, double at, int64_t size) {
   return at < (double)(size - 1) ? at : (double)(size - 1);
 }
 
-static ptrdiff_t element_at(double at, int64_t size, ptrdiff_t stride) {
-  if (!(at >= 0 && at <= (double)(size - 1))) return -1;
-  return (ptrdiff_t)(int64_t)at * stride;
+// Without branches: which places lie outside is anybody's guess.
+static void find_elements(const double* at, size_t count, int64_t size,
+                          ptrdiff_t stride, ptrdiff_t* out) {
+  const double last = (double)(size - 1);
+  for (size_t i = 0; i < count; ++i) {
+    const double from_0 = at[i] > 0 ? at[i] : 0;
+    const double bounded = from_0 < last ? from_0 : last;
+    const ptrdiff_t outside = (ptrdiff_t)((at[i] >= 0) & (at[i] <= last)) - 1;
+    out[i] = ((ptrdiff_t)(int64_t)bounded * stride) | outside;
+  }
 }
 
 // Weights of the elements 1 before, at, 1 and 2 behind a position that lies
@@ -78,111 +94,171 @@ static void cubic_weights(double t, double weights[4]) {
   }
 }
 
-static void find_taps(const sampler* s, double place, int64_t size,
-                      ptrdiff_t stride, taps* t, size_t lane) {
-  double at = position_of(s, place, size);
-  if (s->mode != CUBIC) at = pad(s, at, size);
-  if (s->mode == NEAREST) {
-    t->at[0][lane] = element_at(etx_round_f64(at), size, stride);
-    t->weights[0][lane] = 1;
-    return;
-  }
-  const double base = etx_floor_f64(at);
-  double weights[MOST_TAPS] = {1 - (at - base), at - base};
-  if (s->mode == CUBIC) cubic_weights(at - base, weights);
-  for (size_t i = 0; i < t->count; ++i) {
-    double each = base + (double)i;
-    if (s->mode == CUBIC) each = pad(s, each - 1, size);
-    t->at[i][lane] = element_at(each, size, stride);
-    t->weights[i][lane] = weights[i];
-  }
-}
-
-static float value_f32(const sampler* s, const char* plane, ptrdiff_t at) {
-  if (s->in.dtype == ETX_DTYPE_FLOAT32) {
-    return ((const float*)(const void*)plane)[at];
-  }
-  etx_block one;
-  etx_block_load(&one, ETX_WIDE_F32, s->in.dtype, plane + at * s->in.bytes, 0,
-                 1);
-  return one.f32[0];
-}
-
-// Elements that lie outside are not read, and count as 0.
-static void sample_f32(const sampler* s, const char* plane, const taps* y,
-                       const taps* x, size_t count, float* out) {
+static void find_cubic(const sampler* s, const double* at, size_t count,
+                       int64_t size, ptrdiff_t stride, taps* t) {
+  double bases[LANES], each[LANES];
   for (size_t i = 0; i < count; ++i) {
-    float sum = 0;
-    for (size_t a = 0; a < y->count; ++a) {
-      float row = 0;
-      for (size_t b = 0; b < x->count; ++b) {
-        const bool is_inside = y->at[a][i] >= 0 && x->at[b][i] >= 0;
-        const float value =
-            is_inside ? value_f32(s, plane, y->at[a][i] + x->at[b][i]) : 0.0f;
-        row += (float)x->weights[b][i] * value;
-      }
-      sum += (float)y->weights[a][i] * row;
+    double weights[MOST_TAPS];
+    bases[i] = etx_floor_f64(at[i]);
+    cubic_weights(at[i] - bases[i], weights);
+    for (size_t k = 0; k < MOST_TAPS; ++k) t->f64[k][i] = weights[k];
+  }
+  for (size_t k = 0; k < MOST_TAPS; ++k) {
+    for (size_t i = 0; i < count; ++i) {
+      each[i] = pad(s, bases[i] + (double)k - 1, size);
     }
-    out[i] = sum;
+    find_elements(each, count, size, stride, t->at[k]);
   }
 }
 
-static void sample_f64(const char* plane, const taps* y, const taps* x,
-                       size_t count, double* out) {
-  const double* in = (const double*)(const void*)plane;
+static void find_linear(const double* at, size_t count, int64_t size,
+                        ptrdiff_t stride, taps* t) {
+  double bases[LANES], next[LANES];
   for (size_t i = 0; i < count; ++i) {
-    double sum = 0;
-    for (size_t a = 0; a < y->count; ++a) {
-      double row = 0;
-      for (size_t b = 0; b < x->count; ++b) {
-        const bool is_inside = y->at[a][i] >= 0 && x->at[b][i] >= 0;
-        row += x->weights[b][i] *
-               (is_inside ? in[y->at[a][i] + x->at[b][i]] : 0.0);
-      }
-      sum += y->weights[a][i] * row;
-    }
-    out[i] = sum;
+    bases[i] = etx_floor_f64(at[i]);
+    next[i] = bases[i] + 1;
+    t->f64[0][i] = 1 - (at[i] - bases[i]);
+    t->f64[1][i] = at[i] - bases[i];
+  }
+  find_elements(bases, count, size, stride, t->at[0]);
+  find_elements(next, count, size, stride, t->at[1]);
+}
+
+static void find_nearest(const double* at, size_t count, int64_t size,
+                         ptrdiff_t stride, taps* t) {
+  double nearest[LANES];
+  for (size_t i = 0; i < count; ++i) {
+    nearest[i] = etx_round_f64(at[i]);
+    t->f64[0][i] = 1;
+  }
+  find_elements(nearest, count, size, stride, t->at[0]);
+}
+
+// For `count` places of a block, `stride` bytes from position to position.
+static void find_taps(const sampler* s, double* places, size_t count,
+                      int64_t size, ptrdiff_t stride, taps* t) {
+  static const size_t tap_counts[MODES] = {2, 1, 4};
+  const bool pads = s->mode != CUBIC && s->padding != ZEROS;
+  t->count = tap_counts[s->mode];
+  for (size_t i = 0; i < count; ++i) {
+    places[i] = position_of(s, places[i], size);
+  }
+  for (size_t i = 0; i < count && pads; ++i) {
+    places[i] = pad(s, places[i], size);
+  }
+  if (s->mode == CUBIC) {
+    find_cubic(s, places, count, size, stride, t);
+  } else if (s->mode == NEAREST) {
+    find_nearest(places, count, size, stride, t);
+  } else {
+    find_linear(places, count, size, stride, t);
+  }
+  for (size_t k = 0; k < t->count && s->wide == ETX_WIDE_F32; ++k) {
+    for (size_t i = 0; i < count; ++i) t->f32[k][i] = (float)t->f64[k][i];
   }
 }
 
-// A place's coordinate as a double.
-static double coordinate(const sampler* s, const char* place, int part) {
-  double value;
+static void join_taps(spots* s, size_t count) {
+  const size_t across = s->y.count;
+  for (size_t a = 0; a < across; ++a) {
+    for (size_t b = 0; b < across; ++b) {
+      ptrdiff_t* at = s->at[a * across + b];
+      for (size_t i = 0; i < count; ++i) {
+        const ptrdiff_t row = s->y.at[a][i], column = s->x.at[b][i];
+        const ptrdiff_t outside = -(ptrdiff_t)((row | column) < 0);
+        at[i] = (row + column) | outside;
+      }
+    }
+  }
+}
+
+// Elements that lie outside count as 0: the first one is read instead, and its
+// bits U are thrown away, which needs no branch.
+#define SAMPLE(name, U, W, member, of_bits)                                 \
+  static inline void name##_taps(const char* plane, const spots* s,         \
+                                 size_t across, size_t count, W* out) {     \
+    for (size_t i = 0; i < count; ++i) {                                    \
+      W sum = 0;                                                            \
+      for (size_t a = 0; a < across; ++a) {                                 \
+        W row = 0;                                                          \
+        for (size_t b = 0; b < across; ++b) {                               \
+          const ptrdiff_t at = s->at[a * across + b][i];                    \
+          const ptrdiff_t inside = -(ptrdiff_t)(at >= 0);                   \
+          U bits;                                                           \
+          memcpy(&bits, plane + (at & inside), sizeof(bits));               \
+          row += s->x.member[b][i] * of_bits((U)(bits & (uint64_t)inside)); \
+        }                                                                   \
+        sum += s->y.member[a][i] * row;                                     \
+      }                                                                     \
+      out[i] = sum;                                                         \
+    }                                                                       \
+  }                                                                         \
+  static void name(const char* plane, const spots* s, size_t count,         \
+                   void* out) {                                             \
+    if (s->y.count == 2) {                                                  \
+      name##_taps(plane, s, 2, count, out);                                 \
+    } else {                                                                \
+      name##_taps(plane, s, s->y.count, count, out);                        \
+    }                                                                       \
+  }
+
+SAMPLE(sample_f32, uint32_t, float, f32, etx_f32_of_bits)
+SAMPLE(sample_f16, uint16_t, float, f32, etx_f32_of_half)
+SAMPLE(sample_bf16, uint16_t, float, f32, etx_f32_of_bfloat)
+SAMPLE(sample_f64, uint64_t, double, f64, etx_f64_of_bits)
+
+static void sample(etx_dtype dtype, const char* plane, const spots* s,
+                   size_t count, void* out) {
+  switch (dtype) {
+    case ETX_DTYPE_FLOAT32:
+      sample_f32(plane, s, count, out);
+      break;
+    case ETX_DTYPE_FLOAT16:
+      sample_f16(plane, s, count, out);
+      break;
+    case ETX_DTYPE_BFLOAT16:
+      sample_bf16(plane, s, count, out);
+      break;
+    default:
+      sample_f64(plane, s, count, out);
+      break;
+  }
+}
+
+// What a block of places reads; `at` is the first of them.
+static void find_block(const sampler* s, const char* at, size_t count,
+                       spots* out) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(s->grid_dtype);
-  etx_convert(ETX_DTYPE_FLOAT64, &value, 1, s->grid_dtype,
-              place + part * s->grid_part * bytes, 1, 1);
-  return value;
+  double x[LANES], y[LANES];
+  etx_convert(ETX_DTYPE_FLOAT64, x, 1, s->grid_dtype, at, s->grid_column,
+              count);
+  etx_convert(ETX_DTYPE_FLOAT64, y, 1, s->grid_dtype, at + s->grid_part * bytes,
+              s->grid_column, count);
+  find_taps(s, x, count, s->in.columns, s->in.column * s->in.bytes, &out->x);
+  find_taps(s, y, count, s->in.rows, s->in.row * s->in.bytes, &out->y);
+  join_taps(out, count);
 }
 
 // Columns `first` on of one row of results, in all channels.
 static void sample_block(const sampler* s, int64_t image, int64_t y,
                          int64_t first, size_t count) {
-  static const size_t tap_counts[MODES] = {2, 1, 4};
-  taps rows = {.count = tap_counts[s->mode]};
-  taps columns = {.count = tap_counts[s->mode]};
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(s->grid_dtype);
-  for (size_t i = 0; i < count; ++i) {
-    const ptrdiff_t at = (ptrdiff_t)image * s->grid_image +
-                         (ptrdiff_t)y * s->grid_row +
-                         ((ptrdiff_t)first + (ptrdiff_t)i) * s->grid_column;
-    const char* place = s->grid + at * bytes;
-    find_taps(s, coordinate(s, place, 0), s->in.columns, s->in.column, &columns,
-              i);
-    find_taps(s, coordinate(s, place, 1), s->in.rows, s->in.row, &rows, i);
-  }
+  const ptrdiff_t place = (ptrdiff_t)image * s->grid_image +
+                          (ptrdiff_t)y * s->grid_row +
+                          (ptrdiff_t)first * s->grid_column;
+  const ptrdiff_t to =
+      (ptrdiff_t)y * s->out.row + (ptrdiff_t)first * s->out.column;
+  const bool is_direct =
+      s->out.column == 1 && s->out.dtype == etx_wide_dtype(s->wide);
+  spots found;
+  find_block(s, s->grid + place * (ptrdiff_t)etx_dtype_bytes(s->grid_dtype),
+             count, &found);
   for (int64_t c = 0; c < s->in.channels; ++c) {
     const char* plane = etx_planes_at(&s->in, image, c);
-    const ptrdiff_t to =
-        (ptrdiff_t)y * s->out.row + (ptrdiff_t)first * s->out.column;
+    char* out = etx_planes_at(&s->out, image, c) + to * s->out.bytes;
     etx_block values;
-    if (s->wide == ETX_WIDE_F32) {
-      sample_f32(s, plane, &rows, &columns, count, values.f32);
-    } else {
-      sample_f64(plane, &rows, &columns, count, values.f64);
-    }
-    etx_block_store(&values, s->wide, s->out.dtype,
-                    etx_planes_at(&s->out, image, c) + to * s->out.bytes,
-                    s->out.column, count);
+    sample(s->in.dtype, plane, &found, count, is_direct ? (void*)out : &values);
+    if (is_direct) continue;
+    etx_block_store(&values, s->wide, s->out.dtype, out, s->out.column, count);
   }
 }
 

@@ -1,8 +1,8 @@
 // The inner loops of operators with two operands: one for each row of
 // binary_list.def and wide type (convert.h).
 //
-// Loops over floats are compiled for speed, those over doubles and integers,
-// which no model waits for, for size: two files.
+// Those over floats and int64 are compiled for each instruction set
+// (float_loops.h), those over doubles, which no model waits for, once.
 
 #ifndef ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
@@ -32,9 +32,8 @@ typedef enum etx_binary_row {
   ETX_BINARY_COUNT
 } etx_binary_row;
 
-// By row; NULL: not for this type. Those over floats are in float_loops.h.
+// By row; NULL: not for this type.
 extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
-extern const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT];
 
 // The loops of logical_and, logical_or and logical_xor over truth values as
 // they lie in memory; NULL for other rows.

@@ -1,7 +1,6 @@
 #include "runtime/kernels/binary_loops.h"
 
 #include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/whole_math.h"
 
 // Powers whose exponent is known.
 static inline double etx_root_f64(double x, double exponent) {
@@ -40,24 +39,6 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #undef COMPARISON
 #undef WHOLE
 
-#define REAL_AND_WHOLE(name, real, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define QUOTIENT(name, f, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define REAL(name, real)
-#define SINGLE(name, real)
-#define COMPARISON(name, expression) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, i64, expression)
-#define WHOLE(name, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
-
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
 #define QUOTIENT(name, f, whole) name##_f64,
@@ -65,22 +46,6 @@ const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
-#include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
-};
-
-const etx_binary_loop etx_binary_loops_i64[ETX_BINARY_COUNT] = {
-#define REAL_AND_WHOLE(name, real, whole) name##_i64,
-#define QUOTIENT(name, f, whole) name##_i64,
-#define REAL(name, real) NULL,
-#define SINGLE(name, real) NULL,
-#define COMPARISON(name, expression) name##_i64,
-#define WHOLE(name, whole) name##_i64,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
 #undef REAL

@@ -2,6 +2,7 @@
 
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/loop_run.h"
+#include "runtime/kernels/short_copy.h"
 
 static const bool is_comparison[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) false,
@@ -20,9 +21,9 @@ static const bool is_comparison[ETX_BINARY_COUNT] = {
 };
 
 etx_binary_loop etx_binary_loop_of(size_t row, etx_wide wide) {
-  if (wide == ETX_WIDE_F32) return etx_float_loops_best()->binary[row];
-  return wide == ETX_WIDE_F64 ? etx_binary_loops_f64[row]
-                              : etx_binary_loops_i64[row];
+  if (wide == ETX_WIDE_F64) return etx_binary_loops_f64[row];
+  const etx_float_loops* loops = etx_float_loops_best();
+  return wide == ETX_WIDE_F32 ? loops->binary[row] : loops->whole[row];
 }
 
 bool etx_binary_is_comparison(size_t row) { return is_comparison[row]; }
@@ -37,7 +38,7 @@ etx_binary etx_binary_of(size_t row, etx_dtype common) {
   return binary;
 }
 
-// True if an operand's row is one the loop can read as it is.
+// True if an operand's rows are such that the loop can read them as they are.
 static bool reads_directly(const etx_binary* b, const etx_walk* walk,
                            size_t k) {
   const etx_dtype native = etx_wide_dtype(etx_wide_of(b->common));
@@ -45,7 +46,7 @@ static bool reads_directly(const etx_binary* b, const etx_walk* walk,
   return b->dtypes[k] == native && b->as[k] == native && is_dense;
 }
 
-static bool row_is_direct(const etx_binary* b, const etx_walk* walk) {
+static bool rows_are_direct(const etx_binary* b, const etx_walk* walk) {
   const etx_dtype native = etx_wide_dtype(etx_wide_of(b->common));
   const etx_dtype stored = is_comparison[b->row] ? ETX_DTYPE_BOOL : native;
   return b->common == native && b->dtypes[0] == stored &&
@@ -53,8 +54,8 @@ static bool row_is_direct(const etx_binary* b, const etx_walk* walk) {
          (walk->stride[0] == 1 || walk->count == 1);
 }
 
-// A row of nothing but truth values, for a loop over them as they are.
-static bool row_is_of_truths(const etx_binary* b, const etx_walk* walk) {
+// Rows of nothing but truth values, for a loop over them as they are.
+static bool rows_are_truths(const etx_binary* b, const etx_walk* walk) {
   for (size_t k = 0; k < 3; ++k) {
     const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
                           (k > 0 && walk->stride[k] == 0);
@@ -68,6 +69,50 @@ static void run_direct(const etx_binary* b, const etx_walk* walk,
   etx_binary_apply(loop, bytes, walk->data[0], walk->data[1], walk->data[2],
                    walk->count, walk->stride[1] != 0, walk->stride[2] != 0,
                    b->parameter);
+}
+
+// Operands of short rows, as one long row.
+typedef union gathered {
+  uint64_t eights[256];
+  uint32_t fours[512];
+  char bytes[2048];
+} gathered;
+
+// The row of an operand that moves, or its one element as often.
+static void gather_row(char* to, const char* from, size_t count, bool moves,
+                       size_t bytes) {
+  if (moves) {
+    etx_copy_short(to, from, count * bytes);
+  } else {
+    etx_spread(to, from, count, bytes);
+  }
+}
+
+// Short rows, as many at a time as there is room for; the rows of the result
+// follow each other. An operand whose rows do is read where it lies.
+static void run_gathered(const etx_binary* b, etx_walk* walk,
+                         etx_binary_loop loop, etx_loop_bytes bytes) {
+  const size_t most = sizeof(gathered) / (walk->count * bytes.in);
+  const bool is_whole[] = {etx_walk_is_dense(walk, 1),
+                           etx_walk_is_dense(walk, 2)};
+  gathered rows[2];
+  bool more = true;
+  while (more) {
+    const char* const from[] = {walk->data[1], walk->data[2]};
+    char* const out = walk->data[0];
+    size_t count = 0;
+    for (size_t i = 0; i < most && more; ++i, count += walk->count) {
+      for (size_t k = 0; k < 2; ++k) {
+        if (is_whole[k]) continue;
+        gather_row(rows[k].bytes + count * bytes.in, walk->data[k + 1],
+                   walk->count, walk->stride[k + 1] != 0, bytes.in);
+      }
+      more = etx_walk_step(walk);
+    }
+    etx_binary_apply(loop, bytes, out, is_whole[0] ? from[0] : rows[0].bytes,
+                     is_whole[1] ? from[1] : rows[1].bytes, count, true, true,
+                     b->parameter);
+  }
 }
 
 static void run_blocks(const etx_binary* b, const etx_walk* walk) {
@@ -99,18 +144,32 @@ static void run_blocks(const etx_binary* b, const etx_walk* walk) {
   }
 }
 
+// Rows that the loop reads and writes as they are.
+static void run_rows(const etx_binary* b, etx_walk* walk, etx_binary_loop loop,
+                     etx_loop_bytes bytes) {
+  const size_t row = walk->count * bytes.in;
+  if (walk->rank > 0 && row <= sizeof(gathered) / 2 &&
+      etx_walk_is_dense(walk, 0)) {
+    run_gathered(b, walk, loop, bytes);
+    return;
+  }
+  do {
+    run_direct(b, walk, loop, bytes);
+  } while (etx_walk_next(walk));
+}
+
 void etx_binary_run(const etx_binary* binary, etx_walk* walk) {
-  const etx_loop_bytes one = {1, 1};
-  const etx_loop_bytes wide = etx_loop_bytes_of(etx_wide_of(binary->common),
-                                                is_comparison[binary->row]);
-  for (bool more = etx_walk_start_anyhow(walk); more;
-       more = etx_walk_next(walk)) {
-    if (row_is_direct(binary, walk)) {
-      run_direct(binary, walk, binary->loop, wide);
-    } else if (row_is_of_truths(binary, walk)) {
-      run_direct(binary, walk, etx_binary_loop_of_truths(binary->row), one);
-    } else {
+  if (!etx_walk_start_anyhow(walk)) return;
+  if (rows_are_direct(binary, walk)) {
+    run_rows(binary, walk, binary->loop,
+             etx_loop_bytes_of(etx_wide_of(binary->common),
+                               is_comparison[binary->row]));
+  } else if (rows_are_truths(binary, walk)) {
+    const etx_loop_bytes one = {1, 1};
+    run_rows(binary, walk, etx_binary_loop_of_truths(binary->row), one);
+  } else {
+    do {
       run_blocks(binary, walk);
-    }
+    } while (etx_walk_next(walk));
   }
 }

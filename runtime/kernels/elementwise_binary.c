@@ -17,11 +17,19 @@ enum {
   COMMON,     // the operands' common type
   PARAMETER,  // argument that holds the parameter, or -1
   CONSTANT,   // the parameter if PARAMETER is -1
+  COUNT,      // elements of the result
+  MOVES,      // bits of the operands that have more than one element
 };
 
 // The type in which arguments 0 and 1 meet.
 static etx_status find_common(const etx_call* call, etx_dtype* out) {
   return etx_call_common_type(call, 0, 2, out);
+}
+
+// True if argument `index` is a number or a tensor of one element.
+static bool is_single(const etx_call* call, size_t index) {
+  return !etx_call_is_tensor(call, index) ||
+         etx_tensor_numel(etx_call_tensor(call, index)) == 1;
 }
 
 // True if the operand can be handed to the loop as it is: dense and of the
@@ -62,6 +70,9 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   call->prepared[COMMON] = common;
   call->prepared[PARAMETER] = -1;
   call->prepared[CONSTANT] = 0;
+  call->prepared[COUNT] = (int64_t)etx_tensor_numel(to);
+  call->prepared[MOVES] =
+      (is_single(call, 0) ? 0 : 1) + (is_single(call, 1) ? 0 : 2);
   call->run = direct ? run_direct : run;
   return ETX_OK;
 }
@@ -104,12 +115,6 @@ typedef struct operand {
   etx_number value;
 } operand;
 
-// True if argument `index` is a number or a tensor of one element.
-static bool is_single(const etx_call* call, size_t index) {
-  return !etx_call_is_tensor(call, index) ||
-         etx_tensor_numel(etx_call_tensor(call, index)) == 1;
-}
-
 // PyTorch's products, quotients and scaled sums of halves take a second operand
 // of one element as it is, unrounded; all else is brought to the common type.
 static bool stays_wide(const etx_call* call, size_t index) {
@@ -120,7 +125,7 @@ static bool stays_wide(const etx_call* call, size_t index) {
       row == ETX_BINARY_add_scaled || row == ETX_BINARY_subtract_scaled;
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
   if (index != 1 || !keeps || wide != ETX_WIDE_F32) return false;
-  return is_single(call, index);
+  return (call->prepared[MOVES] & 2) == 0;
 }
 
 static void read_operand(const etx_call* call, size_t index, operand* out) {
@@ -188,20 +193,15 @@ static etx_status run_direct(etx_call* call) {
   const size_t row = (size_t)call->prepared[ROW];
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
-  const size_t count = etx_tensor_numel(out);
   operand a, b;
   read_operand(call, 0, &a);
   read_operand(call, 1, &b);
-  const etx_number parameter = read_parameter(call);
-  const bool a_moves =
-      a.data != &a.value && etx_tensor_numel(etx_call_tensor(call, 0)) > 1;
-  const bool b_moves =
-      b.data != &b.value && etx_tensor_numel(etx_call_tensor(call, 1)) > 1;
   ETX_TRY(check_divisor(call, &b));
   etx_binary_apply(etx_binary_loop_of(row, wide),
                    etx_loop_bytes_of(wide, etx_binary_is_comparison(row)),
-                   out->data, a.data, b.data, count, a_moves, b_moves,
-                   parameter);
+                   out->data, a.data, b.data, (size_t)call->prepared[COUNT],
+                   (call->prepared[MOVES] & 1) != 0,
+                   (call->prepared[MOVES] & 2) != 0, read_parameter(call));
   return ETX_OK;
 }
 

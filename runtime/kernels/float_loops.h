@@ -1,6 +1,6 @@
-// The inner loops over floats, compiled once for each instruction set that is
-// worth it. All sets give the same bits: a wider set computes more elements at
-// once and nothing else.
+// The inner loops over floats, and those over int64 with two operands, compiled
+// once for each instruction set that is worth it. All sets give the same bits:
+// a wider set computes more elements at once and nothing else.
 //
 // Which sets there are depends on the machine, so one of two folders belongs to
 // a build: x86 (AVX2 where the processor has it) or portable (the plain set).
@@ -15,6 +15,7 @@ typedef struct etx_float_loops {
   const char* name;               // of the instruction set
   const etx_unary_loop* unary;    // by etx_unary_row
   const etx_binary_loop* binary;  // by etx_binary_row; NULL: not for floats
+  const etx_binary_loop* whole;   // the same for int64
 } etx_float_loops;
 
 // For every machine that the compiler was told of.

@@ -1,7 +1,8 @@
 #include "runtime/kernels/float_loops.h"
 
 #include "runtime/kernels/binary_f32_template.h"
+#include "runtime/kernels/binary_i64_template.h"
 #include "runtime/kernels/unary_f32_template.h"
 
-const etx_float_loops etx_float_loops_base = {"base", unary_loops,
-                                              binary_loops};
+const etx_float_loops etx_float_loops_base = {"base", unary_loops, binary_loops,
+                                              whole_loops};

@@ -58,18 +58,17 @@ static void apply_moving(etx_binary_loop loop, etx_loop_bytes bytes, char* out,
   memcpy(out + whole * bytes.out, to.bytes, rest * bytes.out);
 }
 
-static void spread_over(spread* to, const void* from, size_t count,
-                        size_t bytes) {
+void etx_spread(void* to, const void* from, size_t count, size_t bytes) {
   if (bytes == 8) {
-    uint64_t value;
+    uint64_t value, *const eights = to;
     memcpy(&value, from, sizeof(value));
-    for (size_t i = 0; i < count; ++i) to->eights[i] = value;
+    for (size_t i = 0; i < count; ++i) eights[i] = value;
   } else if (bytes == 4) {
-    uint32_t value;
+    uint32_t value, *const fours = to;
     memcpy(&value, from, sizeof(value));
-    for (size_t i = 0; i < count; ++i) to->fours[i] = value;
+    for (size_t i = 0; i < count; ++i) fours[i] = value;
   } else {
-    memset(to->ones, *(const uint8_t*)from, count);
+    memset(to, *(const uint8_t*)from, count);
   }
 }
 
@@ -83,8 +82,8 @@ void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
   }
   const size_t most = count < SPREAD ? count : SPREAD;
   spread x, y;
-  if (!a_moves) spread_over(&x, a, most, bytes.in);
-  if (!b_moves) spread_over(&y, b, most, bytes.in);
+  if (!a_moves) etx_spread(&x, a, most, bytes.in);
+  if (!b_moves) etx_spread(&y, b, most, bytes.in);
   for (size_t done = 0; done < count; done += SPREAD) {
     const size_t left = count - done;
     const size_t part = left < SPREAD ? left : SPREAD;

@@ -21,6 +21,14 @@ void etx_number_store(const etx_value* value, etx_dtype dtype, void* out) {
 
 etx_number etx_number_read(const etx_value* value, etx_dtype dtype) {
   etx_number narrow = {0}, number = {0};
+  if (dtype == ETX_DTYPE_FLOAT32 && value->kind == ETX_VALUE_DOUBLE) {
+    number.f32 = (float)value->as.real;
+    return number;
+  }
+  if (dtype == ETX_DTYPE_INT64 && value->kind == ETX_VALUE_INT) {
+    number.i64 = value->as.integer;
+    return number;
+  }
   etx_number_store(value, dtype, &narrow);
   const etx_dtype native = etx_wide_dtype(etx_wide_of(dtype));
   etx_convert(native, &number, 1, dtype, &narrow, 1, 1);

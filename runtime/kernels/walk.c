@@ -103,6 +103,15 @@ bool etx_walk_start_anyhow(etx_walk* walk) {
   return etx_walk_start(walk);
 }
 
+bool etx_walk_is_dense(const etx_walk* walk, size_t k) {
+  if (walk->stride[k] != 1 && walk->count != 1) return false;
+  ptrdiff_t step = (ptrdiff_t)walk->count * walk->bytes[k];
+  for (size_t i = walk->rank; i-- > 0; step *= walk->sizes[i]) {
+    if (walk->steps[k][i] != step) return false;
+  }
+  return true;
+}
+
 bool etx_walk_next(etx_walk* walk) {
   for (size_t i = walk->rank; i-- > 0;) {
     if (++walk->position[i] < walk->sizes[i]) {

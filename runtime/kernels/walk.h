@@ -51,7 +51,23 @@ bool etx_walk_start(etx_walk* walk);
 // the one whose elements follow each other becomes the innermost dimension.
 bool etx_walk_start_anyhow(etx_walk* walk);
 
+// True if the rows of operand `k` lie densely and follow each other in memory;
+// asked of a walk that stands at its first row.
+bool etx_walk_is_dense(const etx_walk* walk, size_t k);
+
 // Goes to the next row; false after the last.
 bool etx_walk_next(etx_walk* walk);
+
+// The same without a call but at the end of a dimension: for short rows.
+static inline bool etx_walk_step(etx_walk* walk) {
+  if (walk->rank == 0) return false;
+  const size_t last = walk->rank - 1;
+  if (walk->position[last] + 1 == walk->sizes[last]) return etx_walk_next(walk);
+  ++walk->position[last];
+  for (size_t k = 0; k < walk->operands; ++k) {
+    walk->data[k] += walk->steps[k][last];
+  }
+  return true;
+}
 
 #endif

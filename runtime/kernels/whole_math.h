@@ -36,12 +36,16 @@ static inline int64_t etx_whole_remainder(int64_t x, int64_t y) {
 
 // `bits` is the type's width; a count outside 0..bits-1 shifts everything out.
 static inline int64_t etx_shift_left(int64_t x, int64_t y, int64_t bits) {
-  return y < 0 || y >= bits ? 0 : (int64_t)((uint64_t)x << y);
+  const uint64_t shifted = (uint64_t)x << ((uint64_t)y & 63);
+  return (int64_t)((uint64_t)y < (uint64_t)bits ? shifted : 0);
 }
-// `bits` is the width without the sign bit.
+// `bits` is the width without the sign bit. A negative number is shifted with
+// all bits turned round: vectors have no other way.
 static inline int64_t etx_shift_right(int64_t x, int64_t y, int64_t bits) {
-  const int64_t count = y < 0 || y > bits ? bits : y;
-  return x >> (count > 63 ? 63 : count);
+  const uint64_t sign = (uint64_t)0 - (uint64_t)(x < 0);
+  const uint64_t count = (uint64_t)(y < 0 || y > bits ? bits : y);
+  const uint64_t shifted = ((uint64_t)x ^ sign) >> (count > 63 ? 63 : count);
+  return (int64_t)(shifted ^ sign);
 }
 
 #endif

@@ -57,6 +57,31 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
   }
 }
 
+// Every count of a shift among them, and no divisor of 0.
+static void whole_numbers_too(void** state) {
+  static int64_t x[COUNT], y[COUNT], one[COUNT], other[COUNT];
+  const etx_number bits = {.i64 = 63};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < COUNT; ++i) {
+    x[i] = (int64_t)((uint64_t)test_random_bits() << 33 ^ test_random_bits());
+    y[i] = i % 2 == 0 ? (int64_t)(i % 140) - 71 : x[COUNT - 1 - i] | 1;
+  }
+  for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
+    if (etx_float_loops_base.whole[row] == NULL) continue;
+    memset(one, 0, sizeof one);
+    memset(other, 0, sizeof other);
+    etx_float_loops_base.whole[row](one, x, y, COUNT, bits);
+    etx_float_loops_best()->whole[row](other, x, y, COUNT, bits);
+    if (memcmp(one, other, sizeof one) != 0) fail_msg("row %zu differs", row);
+  }
+  etx_float_loops_base.whole[ETX_BINARY_shift_right](one, x, y, COUNT, bits);
+  for (size_t i = 0; i < COUNT; ++i) {
+    const int64_t count = y[i] < 0 || y[i] > 63 ? 63 : y[i];
+    assert_true(one[i] == x[i] >> count);
+  }
+}
+
 // Memory behind the result stays as it was.
 static void try_length(size_t count, bool a_moves, bool b_moves) {
   float a[600], b[600], out[600];
@@ -98,7 +123,7 @@ static void padding_is_no_divisor_of_its_own(void** state) {
   int64_t a[5] = {7, 8, 9, 10, 11}, b[5] = {1, 2, 3, 4, 5}, out[5];
   const etx_number none = {0};
   (void)state;
-  etx_binary_apply(etx_binary_loops_i64[ETX_BINARY_divide_trunc],
+  etx_binary_apply(etx_float_loops_base.whole[ETX_BINARY_divide_trunc],
                    etx_loop_bytes_of(ETX_WIDE_I64, false), out, a, b, 5, true,
                    true, none);
   assert_int_equal(out[0], 7);
@@ -162,6 +187,7 @@ static void floats_round_to_the_nearest_bfloat(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+      cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(loops_take_any_number_of_elements),
       cmocka_unit_test(padding_is_no_divisor_of_its_own),
       cmocka_unit_test(every_half_is_its_float),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the core libraries for another processor and runs their tests under
-# qemu. What it fetches goes to its build directory; the system's own package
-# state is left alone.
+# Builds the core libraries for another processor and runs their tests, the
+# operators' vectors among them, under qemu. What it fetches goes to its build
+# directory; the system's own package state is left alone.
 #
 #   scripts/cross.sh arm64|armhf [build directory]
 set -euo pipefail
@@ -19,9 +19,9 @@ esac
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
 
-# cmocka for the target: its two packages, unpacked beside the build.
+# cmocka and jansson for the target: their packages, unpacked beside the build.
 root=$build/sysroot
-if [ ! -e "$root/usr/include/cmocka.h" ]; then
+if [ ! -e "$root/usr/include/cmocka.h" ] || [ ! -e "$root/usr/include/jansson.h" ]; then
   mkdir -p "$build/lists/partial" "$build/cache/archives/partial" "$root"
   options=(-o APT::Architecture=$arch -o APT::Architectures=$arch
            -o Dir::State::lists="$build/lists" -o Dir::Cache="$build/cache"
@@ -29,7 +29,8 @@ if [ ! -e "$root/usr/include/cmocka.h" ]; then
   # One list that a mirror is just changing is no reason to stop: the download
   # below says whether what is needed was there.
   apt-get "${options[@]}" update -qq || true
-  (cd "$build/cache" && apt-get "${options[@]}" download -qq libcmocka-dev libcmocka0)
+  (cd "$build/cache" && apt-get "${options[@]}" download -qq \
+    libcmocka-dev libcmocka0 libjansson-dev libjansson4)
   for package in "$build"/cache/*.deb; do dpkg-deb -x "$package" "$root"; done
   rm -rf "$build/lists"
 fi

@@ -117,15 +117,20 @@ typedef struct operand {
 
 // PyTorch's products, quotients and scaled sums of halves take a second operand
 // of one element as it is, unrounded; all else is brought to the common type.
+// Operators that are functions of real numbers lose nothing of either operand.
 static bool stays_wide(const etx_call* call, size_t index) {
   const size_t row = (size_t)call->prepared[ROW];
-  const bool keeps =
-      row == ETX_BINARY_multiply || row == ETX_BINARY_divide ||
-      row == ETX_BINARY_divide_trunc || row == ETX_BINARY_divide_floor ||
-      row == ETX_BINARY_add_scaled || row == ETX_BINARY_subtract_scaled;
+  const bool is_real_function = row == ETX_BINARY_divide ||
+                                row == ETX_BINARY_power ||
+                                row == ETX_BINARY_atan2;
+  const bool keeps_second =
+      row == ETX_BINARY_multiply || row == ETX_BINARY_divide_trunc ||
+      row == ETX_BINARY_divide_floor || row == ETX_BINARY_add_scaled ||
+      row == ETX_BINARY_subtract_scaled;
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
-  if (index != 1 || !keeps || wide != ETX_WIDE_F32) return false;
-  return (call->prepared[MOVES] & 2) == 0;
+  const bool moves = (call->prepared[MOVES] >> index & 1) != 0;
+  if (wide != ETX_WIDE_F32 || moves) return false;
+  return is_real_function || (keeps_second && index == 1);
 }
 
 static void read_operand(const etx_call* call, size_t index, operand* out) {

@@ -7,15 +7,15 @@
 // output at that argument's bytes: the result must be the same to the bit.
 // Cases of operators without a row and of types that a kernel does not know
 // are skipped. Ends with "N passed, M failed, K skipped"; exit code 6 if any
-// failed. -v names the skipped and the refused; -b prints a hash of all bits of
-// all results, which must be the same from every build on every machine.
+// failed or none passed. -v names the skipped and the refused; -b prints a hash
+// of all bits of all results, which must be the same from every build on every
+// machine.
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/ops/vector_compare.h"
+#include "tests/ops/vector_tree.h"
 
 typedef struct tally {
   size_t passed, failed, skipped;
@@ -168,60 +168,12 @@ static void check_result(tally* t, const vector_file* file, json_t* one) {
   vector_call_end(&c);
 }
 
-static void check_file(tally* t, const char* base) {
-  vector_file file;
-  if (!vector_file_open(&file, base)) {
-    ++t->failed;
-    return;
-  }
-  size_t i;
-  json_t* one;
-  json_array_foreach(file.cases, i, one) {
-    const char* expect = json_string_value(json_object_get(one, "expect"));
-    if (expect != NULL && strcmp(expect, "error") == 0) {
-      check_error(t, &file, one);
-    } else {
-      check_result(t, &file, one);
-    }
-  }
-  vector_file_close(&file);
-}
-
-static int by_name(const void* a, const void* b) {
-  return strcmp(*(char* const*)a, *(char* const*)b);
-}
-
-// Goes through a directory and those below it, in the order of names.
-static void check_directory(tally* t, const char* path) {
-  DIR* directory = opendir(path);
-  if (directory == NULL) {
-    fprintf(stderr, "%s: cannot be read\n", path);
-    ++t->failed;
-    return;
-  }
-  char* names[512];
-  size_t count = 0;
-  for (struct dirent* entry; (entry = readdir(directory)) != NULL;) {
-    if (entry->d_name[0] == '.' || count == 512) continue;
-    const size_t size = strlen(path) + strlen(entry->d_name) + 2;
-    names[count] = malloc(size);
-    snprintf(names[count++], size, "%s/%s", path, entry->d_name);
-  }
-  closedir(directory);
-  qsort(names, count, sizeof(names[0]), by_name);
-  for (size_t i = 0; i < count; ++i) {
-    char* point = strrchr(names[i], '.');
-    if (point == NULL || point < strrchr(names[i], '/')) {
-      DIR* inner = opendir(names[i]);
-      if (inner != NULL) {
-        closedir(inner);
-        check_directory(t, names[i]);
-      }
-    } else if (strcmp(point, ".jsonl") == 0) {
-      *point = '\0';
-      check_file(t, names[i]);
-    }
-    free(names[i]);
+static void check_case(void* context, const vector_file* file, json_t* one) {
+  const char* expect = json_string_value(json_object_get(one, "expect"));
+  if (expect != NULL && strcmp(expect, "error") == 0) {
+    check_error(context, file, one);
+  } else {
+    check_result(context, file, one);
   }
 }
 
@@ -233,9 +185,9 @@ int main(int count, char** arguments) {
   tally t = {0};
   t.is_verbose = count > 2 && strcmp(arguments[2], "-v") == 0;
   t.prints_hash = count > 2 && strcmp(arguments[2], "-b") == 0;
-  check_directory(&t, arguments[1]);
+  t.failed += vector_tree_walk(arguments[1], check_case, &t);
   if (t.prints_hash) printf("bits %016llx\n", (unsigned long long)t.hash);
   printf("%zu passed, %zu failed, %zu skipped\n", t.passed, t.failed,
          t.skipped);
-  return t.failed > 0 ? 6 : 0;
+  return t.failed > 0 || t.passed == 0 ? 6 : 0;
 }

@@ -8,6 +8,8 @@ tests/data/ops/README.md: random types (mixed ones too), shapes that broadcast,
 strides, numbers, corner values. Calls that PyTorch refuses become errors.
 Operators that are exact are judged against PyTorch's own result, others
 against the same operator in float64. Needs PyTorch.
+
+tests/data/ops/random_elementwise holds what `--seed 1 --count 1200` writes.
 """
 import argparse
 import json
@@ -177,8 +179,10 @@ class Cases:
 
     # ------------------------------------------------ results
 
-    def add(self, op, names, values, call, units=0, zero='', around=0.0):
-        """One case; `call` takes the values."""
+    def add(self, op, names, values, call, units=0, zero='', around=0.0,
+            alone=False):
+        """One case; `call` takes the values. `alone`: halves meet one number
+        of another type as it is, unrounded."""
         case = {'id': '%s#%d' % (op.replace('::', '.'), len(self.lines)),
                 'op': op,
                 'args': [self.argument(n, v) for n, v in zip(names, values)]}
@@ -190,8 +194,8 @@ class Cases:
             return
         half = result.dtype in (torch.float16, torch.bfloat16)
         if units and half and any(
-                isinstance(v, torch.Tensor) and v.dtype != result.dtype
-                for v in values):
+                isinstance(v, torch.Tensor) and v.dtype != result.dtype and
+                (not alone or v.dim() > 0) for v in values):
             return        # the operand may be rounded first
         absolute = relative = 0.0
         if units and result.dtype in UNIT:
@@ -223,6 +227,10 @@ class Cases:
 
     def binary_values(self, second=9, corners=.3):
         sizes = self.sizes()
+        if self.chance(.1):         # one number of another type
+            pair = [self.tensor(sizes, self.pick(FLOATS), 9, corners),
+                    self.tensor([], self.pick(ALL), second, corners)]
+            return pair if self.chance(.7) else pair[::-1]
         a, b = self.pick(ALL), self.pick(ALL)
         if self.chance(.5):
             b = a
@@ -267,7 +275,8 @@ class Cases:
             y, overload = self.number(x.dtype), 'Scalar_out'
         # A quotient by a number may be a product with its reciprocal.
         self.add('aten::%s.%s' % (name, overload), ['self', 'other'], [x, y],
-                 getattr(A, name), 1 if name == 'div' else 0, name)
+                 getattr(A, name), 1 if name == 'div' else 0, name,
+                 alone=True)
 
     def quotient(self):
         mode = self.pick([None, 'trunc', 'floor'])
@@ -291,11 +300,13 @@ class Cases:
             op, values = 'Tensor_Scalar_out', [x, number]
             if kind > .8:
                 op, values = 'Scalar_out', [number, y]
-        self.add('aten::pow.' + op, ['self', 'exponent'], values, A.pow, 4)
+        self.add('aten::pow.' + op, ['self', 'exponent'], values, A.pow, 4,
+                 alone=True)
 
     def angle(self):
         x, y = self.binary_values()
-        self.add('aten::atan2.out', ['self', 'other'], [x, y], A.atan2, 4)
+        self.add('aten::atan2.out', ['self', 'other'], [x, y], A.atan2, 4,
+                 alone=True)
 
     def choice(self):
         sizes = self.sizes()
@@ -329,7 +340,8 @@ class Cases:
         dtype = self.pick(FLOATS)
         x = self.tensor(self.sizes(), dtype, 6, 0)
         name = self.pick(['gelu', 'elu', 'leaky_relu', 'hardtanh', 'logit',
-                          'glu', 'softplus'])
+                          'glu', 'softplus', 'softshrink', 'hardswish',
+                          'hardsigmoid', 'prelu'])
         op, around = 'aten::%s.out' % name, 50
         if name == 'gelu':
             self.add(op, ['self', 'approximate'],
@@ -351,12 +363,62 @@ class Cases:
             x = (x / 14 + .5).clamp(.02, .98)
             self.add(op, ['self', 'eps'], [x, self.pick([None, 1e-6, .1])],
                      A.logit, 16, around=around)
+        elif name == 'softshrink':
+            self.add(op, ['self', 'lambd'], [x, self.pick([.5, 0, 1.25, 2])],
+                     A.softshrink, 1)
+        elif name in ('hardswish', 'hardsigmoid'):
+            self.add(op, ['self'], [x], getattr(A, name), 4, around=12)
+        elif name == 'prelu':
+            count = x.shape[1] if x.dim() > 1 and self.chance(.6) else 1
+            self.add('aten::prelu', ['self', 'weight'],
+                     [x, self.values([count], dtype, 2, 0)], A.prelu, 1)
         elif name == 'softplus':
             self.add(op, ['self', 'beta', 'threshold'],
                      [x, self.pick([1, 2, .5]), self.pick([20, 5])],
                      A.softplus, 16)
         elif x.dim() == 0 or x.shape[-1] % 2 == 0:
             self.add(op, ['self', 'dim'], [x, -1], A.glu, 8)
+
+    def reversed(self):
+        x = self.tensor(self.sizes(), self.pick(ALL))
+        alpha = 1 if self.chance(.6) else self.number(x.dtype)
+        self.add('aten::rsub.Scalar_out', ['self', 'other', 'alpha'],
+                 [x, self.number(x.dtype), alpha], A.rsub,
+                 0 if alpha == 1 else 4, around=0 if alpha == 1 else 500)
+
+    def shifted(self):
+        name = self.pick(['left', 'right'])
+        x = self.tensor(self.sizes(), self.pick(INTEGERS))
+        self.add('aten::bitwise_%s_shift.Tensor_Scalar_out' % name,
+                 ['self', 'other'], [x, int(self.rng.integers(0, 7))],
+                 getattr(A, 'bitwise_%s_shift' % name))
+
+    def mixed(self):
+        """Three tensors of one type that broadcast."""
+        sizes, dtype = self.sizes(), self.pick(FLOATS)
+        x, y, z = [self.tensor(self.part(sizes), dtype, 4, 0)
+                   for _ in range(3)]
+        name = self.pick(['lerp.Tensor_out', 'lerp.Scalar_out', 'addcmul.out',
+                          'addcdiv.out'])
+        if name == 'lerp.Tensor_out':
+            self.add('aten::' + name, ['self', 'end', 'weight'],
+                     [x, y, z / 4], A.lerp, 8, around=200)
+        elif name == 'lerp.Scalar_out':
+            self.add('aten::' + name, ['self', 'end', 'weight'],
+                     [x, y, self.pick([.3, 0., 1., -.5, 2., .75])], A.lerp, 8,
+                     around=200)
+        else:
+            z = z if 'mul' in name else (z.abs() + .5).to(dtype)
+            form = getattr(A, name[:-4])
+            self.add('aten::' + name, ['self', 'tensor1', 'tensor2', 'value'],
+                     [x, y, z, self.pick([1, .5, -2., 2])],
+                     lambda a, b, c, v: form(a, b, c, value=v), 4, around=500)
+
+    def replaced(self):
+        x = self.tensor(self.sizes(), self.pick(ALL), corners=.8)
+        self.add('aten::nan_to_num.out', ['self', 'nan', 'posinf', 'neginf'],
+                 [x] + [self.pick([None, 0., 2.5, -1.]) for _ in range(3)],
+                 A.nan_to_num)
 
 
 def wide(value, values):
@@ -383,7 +445,8 @@ def main():
     kinds = [cases.unary] * 4 + [cases.binary] * 4 + [
         cases.with_number, cases.sum, cases.product, cases.quotient,
         cases.power, cases.angle, cases.choice, cases.bounds,
-        cases.activation, cases.activation]
+        cases.activation, cases.activation, cases.reversed, cases.shifted,
+        cases.mixed, cases.replaced]
     while len(cases.lines) < options.count:
         cases.pick(kinds)()
     os.makedirs(options.target, exist_ok=True)

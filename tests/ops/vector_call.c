@@ -7,7 +7,10 @@
 #include "format/tensor/layout.h"
 #include "runtime/call_shape.h"
 
-static void* take(vector_call* c, size_t bytes) {
+// More than any case needs.
+enum { TEMPORARY_MOST = 1 << 28, ELEMENTS_MOST = 1 << 22 };
+
+void* vector_call_take(vector_call* c, size_t bytes) {
   void* block = calloc(1, bytes == 0 ? 1 : bytes);
   if (c->block_count < sizeof(c->blocks) / sizeof(c->blocks[0])) {
     c->blocks[c->block_count++] = block;
@@ -41,7 +44,7 @@ static size_t extent(const int32_t* sizes, const int32_t* strides,
 static void new_tensor(vector_call* c, etx_value* value, etx_dtype dtype,
                        const int32_t* sizes, size_t rank,
                        const int32_t* strides) {
-  int32_t* own = take(c, 2 * sizeof(int32_t) * ETX_MAX_RANK);
+  int32_t* own = vector_call_take(c, 2 * sizeof(int32_t) * ETX_MAX_RANK);
   if (rank > 0) memcpy(own, sizes, rank * sizeof(int32_t));
   if (strides == NULL) {
     (void)etx_layout_strides(sizes, NULL, rank, own + ETX_MAX_RANK);
@@ -49,13 +52,22 @@ static void new_tensor(vector_call* c, etx_value* value, etx_dtype dtype,
     memcpy(own + ETX_MAX_RANK, strides, rank * sizeof(int32_t));
   }
   value->kind = ETX_VALUE_TENSOR;
-  value->as.tensor =
-      (etx_tensor){.data = take(c, extent(sizes, own + ETX_MAX_RANK, rank) *
-                                       etx_dtype_bytes(dtype)),
-                   .sizes = own,
-                   .strides = own + ETX_MAX_RANK,
-                   .rank = (uint8_t)rank,
-                   .dtype = dtype};
+  value->as.tensor = (etx_tensor){
+      .data = vector_call_take(
+          c, extent(sizes, own + ETX_MAX_RANK, rank) * etx_dtype_bytes(dtype)),
+      .sizes = own,
+      .strides = own + ETX_MAX_RANK,
+      .rank = (uint8_t)rank,
+      .dtype = dtype};
+}
+
+void vector_tensor_make(vector_call* c, etx_value* value, etx_dtype dtype,
+                        const int32_t* sizes, size_t rank,
+                        const uint8_t* order) {
+  int32_t strides[ETX_MAX_RANK];
+  const bool has_order =
+      order != NULL && etx_layout_strides(sizes, order, rank, strides);
+  new_tensor(c, value, dtype, sizes, rank, has_order ? strides : NULL);
 }
 
 // Strides that a case states, or those of its order of dimensions.
@@ -124,8 +136,8 @@ static const char* load_tensors(vector_call* c, const vector_file* file,
   json_t* names = json_object_get(entry, "tl");
   json_t* layouts = json_object_get(entry, "layouts");
   const size_t count = json_array_size(names);
-  etx_value* items = take(c, count * sizeof(etx_value));
-  const etx_value** list = take(c, count * sizeof(*list));
+  etx_value* items = vector_call_take(c, count * sizeof(etx_value));
+  const etx_value** list = vector_call_take(c, count * sizeof(*list));
   for (size_t i = 0; i < count; ++i) {
     const char* name = json_string_value(json_array_get(names, i));
     list[i] = NULL;
@@ -151,8 +163,8 @@ static double real_of(json_t* value) {
 
 static void load_integers(vector_call* c, json_t* list, etx_value* value) {
   const size_t count = json_array_size(list);
-  etx_value* items = take(c, count * sizeof(etx_value));
-  const etx_value** pointers = take(c, count * sizeof(*pointers));
+  etx_value* items = vector_call_take(c, count * sizeof(etx_value));
+  const etx_value** pointers = vector_call_take(c, count * sizeof(*pointers));
   for (size_t i = 0; i < count; ++i) {
     items[i].kind = ETX_VALUE_INT;
     items[i].as.integer = json_integer_value(json_array_get(list, i));
@@ -165,7 +177,7 @@ static void load_integers(vector_call* c, json_t* list, etx_value* value) {
 
 static void load_reals(vector_call* c, json_t* list, etx_value* value) {
   const size_t count = json_array_size(list);
-  double* items = take(c, count * sizeof(double));
+  double* items = vector_call_take(c, count * sizeof(double));
   for (size_t i = 0; i < count; ++i)
     items[i] = real_of(json_array_get(list, i));
   value->kind = ETX_VALUE_DOUBLES;
@@ -175,7 +187,7 @@ static void load_reals(vector_call* c, json_t* list, etx_value* value) {
 
 static void load_booleans(vector_call* c, json_t* list, etx_value* value) {
   const size_t count = json_array_size(list);
-  uint8_t* items = take(c, count);
+  uint8_t* items = vector_call_take(c, count);
   for (size_t i = 0; i < count; ++i) {
     items[i] = json_is_true(json_array_get(list, i));
   }
@@ -278,8 +290,8 @@ static const char* new_out(vector_call* c, const vector_file* file,
   json_t* names = json_object_get(entry, "tl");
   const size_t count = json_array_size(names);
   if (count > VECTOR_LIST_MOST) return "too long a list";
-  etx_value* items = take(c, count * sizeof(etx_value));
-  const etx_value** list = take(c, count * sizeof(*list));
+  etx_value* items = vector_call_take(c, count * sizeof(etx_value));
+  const etx_value** list = vector_call_take(c, count * sizeof(*list));
   for (size_t i = 0; i < count; ++i) {
     list[i] = c->outputs[c->output_count++] = &items[i];
     const char* why =
@@ -304,7 +316,7 @@ static void reserve(vector_call* c, const vector_file* file, json_t* entry,
   if (!etx_tensor_is_contiguous(own) || wanted.size <= etx_tensor_bytes(own)) {
     return;
   }
-  void* data = take(c, wanted.size);
+  void* data = vector_call_take(c, wanted.size);
   memcpy(data, own->data, etx_tensor_bytes(own));
   own->data = data;
 }
@@ -455,6 +467,21 @@ static bool is_unstated(const vector_call* c, const etx_value* value) {
   return c->is_unstated[value - c->values];
 }
 
+// False for more elements than any case has.
+static bool is_affordable(const etx_shape* shape, bool at_most) {
+  int64_t numel = 1;
+  bool is_empty = at_most;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] < 0 || shape->dims[i] > ELEMENTS_MOST) return false;
+    is_empty |= shape->dims[i] == 0;
+  }
+  for (size_t i = 0; i < shape->rank && !is_empty; ++i) {
+    numel *= shape->dims[i];
+    if (numel > ELEMENTS_MOST) return false;
+  }
+  return true;
+}
+
 // An expected result must have the rule's sizes; one that the case does not
 // state gets them.
 static etx_status size_output(void* context, const etx_value* output,
@@ -467,7 +494,7 @@ static etx_status size_output(void* context, const etx_value* output,
   for (size_t i = 0; i < shape->rank; ++i) sizes[i] = (int32_t)shape->dims[i];
   if (is_unstated(c, value)) {
     if (at_most) sizes[0] = 0;  // until the kernel says
-    if (numel_of(sizes, shape->rank) > 1 << 24) return ETX_OUT_OF_RANGE;
+    if (!is_affordable(shape, at_most)) return ETX_OUT_OF_RANGE;
     new_tensor(c, value, is_free ? ETX_DTYPE_FLOAT32 : shape->dtype, sizes,
                shape->rank, NULL);
     return ETX_OK;
@@ -487,14 +514,15 @@ static etx_status size_output(void* context, const etx_value* output,
 // error: it is given more until the rule is content.
 static etx_status size_list(vector_call* c, uint64_t written) {
   etx_value* list = &c->values[c->count - 1];
-  etx_value* items = take(c, VECTOR_LIST_MOST * sizeof(etx_value));
-  const etx_value** pointers = take(c, VECTOR_LIST_MOST * sizeof(*pointers));
+  etx_value* items = vector_call_take(c, VECTOR_LIST_MOST * sizeof(etx_value));
+  const etx_value** pointers =
+      vector_call_take(c, VECTOR_LIST_MOST * sizeof(*pointers));
   etx_status status = ETX_BAD_FILE;
   for (size_t n = 0; n < VECTOR_LIST_MOST && status == ETX_BAD_FILE; ++n) {
     etx_diag_init(&c->diag);
-    for (size_t i = 0; i < n; ++i) {
-      new_tensor(c, &items[i], ETX_DTYPE_FLOAT32, NULL, 0, NULL);
-      pointers[i] = &items[i];
+    if (n > 0) {
+      new_tensor(c, &items[n - 1], ETX_DTYPE_FLOAT32, NULL, 0, NULL);
+      pointers[n - 1] = &items[n - 1];
     }
     list->as.tensors.items = pointers;
     list->as.tensors.count = n;
@@ -526,8 +554,9 @@ etx_status vector_call_run(vector_call* c) {
                          "kernel wants %z temporary bytes, its row stated %z",
                          c->call.temporary_bytes, stated);
   }
+  if (c->call.temporary_bytes > TEMPORARY_MOST) return ETX_OUT_OF_MEMORY;
   const etx_resizer resizer = {resize_out, c};
-  c->call.temporary = take(c, c->call.temporary_bytes);
+  c->call.temporary = vector_call_take(c, c->call.temporary_bytes);
   c->call.resizer = &resizer;
   return c->call.run(&c->call);
 }

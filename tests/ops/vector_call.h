@@ -50,4 +50,13 @@ etx_status vector_call_run(vector_call* c);
 
 void vector_call_end(vector_call* c);
 
+// For those who change a call: memory of exactly this size, zeros, until
+// vector_call_end.
+void* vector_call_take(vector_call* c, size_t bytes);
+
+// Makes `value` a tensor of zeros that lies densely in `order` (NULL: default).
+void vector_tensor_make(vector_call* c, etx_value* value, etx_dtype dtype,
+                        const int32_t* sizes, size_t rank,
+                        const uint8_t* order);
+
 #endif

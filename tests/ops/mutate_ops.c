@@ -1,0 +1,86 @@
+// Random changes of test vectors through the public kernel table:
+//
+//   mutate_ops DIR [COUNT [SEED [NUMBER]]]
+//
+// changes the arguments of every case below DIR in COUNT ways and runs what
+// comes out: kernels refuse it or stay within their memory, which sanitizers
+// watch. With NUMBER, only that run, and its operator is printed; with
+// ASAN_OPTIONS=abort_on_error=1 a crash prints its number. Results are not
+// looked at.
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ops/vector_change.h"
+#include "tests/ops/vector_tree.h"
+
+typedef struct tally {
+  uint64_t seed, number, only;
+  size_t count, ran, refused;
+} tally;
+
+static volatile uint64_t current;
+
+static void tell_number(int signal_number) {
+  fprintf(stderr, "crashed in run %" PRIu64 "\n", current);
+  signal(signal_number, SIG_DFL);
+}
+
+// A changed argument that may grow has no memory for that: it is made anew.
+static void renew_growing(vector_call* c) {
+  if (c->op->result != ETX_RESULT_NONE) return;
+  for (size_t i = 0; i < c->count; ++i) c->is_unstated[i] |= c->is_written[i];
+}
+
+static void run_changed(tally* t, const vector_file* file, json_t* one) {
+  static vector_call c;
+  hostile_random random = hostile_random_of(t->seed, t->number);
+  current = t->number;
+  if (vector_call_build(&c, file, one, VECTOR_AS_STATED) == NULL) {
+    vector_change_arguments(&c, &random);
+    renew_growing(&c);
+    etx_status status = vector_call_size(&c, true);
+    if (status == ETX_OK) vector_change_outputs(&c, &random);
+    if (status == ETX_OK) status = vector_call_run(&c);
+    if (status == ETX_OK) {
+      ++t->ran;
+    } else {
+      ++t->refused;
+    }
+    if (t->only != UINT64_MAX) {
+      printf("%s: %s %s\n", json_string_value(json_object_get(one, "id")),
+             etx_status_name(status), c.diag.text);
+    }
+  }
+  vector_call_end(&c);
+}
+
+// Without its results, so that outputs get the sizes that the rule says.
+static void change_case(void* context, const vector_file* file, json_t* one) {
+  tally* t = context;
+  json_object_del(one, "outs");
+  for (size_t i = 0; i < t->count; ++i, ++t->number) {
+    if (t->only == UINT64_MAX || t->only == t->number) {
+      run_changed(t, file, one);
+    }
+  }
+}
+
+int main(int count, char** arguments) {
+  tally t = {.seed = 1, .only = UINT64_MAX, .count = 3};
+  if (count < 2) {
+    fprintf(stderr, "usage: mutate_ops DIR [COUNT [SEED [NUMBER]]]\n");
+    return 2;
+  }
+  signal(SIGABRT, tell_number);
+  if (count > 2) t.count = (size_t)strtoull(arguments[2], NULL, 10);
+  if (count > 3) t.seed = strtoull(arguments[3], NULL, 10);
+  if (count > 4) t.only = strtoull(arguments[4], NULL, 10);
+  const size_t unread = vector_tree_walk(arguments[1], change_case, &t);
+  printf("%" PRIu64 " calls, %zu ran, %zu refused\n", t.number, t.ran,
+         t.refused);
+  return unread == 0 && t.ran > 0 ? 0 : 6;
+}

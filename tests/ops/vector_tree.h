@@ -1,0 +1,17 @@
+// All cases below a directory.
+
+#ifndef ETX_TESTS_OPS_VECTOR_TREE_H
+#define ETX_TESTS_OPS_VECTOR_TREE_H
+
+#include "tests/ops/vector_file.h"
+
+typedef void (*vector_visit)(void* context, const vector_file* file,
+                             json_t* one);
+
+// Visits the cases of every `*.jsonl` in `directory` and those below it, in the
+// order of names. How many directories and files could not be read: each has a
+// line on standard error.
+size_t vector_tree_walk(const char* directory, vector_visit visit,
+                        void* context);
+
+#endif

@@ -16,8 +16,12 @@ static const char examples[] =
     "  etx ops softmax\n"
     "  etx ops --json\n";
 
-static bool is_wanted(const etx_op* op, const char* word) {
-  return word == NULL || strstr(op->name, word) != NULL;
+// The operator of a row, or NULL if it is not to be listed.
+static const etx_op* wanted_op(size_t row, const char* word) {
+  const etx_kernel* const kernel = &etx_all_kernels.kernels[row];
+  const etx_op* const op = etx_op_at(kernel->op);
+  if (etx_kernel_is_left_out(kernel)) return NULL;
+  return word == NULL || strstr(op->name, word) != NULL ? op : NULL;
 }
 
 static void print_op(const etx_op* op) {
@@ -28,15 +32,16 @@ static void print_op(const etx_op* op) {
 static void print_all(const char* word) {
   size_t count = 0;
   for (size_t i = 0; i < etx_all_kernels.count; ++i) {
-    const etx_op* const op = etx_op_at(etx_all_kernels.kernels[i].op);
-    if (!is_wanted(op, word)) continue;
+    const etx_op* const op = wanted_op(i, word);
+    if (op == NULL) continue;
     print_op(op);
     ++count;
   }
   printf("\n%zu operators\n", count);
   if (word != NULL) return;
   printf("types:");
-#define DTYPE(NAME, name, code, bytes, category) printf(" %s", name);
+#define DTYPE(NAME, name, code, bytes, category) \
+  if (ETX_HAS_DTYPE(NAME)) printf(" %s", name);
 #include "format/tensor/dtype.def"
 #undef DTYPE
   putchar('\n');
@@ -54,11 +59,11 @@ static bool print_json(const char* word) {
   json_t* const operators = json_array();
   json_t* const types = json_array();
   for (size_t i = 0; i < etx_all_kernels.count; ++i) {
-    const etx_op* const op = etx_op_at(etx_all_kernels.kernels[i].op);
-    if (is_wanted(op, word)) json_array_append_new(operators, json_of(op));
+    const etx_op* const op = wanted_op(i, word);
+    if (op != NULL) json_array_append_new(operators, json_of(op));
   }
 #define DTYPE(NAME, name, code, bytes, category) \
-  json_array_append_new(types, json_string(name));
+  if (ETX_HAS_DTYPE(NAME)) json_array_append_new(types, json_string(name));
 #include "format/tensor/dtype.def"
 #undef DTYPE
   json_t* const root = json_object();

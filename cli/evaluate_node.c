@@ -130,7 +130,7 @@ static void run_in_a_loop(void* context, void (*task)(void* argument, size_t i),
 
 static etx_status run_kernel(const etx_kernel* kernel, etx_call* call,
                              etx_pool* pool) {
-  ETX_TRY(kernel->prepare(call));
+  ETX_TRY(etx_kernel_prepare(kernel, call));
   if (call->temporary_bytes != 0) {
     call->temporary = etx_pool_take(pool, call->temporary_bytes);
     if (call->temporary == NULL) return no_memory(call->diag);

@@ -1,5 +1,7 @@
 #include "runtime/argument_check.h"
 
+#include "runtime/kernel.h"
+
 static const char* const kind_names[] = {
     "nothing",     "none",      "int",         "bool",
     "double",      "tensor",    "string",      "int list",
@@ -78,6 +80,15 @@ static const struct {
     [ETX_ARGUMENT_DEVICE] = {0, "no device"},
 };
 
+static etx_status check_built(const etx_pte_plan* plan, size_t index,
+                              const etx_argument* argument, const etx_op* op,
+                              etx_diag* diag) {
+  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return ETX_OK;
+  const etx_pte_value value = etx_pte_value_at(plan, index);
+  return etx_argument_check_built(argument->name, value.as.tensor.dtype, op,
+                                  diag);
+}
+
 // Items of a list: an IntList names Int slots, a list of tensors has None only
 // where the schema says "Tensor?[]".
 static etx_status check_items(const etx_pte_plan* plan,
@@ -97,13 +108,14 @@ static etx_status check_items(const etx_pte_plan* plan,
     }
     return ETX_OK;
   }
-  if (argument->type != ETX_ARGUMENT_TENSORS) return ETX_OK;
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const int32_t index = list->as.tensors.items[i];
     if (index >= 0 &&
         etx_pte_value_kind(plan, (size_t)index) == ETX_PTE_TENSOR) {
+      ETX_TRY(check_built(plan, (size_t)index, argument, op, diag));
       continue;
     }
+    if (argument->type != ETX_ARGUMENT_TENSORS) continue;
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "item %z of argument '%t' of '%s' is no tensor", i,
                          argument->name, op->name);
@@ -127,7 +139,7 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
     const etx_pte_value list = etx_pte_value_at(plan, (size_t)index);
     return check_items(plan, &list, argument, op, diag);
   }
-  return ETX_OK;
+  return check_built(plan, (size_t)index, argument, op, diag);
 }
 
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,

@@ -9,7 +9,8 @@
 #include "runtime/value.h"
 
 // Checks the number of value indices, the kind of each argument and what
-// stands in the return slot. ETX_BAD_FILE names argument, expected and found.
+// stands in the return slot. ETX_BAD_FILE names argument, expected and found;
+// ETX_UNSUPPORTED an element type that this build leaves out.
 ETX_MUST_USE etx_status etx_arguments_check(
     const etx_pte_plan* plan, const etx_pte_instruction* instruction,
     const etx_op* op, etx_diag* diag);

@@ -19,6 +19,7 @@
 
 #include "format/base/diag.h"
 #include "format/ops/op_schema.h"
+#include "runtime/built_types.h"
 #include "runtime/value.h"
 
 // Gives kernels more than one core. The default is a loop. Work is split by
@@ -85,6 +86,19 @@ extern const etx_kernel_table etx_all_kernels;
 
 // Finds a kernel; NULL if the table does not have it.
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op);
+
+// Prepares a call that does not come from a loaded method, whose types nobody
+// has looked at yet: refuses those that this build leaves out (built_types.h).
+etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call);
+
+// True for a row of etx_all_kernels all of whose types this build leaves out:
+// it only says so.
+bool etx_kernel_is_left_out(const etx_kernel* kernel);
+
+// Refuses a type that this build leaves out, with the name of the argument
+// that has it and what to build with.
+etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
+                                    const etx_op* op, etx_diag* diag);
 
 // Arguments by schema position. The kind was checked against the schema when
 // the method was loaded, so these assert.

@@ -44,6 +44,40 @@ etx_status etx_call_refuse(const etx_call* call, etx_status status,
                        call->op->name, point, call->op->overload);
 }
 
+etx_status etx_argument_check_built(etx_text argument, etx_dtype dtype,
+                                    const etx_op* op, etx_diag* diag) {
+  if (etx_dtype_is_built(dtype)) return ETX_OK;
+  const char* point = op->overload[0] == '\0' ? "" : ".";
+  return etx_diag_fail(
+      diag, ETX_UNSUPPORTED,
+      "argument '%t' of '%s%s%s' has type '%s', which this build leaves out: "
+      "add '%s' to the CMake option ETX_DTYPES",
+      argument, op->name, point, op->overload, etx_dtype_name(dtype),
+      etx_dtype_name(dtype));
+}
+
+static etx_status check_built(const etx_call* call, size_t index,
+                              const etx_value* value) {
+  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return ETX_OK;
+  const etx_dtype dtype = value->as.tensor.dtype;
+  if (etx_dtype_is_built(dtype)) return ETX_OK;
+  return etx_argument_check_built(argument_name(call, index), dtype, call->op,
+                                  call->diag);
+}
+
+etx_status etx_kernel_prepare(const etx_kernel* kernel, etx_call* call) {
+  for (size_t i = 0; i < call->argument_count; ++i) {
+    const etx_value* value = call->arguments[i];
+    ETX_TRY(check_built(call, i, value));
+    const size_t items =
+        value->kind == ETX_VALUE_TENSORS ? value->as.tensors.count : 0;
+    for (size_t k = 0; k < items; ++k) {
+      ETX_TRY(check_built(call, i, value->as.tensors.items[k]));
+    }
+  }
+  return kernel->prepare(call);
+}
+
 static etx_status check_sizes(const etx_call* call, size_t index,
                               const int32_t* sizes) {
   const etx_tensor* out = etx_call_tensor(call, index);

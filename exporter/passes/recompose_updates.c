@@ -74,7 +74,7 @@ static etx_status take_rows(etx_rewrite* rewrite, uint32_t value,
 static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
-  band b;
+  band b = {0};
   if (node->op->id != ETX_OP_where_self_out) return ETX_OK;
   const etx_shape result = *etx_lower_shape(lower, node->outputs[0]);
   const etx_shape* const self = etx_lower_shape(lower, node->args[2].as.value);

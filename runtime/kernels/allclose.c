@@ -40,7 +40,7 @@ static bool are_close(const closeness* c, etx_wide wide, const etx_block* a,
   bool close = true;
   for (size_t i = 0; i < count && close; ++i) {
     if (wide == ETX_WIDE_F32) close = is_close_f32(c, a->f32[i], b->f32[i]);
-    if (wide == ETX_WIDE_F64) close = is_close_f64(c, a->f64[i], b->f64[i]);
+    if (etx_is_f64(wide)) close = is_close_f64(c, a->f64[i], b->f64[i]);
     if (wide == ETX_WIDE_I64) close = is_close_i64(c, a->i64[i], b->i64[i]);
   }
   return close;

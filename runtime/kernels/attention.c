@@ -73,7 +73,7 @@ static bool is_dense(const etx_attention_side* side) {
 }
 
 static bool is_double(const etx_attention* a) {
-  return a->query.dtype == ETX_DTYPE_FLOAT64;
+  return ETX_HAS_DTYPE(FLOAT64) && a->query.dtype == ETX_DTYPE_FLOAT64;
 }
 
 static bool needs_pieces(const etx_attention* a) {

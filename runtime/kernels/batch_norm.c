@@ -125,7 +125,7 @@ static void load_rescaling(const batch* b, const channels* c, rescaling* r) {
   r->wide = etx_wide_of(b->input->dtype);
   for (size_t i = 0; i < c->count; ++i) {
     const factors f = factors_of(b, c, i);
-    if (r->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(r->wide)) {
       r->mean.f32[i] = (float)f.mean;
       r->scale.f32[i] = (float)f.scale;
       r->bias.f32[i] = (float)f.bias;
@@ -145,7 +145,7 @@ static void rescale(const rescaling* r, void* out, const void* in,
     ((float*)out)[i] =
         (singles[i] - r->mean.f32[i]) * r->scale.f32[i] + r->bias.f32[i];
   }
-  for (size_t i = 0; i < count && r->wide == ETX_WIDE_F64; ++i) {
+  for (size_t i = 0; i < count && etx_is_f64(r->wide); ++i) {
     ((double*)out)[i] =
         (doubles[i] - r->mean.f64[i]) * r->scale.f64[i] + r->bias.f64[i];
   }

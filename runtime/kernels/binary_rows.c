@@ -21,7 +21,7 @@ static const bool is_comparison[ETX_BINARY_COUNT] = {
 };
 
 etx_binary_loop etx_binary_loop_of(size_t row, etx_wide wide) {
-  if (wide == ETX_WIDE_F64) return etx_binary_loops_f64[row];
+  if (etx_is_f64(wide)) return etx_binary_loops_f64[row];
   const etx_float_loops* loops = etx_float_loops_best();
   return wide == ETX_WIDE_F32 ? loops->binary[row] : loops->whole[row];
 }

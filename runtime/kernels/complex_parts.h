@@ -19,7 +19,7 @@ static inline etx_dtype etx_complex_part_dtype(etx_dtype dtype) {
 }
 
 static inline bool etx_dtype_is_complex(etx_dtype dtype) {
-  return etx_complex_part_dtype(dtype) != dtype;
+  return ETX_HAS_COMPLEX && etx_complex_part_dtype(dtype) != dtype;
 }
 
 // Refuses a complex tensor whose parts cannot be seen so: too many dimensions,

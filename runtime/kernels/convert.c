@@ -69,9 +69,9 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
   const uint16_t* restrict halves = in;
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
-  } else if (dtype == ETX_DTYPE_FLOAT16) {
+  } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
     EACH(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
-  } else {
+  } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     EACH(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
   }
 }
@@ -164,9 +164,9 @@ static void store_real(const float* restrict in, etx_dtype dtype, void* out,
   uint16_t* restrict halves = out;
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, singles[at] = in[i];)
-  } else if (dtype == ETX_DTYPE_FLOAT16) {
+  } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
     EACH(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
-  } else {
+  } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     EACH(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
   }
 }

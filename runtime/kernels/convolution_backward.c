@@ -133,7 +133,7 @@ static etx_number sum_channel(const etx_volumes* grad, etx_wide wide,
           &block, wide, grad->dtype,
           grad->data + (at + (ptrdiff_t)x * grad->strides[2]) * grad->bytes,
           grad->strides[2], count);
-      if (wide == ETX_WIDE_F32) {
+      if (!etx_is_f64(wide)) {
         sum.f32 += etx_sum_f32(block.f32, count);
       } else {
         for (size_t k = 0; k < count; ++k) sum.f64 += block.f64[k];

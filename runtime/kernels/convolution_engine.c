@@ -249,7 +249,7 @@ static void add_bias(const phase* p, int64_t channel, size_t lanes, void* row) {
   for (size_t i = 0; i < lanes; ++i) {
     if (p->wide == ETX_WIDE_F32) {
       single[i] += b.f32[0];
-    } else if (p->wide == ETX_WIDE_F64) {
+    } else if (etx_is_f64(p->wide)) {
       real[i] += b.f64[0];
     } else {
       whole[i] += (uint64_t)b.i64[0];

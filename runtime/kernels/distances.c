@@ -70,7 +70,9 @@ static double finish(double p, double sum) {
 
 // A difference of floats is rounded to a float, as in PyTorch.
 static double difference(etx_dtype dtype, const void* x, const void* y) {
-  if (dtype == ETX_DTYPE_FLOAT64) return *(const double*)x - *(const double*)y;
+  if (ETX_HAS_DTYPE(FLOAT64) && dtype == ETX_DTYPE_FLOAT64) {
+    return *(const double*)x - *(const double*)y;
+  }
   if (dtype == ETX_DTYPE_FLOAT32) {
     return (double)(*(const float*)x - *(const float*)y);
   }

@@ -3,7 +3,8 @@
 //   ETX_SWITCH_EXACT(dtype, T, { ... body that uses the C type T ... })
 //
 // runs the body with T as the C type of `dtype` if that is an integer type
-// below 64 unsigned bits or bool (T is then uint8_t), and nothing otherwise.
+// below 64 unsigned bits or bool (T is then uint8_t), and nothing otherwise,
+// nor for types that this build leaves out.
 
 #ifndef ETX_RUNTIME_KERNELS_DTYPE_SWITCH_H
 #define ETX_RUNTIME_KERNELS_DTYPE_SWITCH_H
@@ -11,11 +12,14 @@
 #include <stdint.h>
 
 #include "format/tensor/dtype.h"
+#include "runtime/built_types.h"
 
 #define ETX_CASE(NAME, T, ctype, ...) \
   case ETX_DTYPE_##NAME: {            \
     typedef ctype T;                  \
-    __VA_ARGS__                       \
+    if (ETX_HAS_DTYPE(NAME)) {        \
+      __VA_ARGS__                     \
+    }                                 \
     break;                            \
   }
 

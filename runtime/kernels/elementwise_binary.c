@@ -401,7 +401,9 @@ static etx_status prepare_power(etx_call* call, size_t row) {
 
 static etx_status prepare_any(etx_call* call, size_t row,
                               etx_status (*how)(etx_call*, size_t)) {
-  if (etx_complex_is_wanted(call)) return etx_complex_binary_prepare(call, row);
+  if (ETX_HAS_COMPLEX && etx_complex_is_wanted(call)) {
+    return etx_complex_binary_prepare(call, row);
+  }
   return how(call, row);
 }
 

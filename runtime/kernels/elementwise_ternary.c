@@ -47,7 +47,8 @@ typedef enum ternary_row {
 
 // By row and wide type, in the order of etx_wide.
 static const ternary_loop loops[TERNARY_COUNT][3] = {
-#define TERNARY(name, real, whole) {name##_i64, name##_f32, name##_f64},
+#define TERNARY(name, real, whole) \
+  {name##_i64, name##_f32, ETX_IF_DTYPE(FLOAT64, name##_f64)},
 #include "runtime/kernels/ternary_list.def"
 #undef TERNARY
 };

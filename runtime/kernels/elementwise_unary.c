@@ -25,8 +25,7 @@ static const bool is_truth[ETX_UNARY_COUNT] = {
 
 static etx_unary_loop loop_of(size_t row, etx_wide wide) {
   if (wide == ETX_WIDE_F32) return etx_float_loops_best()->unary[row];
-  return wide == ETX_WIDE_F64 ? etx_unary_loops_f64[row]
-                              : etx_unary_loops_i64[row];
+  return etx_is_f64(wide) ? etx_unary_loops_f64[row] : etx_unary_loops_i64[row];
 }
 
 // What prepare leaves in etx_call.prepared.
@@ -257,7 +256,9 @@ static etx_status prepare_clamp(etx_call* call, size_t row) {
 
 static etx_status prepare_conjugate(etx_call* call, size_t row) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  if (dtype != ETX_DTYPE_COMPLEX64 && dtype != ETX_DTYPE_COMPLEX128) {
+  const bool is_complex =
+      dtype == ETX_DTYPE_COMPLEX64 || dtype == ETX_DTYPE_COMPLEX128;
+  if (!ETX_HAS_COMPLEX || !is_complex) {
     return prepare_same(call, row);
   }
   return etx_complex_conjugate_prepare(call);

@@ -107,22 +107,23 @@ static void start_nothing(etx_folded* folded, size_t count) {
 // By wide type, and as the last one int32 as it lies.
 enum { OWN_INT32 = ETX_WIDE_NONE };
 
-#define ETX_EXTREME_FOLD(direction, type, row, columns, wide)                  \
-  {                                                                            \
-    start_nothing, row##_##direction##_##type, columns##_##direction##_##type, \
-        NULL, wide, ETX_WIDE_I64                                               \
+#define ETX_EXTREME_FOLD(direction, NAME, type, row, columns, wide)     \
+  {                                                                     \
+    start_nothing, ETX_IF_DTYPE(NAME, row##_##direction##_##type),      \
+        ETX_IF_DTYPE(NAME, columns##_##direction##_##type), NULL, wide, \
+        ETX_WIDE_I64                                                    \
   }
 
-#define ETX_EXTREME_FOLDS(direction, row, columns)                    \
-  {                                                                   \
-    [ETX_WIDE_I64] =                                                  \
-        ETX_EXTREME_FOLD(direction, i64, row, columns, ETX_WIDE_I64), \
-    [ETX_WIDE_F32] =                                                  \
-        ETX_EXTREME_FOLD(direction, f32, row, columns, ETX_WIDE_F32), \
-    [ETX_WIDE_F64] =                                                  \
-        ETX_EXTREME_FOLD(direction, f64, row, columns, ETX_WIDE_F64), \
-    [OWN_INT32] =                                                     \
-        ETX_EXTREME_FOLD(direction, i32, row, columns, ETX_WIDE_I64), \
+#define ETX_EXTREME_FOLDS(direction, row, columns)                             \
+  {                                                                            \
+    [ETX_WIDE_I64] =                                                           \
+        ETX_EXTREME_FOLD(direction, INT64, i64, row, columns, ETX_WIDE_I64),   \
+    [ETX_WIDE_F32] =                                                           \
+        ETX_EXTREME_FOLD(direction, FLOAT32, f32, row, columns, ETX_WIDE_F32), \
+    [ETX_WIDE_F64] =                                                           \
+        ETX_EXTREME_FOLD(direction, FLOAT64, f64, row, columns, ETX_WIDE_F64), \
+    [OWN_INT32] =                                                              \
+        ETX_EXTREME_FOLD(direction, INT32, i32, row, columns, ETX_WIDE_I64),   \
   }
 
 static const etx_fold largest[] = ETX_EXTREME_FOLDS(largest, row, columns);

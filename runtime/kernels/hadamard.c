@@ -35,7 +35,7 @@ static void transform(etx_wide wide, void* line, size_t count) {
   const bool is_mixed = count % MIXED == 0;
   const size_t stretch = is_mixed ? count / MIXED : count;
   const size_t stretches = is_mixed ? MIXED : 1;
-  if (wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(wide)) {
     transform_line_f32(line, stretch, stretches);
   } else {
     transform_line_f64(line, stretch, stretches);

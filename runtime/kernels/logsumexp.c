@@ -100,8 +100,10 @@ static void finish_f64(const etx_reduction* r, etx_folded* folded,
 static const etx_fold folds[] = {
     [ETX_WIDE_F32] = {start_empty, row_f32, columns_f32, finish_f32,
                       ETX_WIDE_F32, ETX_WIDE_NONE},
-    [ETX_WIDE_F64] = {start_empty, row_f64, columns_f64, finish_f64,
-                      ETX_WIDE_F64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_empty, ETX_IF_DTYPE(FLOAT64, row_f64),
+                      ETX_IF_DTYPE(FLOAT64, columns_f64),
+                      ETX_IF_DTYPE(FLOAT64, finish_f64), ETX_WIDE_F64,
+                      ETX_WIDE_NONE},
 };
 
 // (self, dim, keepdim, out)

@@ -44,7 +44,9 @@ typedef struct loops {
 static const loops all_loops[] = {
     {fill_i64, keep_larger_i64, keep_value_i64, scan_larger_i64},
     {fill_f32, keep_larger_f32, keep_value_f32, scan_larger_f32},
-    {fill_f64, keep_larger_f64, keep_value_f64, scan_larger_f64}};
+    {ETX_IF_DTYPE(FLOAT64, fill_f64), ETX_IF_DTYPE(FLOAT64, keep_larger_f64),
+     ETX_IF_DTYPE(FLOAT64, keep_value_f64),
+     ETX_IF_DTYPE(FLOAT64, scan_larger_f64)}};
 
 typedef struct max_pool {
   etx_pool pool;
@@ -158,7 +160,7 @@ static etx_number lowest_of(etx_dtype dtype) {
   const etx_wide wide = etx_wide_of(dtype);
   if (wide == ETX_WIDE_F32) {
     lowest.f32 = -__builtin_inff();
-  } else if (wide == ETX_WIDE_F64) {
+  } else if (etx_is_f64(wide)) {
     lowest.f64 = -__builtin_inf();
   } else if (dtype == ETX_DTYPE_INT64) {
     lowest.i64 = INT64_MIN;

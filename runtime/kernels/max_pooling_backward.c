@@ -31,7 +31,7 @@ static void add_gradient(const backward* b, const char* plane, int64_t y,
   etx_block value;
   etx_block_load(&value, b->wide, b->grad.dtype, plane + at * b->grad.bytes, 0,
                  1);
-  if (b->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(b->wide)) {
     *(float*)sum += value.f32[0];
   } else {
     *(double*)sum += value.f64[0];

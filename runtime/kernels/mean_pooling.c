@@ -15,7 +15,7 @@ static void add(etx_wide wide, void* sum, const void* elements, size_t count) {
     float* to = sum;
     const float* x = elements;
     for (size_t i = 0; i < count; ++i) to[i] += x[i];
-  } else if (wide == ETX_WIDE_F64) {
+  } else if (etx_is_f64(wide)) {
     double* to = sum;
     const double* x = elements;
     for (size_t i = 0; i < count; ++i) to[i] += x[i];
@@ -36,7 +36,7 @@ static void add_row(etx_wide wide, etx_number* sum, const void* elements,
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    if (wide == ETX_WIDE_F64) {
+    if (etx_is_f64(wide)) {
       sum->f64 += real[i];
     } else {
       sum->i64 = etx_wrap_add(sum->i64, whole[i]);
@@ -49,7 +49,7 @@ static void divide(etx_wide wide, etx_block* sums, size_t lane,
                    int64_t divisor) {
   if (wide == ETX_WIDE_F32) {
     sums->f32[lane] /= (float)divisor;
-  } else if (wide == ETX_WIDE_F64) {
+  } else if (etx_is_f64(wide)) {
     sums->f64[lane] /= (double)divisor;
   } else if (divisor == -1) {
     sums->i64[lane] = etx_wrap_multiply(sums->i64[lane], -1);

@@ -136,6 +136,7 @@ static void columns_f64(etx_folded* folded, const void* elements, size_t count,
 const etx_fold etx_fold_moments[] = {
     [ETX_WIDE_F32] = {start_nan, row_f32, columns_f32, NULL, ETX_WIDE_F64,
                       ETX_WIDE_F64},
-    [ETX_WIDE_F64] = {start_nan, row_f64, columns_f64, NULL, ETX_WIDE_F64,
+    [ETX_WIDE_F64] = {start_nan, ETX_IF_DTYPE(FLOAT64, row_f64),
+                      ETX_IF_DTYPE(FLOAT64, columns_f64), NULL, ETX_WIDE_F64,
                       ETX_WIDE_F64},
 };

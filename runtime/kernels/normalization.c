@@ -111,7 +111,7 @@ static void write_row(const norm* n, const char* in, char* out, double mean,
     if (!native) {
       etx_block_load(&x, n->wide, n->dtype, from, 1, part);
     }
-    if (n->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(n->wide)) {
       write_floats(weight, bias, native ? from : &x, native ? to : &y, part,
                    (float)mean, (float)scale);
     } else {

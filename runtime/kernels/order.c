@@ -63,7 +63,7 @@ static void make_keys(const ordering* o, const void* elements, etx_wide wide,
   for (size_t i = 0; i < count && wide == ETX_WIDE_F32; ++i) {
     keys[i] = key_of_f32(singles[i]) ^ (uint32_t)mask;
   }
-  for (size_t i = 0; i < count && wide == ETX_WIDE_F64; ++i) {
+  for (size_t i = 0; i < count && etx_is_f64(wide); ++i) {
     keys[i] = key_of_f64(doubles[i]) ^ mask;
   }
   for (size_t i = 0; i < count && wide == ETX_WIDE_I64; ++i) {

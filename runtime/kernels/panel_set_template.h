@@ -20,5 +20,10 @@
 #undef T
 #undef NAME
 
-#define ETX_PANEL_SET(name) \
-  { name, {add_products_i64, add_products_f32, add_products_f64}, dots }
+#define ETX_PANEL_SET(name)                        \
+  {                                                \
+    name,                                          \
+        {add_products_i64, add_products_f32,       \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)}, \
+        dots                                       \
+  }

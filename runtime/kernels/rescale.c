@@ -8,7 +8,7 @@ double etx_inverse_deviation(double variance, double eps) {
 
 static void rescale_block(etx_wide wide, etx_block* block, size_t count,
                           double mean, double scale, double bias) {
-  if (wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(wide)) {
     const float m = (float)mean, s = (float)scale, b = (float)bias;
     for (size_t i = 0; i < count; ++i) {
       block->f32[i] = (block->f32[i] - m) * s + b;

@@ -37,7 +37,7 @@ static double sum_of_squares(const norm* n, etx_wide wide, const char* in) {
     etx_block x;
     etx_block_load(&x, wide, n->dtype, in + i * bytes, 1, count);
     for (size_t k = 0; k < count; ++k) {
-      const double y = wide == ETX_WIDE_F32 ? (double)x.f32[k] : x.f64[k];
+      const double y = !etx_is_f64(wide) ? (double)x.f32[k] : x.f64[k];
       sum += y * y;
     }
   }
@@ -47,7 +47,7 @@ static double sum_of_squares(const norm* n, etx_wide wide, const char* in) {
 static void scale_block(etx_wide wide, etx_block* x, const etx_block* weight,
                         double scale, size_t count) {
   for (size_t k = 0; k < count; ++k) {
-    if (wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(wide)) {
       x->f32[k] =
           x->f32[k] * (float)scale * (weight == NULL ? 1.0f : weight->f32[k]);
     } else {

@@ -53,7 +53,7 @@ static void go_along(const running* r, void* out, const void* in, size_t count,
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    if (r->wide == ETX_WIDE_F64) {
+    if (etx_is_f64(r->wide)) {
       const double x = ((const double*)in)[i];
       state->f64 = r->multiplies ? state->f64 * x : state->f64 + x;
       ((double*)out)[i] = state->f64;
@@ -94,7 +94,7 @@ static void go_across_i64(const running* r, int64_t* out, const int64_t* in,
 static void go_across(const running* r, void* out, const void* in, size_t count,
                       etx_block* states) {
   if (r->wide == ETX_WIDE_F32) go_across_f32(r, out, in, count, states->f64);
-  if (r->wide == ETX_WIDE_F64) go_across_f64(r, out, in, count, states->f64);
+  if (etx_is_f64(r->wide)) go_across_f64(r, out, in, count, states->f64);
   if (r->wide == ETX_WIDE_I64) go_across_i64(r, out, in, count, states->i64);
 }
 

@@ -77,7 +77,7 @@ static void fold(const scattering* s, char* own, etx_dtype dtype,
     memcpy(own, &other, bytes);
   } else if (s->wide == ETX_WIDE_I64) {
     fold_i64(s->how, own, &other);
-  } else if (s->wide == ETX_WIDE_F32) {
+  } else if (!etx_is_f64(s->wide)) {
     fold_f32(s->how, own, &other);
   } else {
     fold_f64(s->how, own, &other);
@@ -118,7 +118,7 @@ static void divide_means(const scattering* s, etx_dtype dtype) {
     if (s->wide == ETX_WIDE_I64) {
       int64_t* sum = (int64_t*)s->sums.data + i;
       *sum = mean_of(dtype, *sum, count);
-    } else if (s->wide == ETX_WIDE_F32) {
+    } else if (!etx_is_f64(s->wide)) {
       ((float*)s->sums.data)[i] /= (float)count;
     } else {
       ((double*)s->sums.data)[i] /= (double)count;

@@ -168,7 +168,8 @@ typedef void (*hold_function)(etx_block*, const void*, const void*, size_t);
 static const hold_function holds[3][2] = {
     [ETX_WIDE_I64] = {raise_i64, lower_i64},
     [ETX_WIDE_F32] = {raise_f32, lower_f32},
-    [ETX_WIDE_F64] = {raise_f64, lower_f64}};
+    [ETX_WIDE_F64] = {ETX_IF_DTYPE(FLOAT64, raise_f64),
+                      ETX_IF_DTYPE(FLOAT64, lower_f64)}};
 
 // Operands of the walk: out, self, and the bounds that are there.
 typedef struct clamp {

@@ -60,7 +60,7 @@ typedef union stretch {
 
 static void add_block(etx_wide wide, stretch* sums, size_t at,
                       const void* elements, size_t count, double weight) {
-  if (wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(wide)) {
     const float factor = (float)weight;
     const float* x = elements;
     for (size_t i = 0; i < count; ++i) sums->f32[at + i] += factor * x[i];
@@ -98,7 +98,7 @@ static void add_columns(const smooth* s, const triangle* t, const stretch* sums,
   int64_t x = column > t->first ? column : t->first;
   for (; x < end; ++x) {
     const double weight = weight_at(t, x);
-    if (s->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(s->wide)) {
       total->f32 += (float)weight * sums->f32[x - column];
     } else {
       total->f64 += weight * sums->f64[x - column];

@@ -68,7 +68,7 @@ static void log_softmax_dense(float* out, const float* in, size_t count) {
 // The largest of two blocks, element by element.
 static void take_larger(const softmax* s, etx_block* m, const void* elements,
                         size_t count) {
-  if (s->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(s->wide)) {
     const float* x = elements;
     for (size_t i = 0; i < count; ++i) {
       m->f32[i] = x[i] > m->f32[i] ? x[i] : m->f32[i];
@@ -84,7 +84,7 @@ static void take_larger(const softmax* s, etx_block* m, const void* elements,
 // e^(x - m), element by element, and their sums. `powers` may be `elements`.
 static void raise(const softmax* s, void* powers, const void* elements,
                   const etx_block* m, size_t count) {
-  if (s->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(s->wide)) {
     const float* x = elements;
     float* y = powers;
     for (size_t i = 0; i < count; ++i) y[i] = etx_exp_f32(x[i] - m->f32[i]);
@@ -96,7 +96,7 @@ static void raise(const softmax* s, void* powers, const void* elements,
 }
 static void add(const softmax* s, etx_block* sums, const void* powers,
                 size_t count) {
-  if (s->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(s->wide)) {
     const float* x = powers;
     for (size_t i = 0; i < count; ++i) sums->f64[i] += (double)x[i];
   } else {
@@ -111,13 +111,13 @@ static void close_sums(const softmax* s, etx_block* sums, size_t count) {
     const double sum = sums->f64[i];
     const double closed = s->is_log ? etx_log_f64(sum) : 1.0 / sum;
     if (s->wide == ETX_WIDE_F32) sums->f32[i] = (float)closed;
-    if (s->wide == ETX_WIDE_F64) sums->f64[i] = closed;
+    if (etx_is_f64(s->wide)) sums->f64[i] = closed;
   }
 }
 
 static void scale(const softmax* s, void* powers, const etx_block* factors,
                   size_t count) {
-  if (s->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(s->wide)) {
     float* x = powers;
     for (size_t i = 0; i < count; ++i) x[i] *= factors->f32[i];
   } else {
@@ -128,7 +128,7 @@ static void scale(const softmax* s, void* powers, const etx_block* factors,
 static void subtract(const softmax* s, void* out, const void* elements,
                      const etx_block* m, const etx_block* shifts,
                      size_t count) {
-  if (s->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(s->wide)) {
     const float* x = elements;
     float* y = out;
     for (size_t i = 0; i < count; ++i) y[i] = x[i] - m->f32[i] - shifts->f32[i];
@@ -228,7 +228,7 @@ static void spread(const softmax* s, etx_block* block) {
   for (size_t i = 1; i < ETX_BLOCK && s->wide == ETX_WIDE_F32; ++i) {
     block->f32[i] = block->f32[0];
   }
-  for (size_t i = 1; i < ETX_BLOCK && s->wide == ETX_WIDE_F64; ++i) {
+  for (size_t i = 1; i < ETX_BLOCK && etx_is_f64(s->wide); ++i) {
     block->f64[i] = block->f64[0];
   }
 }

@@ -188,8 +188,10 @@ static const etx_fold sums[] = {
                       ETX_WIDE_I64, ETX_WIDE_NONE},
     [ETX_WIDE_F32] = {start_zero, sum_row_f32, sum_columns_f32, finish_sum_f32,
                       ETX_WIDE_F32, ETX_WIDE_NONE},
-    [ETX_WIDE_F64] = {start_zero, sum_row_f64, sum_columns_f64, finish_f64,
-                      ETX_WIDE_F64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_zero, ETX_IF_DTYPE(FLOAT64, sum_row_f64),
+                      ETX_IF_DTYPE(FLOAT64, sum_columns_f64),
+                      ETX_IF_DTYPE(FLOAT64, finish_f64), ETX_WIDE_F64,
+                      ETX_WIDE_NONE},
 };
 
 static const etx_fold products[] = {
@@ -197,8 +199,11 @@ static const etx_fold products[] = {
                       NULL, ETX_WIDE_I64, ETX_WIDE_NONE},
     [ETX_WIDE_F32] = {start_one_f64, multiply_row_f32, multiply_columns_f32,
                       finish_f32, ETX_WIDE_F32, ETX_WIDE_NONE},
-    [ETX_WIDE_F64] = {start_one_f64, multiply_row_f64, multiply_columns_f64,
-                      finish_f64, ETX_WIDE_F64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {ETX_IF_DTYPE(FLOAT64, start_one_f64),
+                      ETX_IF_DTYPE(FLOAT64, multiply_row_f64),
+                      ETX_IF_DTYPE(FLOAT64, multiply_columns_f64),
+                      ETX_IF_DTYPE(FLOAT64, finish_f64), ETX_WIDE_F64,
+                      ETX_WIDE_NONE},
 };
 
 static const etx_tensor* last_tensor(const etx_call* call) {

@@ -127,7 +127,8 @@ static const etx_fold any_folds[] = {
                       ETX_WIDE_I64, ETX_WIDE_NONE},
     [ETX_WIDE_F32] = {start_false, any_f32_row, any_f32_columns, NULL,
                       ETX_WIDE_I64, ETX_WIDE_NONE},
-    [ETX_WIDE_F64] = {start_false, any_f64_row, any_f64_columns, NULL,
+    [ETX_WIDE_F64] = {start_false, ETX_IF_DTYPE(FLOAT64, any_f64_row),
+                      ETX_IF_DTYPE(FLOAT64, any_f64_columns), NULL,
                       ETX_WIDE_I64, ETX_WIDE_NONE},
 };
 static const etx_fold all_folds[] = {
@@ -135,8 +136,9 @@ static const etx_fold all_folds[] = {
                       finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
     [ETX_WIDE_F32] = {start_false, zero_f32_row, zero_f32_columns,
                       finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
-    [ETX_WIDE_F64] = {start_false, zero_f64_row, zero_f64_columns,
-                      finish_negated, ETX_WIDE_I64, ETX_WIDE_NONE},
+    [ETX_WIDE_F64] = {start_false, ETX_IF_DTYPE(FLOAT64, zero_f64_row),
+                      ETX_IF_DTYPE(FLOAT64, zero_f64_columns), finish_negated,
+                      ETX_WIDE_I64, ETX_WIDE_NONE},
 };
 
 static const etx_fold any_bytes = {start_false,       any_bytes_row,

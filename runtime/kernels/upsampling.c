@@ -168,7 +168,7 @@ static void gather(const upsample* u, const char* row, const ptrdiff_t* from,
     etx_block one;
     etx_block_load(&one, u->wide, u->in.dtype, row + from[i] * u->in.bytes, 0,
                    1);
-    if (u->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(u->wide)) {
       out->f32[i] = one.f32[0];
     } else {
       out->f64[i] = one.f64[0];
@@ -182,7 +182,7 @@ static void bring_row(const upsample* u, const char* in, int64_t y,
   etx_block a, b;
   gather(u, row, p->from[0], p->count, &a);
   gather(u, row, p->from[1], p->count, &b);
-  if (u->wide == ETX_WIDE_F32) {
+  if (!etx_is_f64(u->wide)) {
     blend_f32(out->f32, a.f32, b.f32, p->weights, p->count);
   } else {
     blend_f64(out->f64, a.f64, b.f64, p->weights, p->count);
@@ -213,7 +213,7 @@ static void linear_block(const upsample* u, const char* in, char* out,
     double weights[ETX_BLOCK];
     for (size_t i = 0; i < p->count; ++i) weights[i] = rows.weight;
     etx_block blended;
-    if (u->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(u->wide)) {
       blend_f32(blended.f32, a->f32, b->f32, weights, p->count);
     } else {
       blend_f64(blended.f64, a->f64, b->f64, weights, p->count);

@@ -12,7 +12,7 @@ static void finish(const etx_reduction* r, etx_folded* folded, size_t count,
     const double mean = folded->value.f64[i];
     const double variance = folded->other.f64[i] / r->divisor;
     const double value = is_root ? etx_sqrt_f64(variance) : variance;
-    if (r->wide == ETX_WIDE_F32) {
+    if (!etx_is_f64(r->wide)) {
       folded->value.f32[i] = (float)value;
       folded->other.f32[i] = (float)mean;
     } else {

@@ -544,7 +544,7 @@ etx_status vector_call_size(vector_call* c, bool expects_error) {
 etx_status vector_call_run(vector_call* c) {
   const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
   if (kernel == NULL) return ETX_MISSING_OPERATOR;
-  ETX_TRY(kernel->prepare(&c->call));
+  ETX_TRY(etx_kernel_prepare(kernel, &c->call));
   size_t stated = 0;
   if (kernel->temporary_bytes != NULL) {
     ETX_TRY(kernel->temporary_bytes(&c->call, &stated));

@@ -190,7 +190,7 @@ etx_status test_call_run(test_call* c, etx_dtype dtype) {
                                   size_output, c));
   }
   const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
-  ETX_TRY(kernel->prepare(&c->call));
+  ETX_TRY(etx_kernel_prepare(kernel, &c->call));
   size_t stated = 0;
   if (kernel->temporary_bytes != NULL) {
     ETX_TRY(kernel->temporary_bytes(&c->call, &stated));

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# How large the kernels are: with all element types and with float32 and int64
+# alone, each compiled for size and for speed, beside the stock libraries. Then
+# that the small build does what it should: every vector of its types passes,
+# and a program with another type is refused when it is loaded.
+#
+#   scripts/ci_size.sh [directory for the builds [Python that has executorch]]
+#
+# A kernel library is the table of all kernels and all that it needs, shape
+# rules and schemas included, as a stripped shared object without what nothing
+# leads to: etx_all_kernels and what a loader calls are its only names. Stock
+# libraries are stripped too.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+builds=${1:-$here/build-size}
+python=${2:-${ETX_TORCH_PYTHON:-$here/build-venv/bin/python}}
+"$here/scripts/setup.sh" ci
+mkdir -p "$builds"
+
+roots="etx_all_kernels etx_kernel_find etx_kernel_prepare etx_op_find etx_call_size_outputs"
+{ echo "{ global:"; printf '%s;\n' $roots; echo "local: *; };"; } >"$builds/names"
+
+# make_library <directory> <build type> <types>: its shared object, stripped.
+make_library() {
+  local build=$builds/$1
+  cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE="$2" -DETX_DTYPES="$3" \
+    -DETX_WERROR=ON -DCMAKE_POSITION_INDEPENDENT_CODE=ON >/dev/null
+  cmake --build "$build" --target etx_runtime >"$builds/log" || { cat "$builds/log"; exit 1; }
+  # shellcheck disable=SC2046
+  gcc -shared -o "$build/kernels.so" -Wl,--gc-sections -Wl,--version-script="$builds/names" \
+    $(printf -- '-Wl,-u,%s ' $roots) "$build/libetx_runtime.a" "$build/libetx_format.a"
+  strip --strip-all "$build/kernels.so"
+}
+
+bytes_of() { stat -c %s "$1"; }
+# Code and constants alone: what unwinding and the loader want is not counted.
+code_of() { size -A "$1" | awk '/^\.(text|rodata|data)/ { n += $2 } END { print n }'; }
+
+row() { printf '| %s | %s | %s |\n' "$1" "$(bytes_of "$2")" "$(code_of "$2")"; }
+
+small="float32;int64"
+make_library size-all MinSizeRel ""
+make_library size-small MinSizeRel "$small"
+make_library speed-all Release ""
+make_library speed-small Release "$small"
+echo "| library | bytes, stripped | code and constants |"
+echo "|---|---|---|"
+row "etx, all types, for speed (Release)" "$builds/speed-all/kernels.so"
+row "etx, float32 and int64, for speed" "$builds/speed-small/kernels.so"
+row "etx, all types, for size (MinSizeRel)" "$builds/size-all/kernels.so"
+row "etx, float32 and int64, for size" "$builds/size-small/kernels.so"
+
+# The largest that each may become: growth is to be noticed.
+check_budget() {
+  local bytes
+  bytes=$(bytes_of "$builds/$1/kernels.so")
+  [ "$bytes" -le "$2" ] || { echo "$1: $bytes bytes, at most $2 are allowed" >&2; exit 1; }
+}
+check_budget speed-all 1100000
+check_budget speed-small 900000
+check_budget size-all 500000
+check_budget size-small 430000
+
+if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
+  for name in optimized quantized; do
+    cp "$libraries/lib/libexecutorch_kernels_$name.so" "$builds/stock-$name.so"
+    strip --strip-all "$builds/stock-$name.so"
+    row "stock, $name kernels, all types" "$builds/stock-$name.so"
+  done
+  [ "$(bytes_of "$builds/speed-all/kernels.so")" -lt "$(bytes_of "$builds/stock-optimized.so")" ]
+fi
+
+build=$builds/size-small
+cmake --build "$build" --target check_ops etx >"$builds/log" || { cat "$builds/log"; exit 1; }
+printf 'vectors with %s: ' "$small"
+"$build/check_ops" "$here/tests/data/ops" | tail -1
+
+# A sum of doubles: planned, but not loaded.
+mkdir -p "$builds/doubles"
+cat >"$builds/doubles/forward.yaml" <<'YAML'
+etx: 1
+method: forward
+inputs:
+  - {name: x, type: "float64[2]"}
+nodes:
+  - {out: y, op: aten.add.Tensor, args: [x, x]}
+outputs: [y]
+YAML
+"$build/etx" plan "$builds/doubles" -o "$builds/doubles.pte" >/dev/null
+if "$build/etx" run "$builds/doubles.pte" forward --in 'x=[1, 2]' 2>"$builds/refusal"; then
+  echo "a program with float64 was not refused" >&2
+  exit 1
+fi
+grep "'self' of 'aten::add.out' has type 'float64'.*'float64' to the CMake option ETX_DTYPES" "$builds/refusal"

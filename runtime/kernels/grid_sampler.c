@@ -214,13 +214,13 @@ static void sample(etx_dtype dtype, const char* plane, const spots* s,
       sample_f32(plane, s, count, out);
       break;
     case ETX_DTYPE_FLOAT16:
-      sample_f16(plane, s, count, out);
+      if (ETX_HAS_DTYPE(FLOAT16)) sample_f16(plane, s, count, out);
       break;
     case ETX_DTYPE_BFLOAT16:
-      sample_bf16(plane, s, count, out);
+      if (ETX_HAS_DTYPE(BFLOAT16)) sample_bf16(plane, s, count, out);
       break;
     default:
-      sample_f64(plane, s, count, out);
+      if (ETX_HAS_DTYPE(FLOAT64)) sample_f64(plane, s, count, out);
       break;
   }
 }

@@ -8,18 +8,33 @@ static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-static etx_status fill_integer(const etx_call* call, int64_t integer) {
-  const etx_view out = etx_view_of(out_of(call));
-  etx_number value = {0};
-  if (etx_wide_of(out.dtype) != ETX_WIDE_NONE) {
-    etx_convert_integer(out.dtype, integer, &value);
+// What prepare leaves in etx_call.prepared: elements of a dense result, or 0.
+enum { DENSE_COUNT };
+
+static etx_status fill(const etx_call* call, const etx_number* value) {
+  const size_t count = (size_t)call->prepared[DENSE_COUNT];
+  if (count > 0) {
+    const etx_tensor* out = out_of(call);
+    etx_fill_dense(out->data, (const char*)value, etx_dtype_bytes(out->dtype),
+                   count);
+    return ETX_OK;
   }
-  etx_view_fill(&out, &value);
+  const etx_view out = etx_view_of(out_of(call));
+  etx_view_fill(&out, value);
   return ETX_OK;
 }
 
+static etx_status fill_integer(const etx_call* call, int64_t integer) {
+  etx_number value = {0};
+  etx_convert_integer(out_of(call)->dtype, integer, &value);
+  return fill(call, &value);
+}
+
 static etx_status prepare_real(etx_call* call, etx_kernel_function run) {
+  const etx_tensor* out = out_of(call);
   ETX_TRY(etx_call_check_real(call, call->argument_count - 1));
+  call->prepared[DENSE_COUNT] =
+      etx_tensor_is_contiguous(out) ? (int64_t)etx_tensor_numel(out) : 0;
   call->run = run;
   return ETX_OK;
 }
@@ -50,11 +65,9 @@ etx_status etx_kernel_empty_dim_order_out_prepare(etx_call* call) {
 
 // Argument `index` everywhere.
 static etx_status fill_number(const etx_call* call, size_t index) {
-  const etx_view out = etx_view_of(out_of(call));
   etx_number value = {0};
-  etx_number_store(etx_call_value(call, index), out.dtype, &value);
-  etx_view_fill(&out, &value);
-  return ETX_OK;
+  etx_number_store(etx_call_value(call, index), out_of(call)->dtype, &value);
+  return fill(call, &value);
 }
 
 static etx_status run_first(etx_call* call) { return fill_number(call, 0); }
@@ -94,6 +107,13 @@ etx_status etx_kernel_fill_tensor_out_prepare(etx_call* call) {
   return prepare_real(call, run_fill_tensor);
 }
 
+static void write_whole_range(int64_t* out, size_t count, uint64_t first,
+                              uint64_t distance) {
+  for (size_t i = 0; i < count; ++i, first += distance) {
+    out[i] = (int64_t)first;
+  }
+}
+
 // Element i is start + i step: in integers if out holds integers, else in
 // double, rounded once.
 static void write_range(const etx_tensor* out, const etx_value* start,
@@ -106,6 +126,11 @@ static void write_range(const etx_tensor* out, const etx_value* start,
   const ptrdiff_t stride = out->strides[0];
   char* at = out->data;
   etx_block block;
+  if (out->dtype == ETX_DTYPE_INT64 && stride == 1) {
+    write_whole_range(out->data, count, (uint64_t)first.i64,
+                      (uint64_t)distance.i64);
+    return;
+  }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {
     const size_t left = count - done;
     const size_t part = left < ETX_BLOCK ? left : ETX_BLOCK;

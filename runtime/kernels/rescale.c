@@ -1,5 +1,7 @@
 #include "runtime/kernels/rescale.h"
 
+#include "runtime/kernels/float_loops.h"
+#include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/math_functions.h"
 
 double etx_inverse_deviation(double variance, double eps) {
@@ -26,11 +28,12 @@ void etx_rescale_row(etx_dtype dtype, void* out, ptrdiff_t out_stride,
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(dtype);
   const etx_wide wide = etx_wide_of(dtype);
   if (dtype == ETX_DTYPE_FLOAT32 && out_stride == 1 && in_stride == 1) {
-    const float* x = in;
-    float* y = out;
-    const float m = (float)mean, s = (float)scale, b = (float)bias;
-    for (size_t i = 0; i < count && m == 0; ++i) y[i] = x[i] * s + b;
-    for (size_t i = 0; i < count && m != 0; ++i) y[i] = (x[i] - m) * s + b;
+    const etx_number parameters[ETX_UNARY_PARAMETERS] = {
+        {.f32 = (float)mean}, {.f32 = (float)scale}, {.f32 = (float)bias}};
+    const size_t row =
+        parameters[0].f32 == 0 ? ETX_UNARY_scale : ETX_UNARY_rescale;
+    etx_unary_apply(etx_float_loops_best()->unary[row],
+                    etx_loop_bytes_of(wide, false), out, in, count, parameters);
     return;
   }
   for (size_t done = 0; done < count; done += ETX_BLOCK) {

@@ -92,9 +92,8 @@ static void repeat_element(char* to, const char* from, size_t bytes,
   }
 }
 
-static void copy_elements(const etx_copy* copy, const etx_copy_dim* dim,
-                          char* to, const char* from) {
-  const size_t bytes = copy->bytes;
+static void copy_elements(size_t bytes, const etx_copy_dim* dim, char* to,
+                          const char* from) {
   for (ptrdiff_t i = 0; i < dim->size; ++i) {
     etx_copy_short(to, from, bytes);
     to += dim->to;
@@ -133,21 +132,26 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
 // a loop compiled for every machine.
 enum { LONG_FILL = 512 };
 
-static bool is_long_fill(const etx_copy* copy, const etx_copy_dim* dim) {
-  const ptrdiff_t bytes = (ptrdiff_t)copy->bytes;
+static bool is_long_fill(size_t element, const etx_copy_dim* dim) {
+  const ptrdiff_t bytes = (ptrdiff_t)element;
   if (dim->from != 0 || dim->to != bytes) return false;
-  return !etx_is_element_size(copy->bytes) || dim->size * bytes >= LONG_FILL;
+  return !etx_is_element_size(element) || dim->size * bytes >= LONG_FILL;
 }
 
-static void copy_row(const etx_copy* copy, const etx_copy_dim* dim, char* to,
+static void copy_row(size_t bytes, const etx_copy_dim* dim, char* to,
                      const char* from) {
-  if (is_long_fill(copy, dim)) {
-    repeat_element(to, from, copy->bytes, (size_t)dim->size);
-  } else if (etx_is_element_size(copy->bytes)) {
-    copy_loop(copy->bytes, dim, to, from);
+  if (is_long_fill(bytes, dim)) {
+    repeat_element(to, from, bytes, (size_t)dim->size);
+  } else if (etx_is_element_size(bytes)) {
+    copy_loop(bytes, dim, to, from);
   } else {
-    copy_elements(copy, dim, to, from);
+    copy_elements(bytes, dim, to, from);
   }
+}
+
+void etx_fill_dense(char* to, const char* element, size_t bytes, size_t count) {
+  const etx_copy_dim dim = {(ptrdiff_t)count, (ptrdiff_t)bytes, 0};
+  copy_row(bytes, &dim, to, element);
 }
 
 // ---- tiles ----
@@ -274,7 +278,7 @@ static void copy_rows(const etx_copy* copy, const etx_copy_dim* a, char* to,
       !(b->to == bytes && (b->from == 0 || b->from == -bytes));
   if (!is_plain) {
     for (ptrdiff_t i = 0; i < a->size; ++i) {
-      copy_row(copy, b, to, from);
+      copy_row(copy->bytes, b, to, from);
       to += a->to;
       from += a->from;
     }
@@ -325,7 +329,7 @@ void etx_copy_run(const etx_copy* copy, char* to, const char* from) {
   if (copy->rank == 0) {
     etx_copy_short(to, from, copy->bytes);
   } else if (copy->rank == 1) {
-    copy_row(copy, copy->dims, to, from);
+    copy_row(copy->bytes, copy->dims, to, from);
   } else {
     copy_nest(copy, find_dense_dim(copy), to, from);
   }

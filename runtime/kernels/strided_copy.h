@@ -37,7 +37,10 @@ bool etx_copy_simplify(etx_copy* copy);
 // the source, and no two elements of the target overlap. Any alignment.
 void etx_copy_run(const etx_copy* copy, char* to, const char* from);
 
-// Both; pointers are not used if there is no element.
+// Writes an element of `bytes` bytes `count` times, at least once.
+void etx_fill_dense(char* to, const char* element, size_t bytes, size_t count);
+
+// Simplifies and copies; pointers are not used if there is no element.
 void etx_copy_strided(etx_copy* copy, char* to, const char* from);
 
 #endif

@@ -84,6 +84,17 @@ static void NAME(few)(etx_folded* folded, size_t at, const T* x, size_t count,
   folded->other.i64[at] = index;
 }
 
+// The same without the index and without branches.
+static void NAME(few_values)(etx_folded* folded, size_t at, const T* x,
+                             size_t count) {
+  T best = (T)folded->value.member[at];
+  for (size_t i = 0; i < count; ++i) {
+    const T taken = TAKES(x[i], best) ? x[i] : best;
+    best = IS_NAN(x[i]) ? x[i] : taken;
+  }
+  folded->value.member[at] = best;
+}
+
 // A run is looked at twice: for its extreme, and for where that stands only if
 // it is the new one and `wants_index`.
 static inline void NAME(fold)(etx_folded* folded, size_t at, const T* x,
@@ -112,7 +123,11 @@ static inline void NAME(fold)(etx_folded* folded, size_t at, const T* x,
     count -= part;
     before += (int64_t)part;
   }
-  NAME(few)(folded, at, x, count, before);
+  if (wants_index) {
+    NAME(few)(folded, at, x, count, before);
+  } else {
+    NAME(few_values)(folded, at, x, count);
+  }
 }
 static void NAME(row)(etx_folded* folded, size_t at, const void* elements,
                       size_t count, int64_t before) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/short_copy.h"
 
 void etx_panel_load(etx_wide wide, etx_dtype dtype, const char* from,
                     ptrdiff_t stride, size_t count, char* to) {
@@ -12,7 +13,7 @@ void etx_panel_load(etx_wide wide, etx_dtype dtype, const char* from,
     etx_block_load(&block, wide, dtype, from, stride, count);
     memcpy(to, &block, count * bytes);
   } else if (stride == 1) {
-    memcpy(to, from, count * bytes);
+    etx_copy_short(to, from, count * bytes);
   } else if (bytes == 4) {
     for (size_t i = 0; i < count; ++i, from += stride * 4) {
       memcpy(to + i * 4, from, 4);
@@ -59,13 +60,10 @@ typedef union panel_memory {
 } panel_memory;
 
 // Lanes are computed a few vectors at a time: those that nobody uses, behind
-// `used` bytes, from zeros.
+// `used` bytes of each row, from zeros.
 static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
   const size_t rest = -used % (ETX_PANEL_LANE_BYTES / 2);
-  char* row = (char*)panel + used;
-  for (size_t k = 0; rest > 0 && k < taps; ++k, row += ETX_PANEL_LANE_BYTES) {
-    memset(row, 0, rest);
-  }
+  if (rest > 0) memset(panel, 0, taps * ETX_PANEL_LANE_BYTES);
 }
 
 void etx_panel_run(const etx_panel* p) {
@@ -87,8 +85,8 @@ void etx_panel_run(const etx_panel* p) {
       b.panel = p->direct + (ptrdiff_t)first * p->direct_row * (ptrdiff_t)bytes;
       b.panel_row = p->direct_row;
     } else {
-      p->fill(p->context, first, b.taps, (char*)&panel);
       clear_rest(&panel, b.taps, p->lanes * bytes);
+      p->fill(p->context, first, b.taps, (char*)&panel);
     }
     if (p->weights != NULL) {
       b.weights = p->weights + (ptrdiff_t)first * (ptrdiff_t)bytes;

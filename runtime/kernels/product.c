@@ -12,10 +12,15 @@
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/shares.h"
+#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/whole_math.h"
 
 // Rows of left for which copying a panel is not worth it.
 enum { FEW_ROWS = 2 };
+
+// Dot products shorter than the partial sums of lanes.h are taken one by one,
+// which panels do for many at a time in the same order.
+enum { SHORT_DOT = 16 };
 
 // ------------------------------------------------ dot products
 
@@ -167,6 +172,7 @@ static void sum_aside(piece* b) {
   } sums;
   const etx_product* p = b->p;
   const bool adds = p->added != NULL && p->dtype != ETX_DTYPE_FLOAT32;
+  const bool is_native = p->dtype == etx_wide_dtype(b->wide);
   for (; b->row < p->rows; b->row += b->rows) {
     const size_t left = p->rows - b->row;
     b->rows = left < ETX_PANEL_OWN_ROWS ? left : ETX_PANEL_OWN_ROWS;
@@ -176,6 +182,11 @@ static void sum_aside(piece* b) {
       if (adds) add_to_row(b, b->row + r, row);
       const ptrdiff_t at =
           (ptrdiff_t)(b->row + r) * p->out_row + (ptrdiff_t)b->column;
+      if (is_native) {
+        etx_copy_short(p->out + at * b->bytes, row,
+                       b->columns * (size_t)b->bytes);
+        continue;
+      }
       etx_block block;
       memcpy(&block, row, b->columns * etx_wide_bytes(b->wide));
       etx_block_store(&block, b->wide, p->dtype, p->out + at * b->bytes, 1,
@@ -213,8 +224,9 @@ static void run_columns(const void* context, size_t first, size_t end) {
   const size_t columns = p->columns;
   first *= ETX_PANEL_LANES;
   end = end * ETX_PANEL_LANES < columns ? end * ETX_PANEL_LANES : columns;
+  const bool is_long = p->inner >= SHORT_DOT || p->rows <= FEW_ROWS;
   const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
-                        p->left_inner == 1 && p->inner > 0;
+                        p->left_inner == 1 && p->inner > 0 && is_long;
   if (are_dots) {
     dot_columns(p, first, end);
   } else {

@@ -67,6 +67,13 @@ static void fold_row(const etx_reduction* r, etx_folded* folded, size_t at,
 static void fold_rows(const etx_reduction* r, group* g, etx_walk* inner) {
   const ptrdiff_t step = g->stride * inner->bytes[0];
   const char* data = g->data;
+  if (inner->rank == 0 && is_native(r, inner->stride[0])) {
+    for (size_t i = 0; i < g->count; ++i, data += step) {
+      r->fold->row(&g->folded[i / ETX_BLOCK], i % ETX_BLOCK, data, inner->count,
+                   0);
+    }
+    return;
+  }
   for (size_t i = 0; i < g->count; ++i, data += step) {
     int64_t before = 0;
     inner->data[0] = (char*)(uintptr_t)data;

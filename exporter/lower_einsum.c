@@ -6,7 +6,8 @@
 //   right   in the right operand and the result
 //
 // Letters of one operand alone that the result lacks are summed beforehand.
-// Several operands are taken from left to right.
+// Several operands are taken from left to right. Dots stand for dimensions with
+// labels of their own.
 
 #include "exporter/lower_internal.h"
 
@@ -21,6 +22,19 @@ static bool has(const labelled* t, char label, size_t* out_axis) {
     if (t->labels[i] != label) continue;
     if (out_axis != NULL) *out_axis = i;
     return true;
+  }
+  return false;
+}
+
+// True if two dimensions have one label.
+static bool repeats(const labelled* t, size_t* out_first, size_t* out_second) {
+  for (size_t i = 0; i < t->rank; ++i) {
+    for (size_t j = i + 1; j < t->rank; ++j) {
+      if (t->labels[i] != t->labels[j]) continue;
+      *out_first = i;
+      *out_second = j;
+      return true;
+    }
   }
   return false;
 }
@@ -64,6 +78,26 @@ static etx_status sum_alone(etx_lower* lower, labelled* t,
   return ETX_OK;
 }
 
+// A dimension of size 1 that the other operand has larger is broadcast: `t`
+// goes without it.
+static etx_status drop_ones(etx_lower* lower, labelled* t,
+                            const labelled* other) {
+  const etx_shape shape = *etx_lower_shape(lower, t->value);
+  etx_dim dims[ETX_MAX_RANK];
+  labelled kept = {.value = t->value};
+  for (size_t i = 0; i < t->rank; ++i) {
+    size_t axis = 0;
+    if (shape.dims[i] == 1 && has(other, t->labels[i], &axis) &&
+        etx_lower_shape(lower, other->value)->dims[axis] != 1) {
+      continue;
+    }
+    dims[kept.rank] = shape.dims[i];
+    kept.labels[kept.rank++] = t->labels[i];
+  }
+  *t = kept;
+  return etx_lower_view(lower, t->value, dims, kept.rank, &t->value);
+}
+
 // Letters of `t` that are (or are not) in `other` and in `result`.
 static size_t pick(const labelled* t, const labelled* other,
                    const labelled* result, bool in_other, bool in_result,
@@ -95,6 +129,8 @@ static etx_status multiply(etx_lower* lower, labelled* a, labelled* b,
   char left[ETX_MAX_RANK];
   char right[ETX_MAX_RANK];
   char order[2 * ETX_MAX_RANK];
+  ETX_TRY(drop_ones(lower, a, b));
+  ETX_TRY(drop_ones(lower, b, a));
   ETX_TRY(sum_alone(lower, a, b, result));
   ETX_TRY(sum_alone(lower, b, a, result));
   const size_t batches = pick(a, b, result, true, true, batch);
@@ -129,19 +165,65 @@ static etx_status multiply(etx_lower* lower, labelled* a, labelled* b,
   return etx_lower_view(lower, out->value, dims, out->rank, &out->value);
 }
 
-// The letters of one term of the equation, from `*at` up to ',' '-' or the
-// end. False for anything but letters, each once.
-static bool read_term(etx_text text, size_t* at, labelled* out) {
-  out->rank = 0;
+// A term as it is written: its letters, and where dots stand among them.
+typedef struct term {
+  char letters[ETX_MAX_RANK];
+  size_t count;
+  bool has_dots;
+  size_t dots_at;  // letters before the dots
+} term;
+
+// The term from `*at` up to ',' '-' or the end. False for anything but letters
+// and one '...'.
+static bool read_term(etx_text text, size_t* at, term* out) {
+  *out = (term){.count = 0};
   for (; *at < text.size; ++*at) {
     const char c = text.data[*at];
     if (c == ' ') continue;
     if (c == ',' || c == '-') return true;
-    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!is_letter || out->rank == ETX_MAX_RANK || has(out, c, NULL)) {
-      return false;
+    if (c == '.') {
+      if (out->has_dots || text.size - *at < 3) return false;
+      if (memcmp(text.data + *at, "...", 3) != 0) return false;
+      out->has_dots = true;
+      out->dots_at = out->count;
+      *at += 2;
+      continue;
     }
-    out->labels[out->rank++] = c;
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!is_letter || out->count == ETX_MAX_RANK) return false;
+    out->letters[out->count++] = c;
+  }
+  return true;
+}
+
+// Labels of a term whose dots stand for `dotted` dimensions, which are
+// numbered from the last one, so that operands of other ranks meet in them.
+static bool label(const term* written, size_t dotted, labelled* out) {
+  out->rank = 0;
+  if (written->count + dotted > ETX_MAX_RANK) return false;
+  for (size_t i = 0; i <= written->count; ++i) {
+    if (written->has_dots && written->dots_at == i) {
+      for (size_t k = dotted; k > 0; --k) out->labels[out->rank++] = (char)k;
+    }
+    if (i < written->count) out->labels[out->rank++] = written->letters[i];
+  }
+  return true;
+}
+
+// A result that is not written: the dots, then the letters that occur once, in
+// the order of their codes.
+static bool imply_result(const term* operands, size_t count, term* out) {
+  *out = (term){.has_dots = true};
+  for (int c = 'A'; c <= 'z'; ++c) {
+    size_t times = 0;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = 0; j < operands[i].count; ++j) {
+        times += operands[i].letters[j] == c;
+      }
+    }
+    if (times != 1) continue;
+    if (out->count == ETX_MAX_RANK) return false;
+    out->letters[out->count++] = (char)c;
   }
   return true;
 }
@@ -159,24 +241,69 @@ static bool add_labels(labelled* needed, const labelled* t) {
 
 enum { MAX_OPERANDS = 8 };
 
-static etx_status read_equation(etx_lower* lower, labelled* operands,
-                                size_t count, labelled* result) {
-  const etx_text text = lower->args[0].as.string;
+static bool read_terms(etx_text text, size_t count, term* operands,
+                       term* result) {
   size_t at = 0;
   for (size_t i = 0; i < count; ++i) {
-    operands[i].value = lower->args[1].as.list.items[i].as.value;
-    if (!read_term(text, &at, &operands[i])) return refuse(lower);
-    const char wanted = i + 1 < count ? ',' : '-';
-    const bool ok =
-        at < text.size && text.data[at] == wanted &&
-        operands[i].rank == etx_lower_shape(lower, operands[i].value)->rank;
-    if (!ok) return refuse(lower);
-    ++at;
+    if (i > 0 && (at >= text.size || text.data[at++] != ',')) return false;
+    if (!read_term(text, &at, &operands[i])) return false;
   }
-  if (at >= text.size || text.data[at] != '>') return refuse(lower);
-  ++at;
-  return read_term(text, &at, result) && at == text.size ? ETX_OK
-                                                         : refuse(lower);
+  if (at == text.size) return imply_result(operands, count, result);
+  if (text.size - at < 2 || memcmp(text.data + at, "->", 2) != 0) return false;
+  at += 2;
+  return read_term(text, &at, result) && at == text.size;
+}
+
+static etx_status read_equation(etx_lower* lower, labelled* operands,
+                                size_t count, labelled* result) {
+  term written[MAX_OPERANDS];
+  term wanted = {.count = 0};
+  size_t most = 0;
+  size_t first = 0;
+  size_t second = 0;
+  if (!read_terms(lower->args[0].as.string, count, written, &wanted)) {
+    return refuse(lower);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    operands[i].value = lower->args[1].as.list.items[i].as.value;
+    const size_t rank = etx_lower_shape(lower, operands[i].value)->rank;
+    const size_t letters = written[i].count;
+    const bool fits = written[i].has_dots ? rank >= letters : rank == letters;
+    if (!fits || !label(&written[i], rank - letters, &operands[i])) {
+      return refuse(lower);
+    }
+    if (rank - letters > most) most = rank - letters;
+  }
+  return label(&wanted, wanted.has_dots ? most : 0, result) &&
+                 !repeats(result, &first, &second)
+             ? ETX_OK
+             : refuse(lower);
+}
+
+// A letter that an operand has twice stands for the diagonal of the two.
+static etx_status take_diagonals(etx_lower* lower, labelled* t) {
+  size_t first = 0;
+  size_t second = 0;
+  while (repeats(t, &first, &second)) {
+    const etx_shape* const shape = etx_lower_shape(lower, t->value);
+    const char letter = t->labels[first];
+    labelled kept = {.rank = 0};
+    if (!etx_symbols_equal(&lower->method->symbols, shape->dims[first],
+                           shape->dims[second])) {
+      return refuse(lower);
+    }
+    for (size_t i = 0; i < t->rank; ++i) {
+      if (i != first && i != second) kept.labels[kept.rank++] = t->labels[i];
+    }
+    kept.labels[kept.rank++] = letter;
+    const etx_ir_arg args[] = {etx_ir_value_arg(t->value), etx_ir_int(0),
+                               etx_ir_int((etx_dim)first),
+                               etx_ir_int((etx_dim)second)};
+    ETX_TRY(
+        etx_lower_emit(lower, ETX_OP_diagonal_copy_out, args, 4, &kept.value));
+    *t = kept;
+  }
+  return ETX_OK;
 }
 
 // einsum(equation, tensors)
@@ -186,6 +313,9 @@ etx_status etx_lowering_einsum(etx_lower* lower) {
   const size_t count = lower->args[1].as.list.count;
   if (count == 0 || count > MAX_OPERANDS) return refuse(lower);
   ETX_TRY(read_equation(lower, operands, count, &result));
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(take_diagonals(lower, &operands[i]));
+  }
   labelled so_far = operands[0];
   for (size_t i = 1; i < count; ++i) {
     labelled needed = result;

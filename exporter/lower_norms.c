@@ -118,6 +118,62 @@ etx_status etx_lowering_batch_norm(etx_lower* lower) {
   return ETX_OK;
 }
 
+// running * (1 - momentum) + found * momentum
+static etx_status update_running(etx_lower* lower, uint32_t running,
+                                 uint32_t found, double momentum,
+                                 uint32_t* out_value) {
+  uint32_t kept = 0;
+  uint32_t added = 0;
+  ETX_TRY(etx_lower_cast(lower, found, etx_lower_shape(lower, running)->dtype,
+                         &found));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, running,
+                                  1.0 - momentum, &kept));
+  ETX_TRY(
+      etx_lower_with_constant(lower, ETX_OP_mul_out, found, momentum, &added));
+  return etx_lower_binary(lower, ETX_OP_add_out, kept, added, out_value);
+}
+
+// Variance of each channel, unbiased as running statistics keep it.
+static etx_status channel_variance(etx_lower* lower, uint32_t* out_value) {
+  const uint32_t input = lower->args[0].as.value;
+  const size_t rank = etx_lower_shape(lower, input)->rank;
+  etx_dim dims[ETX_MAX_RANK];
+  size_t count = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != 1) dims[count++] = (etx_dim)i;
+  }
+  etx_ir_arg args[] = {etx_ir_value_arg(input), etx_ir_none(), etx_ir_int(1),
+                       etx_ir_bool(false)};
+  ETX_TRY(etx_lower_ints(lower, dims, count, &args[1]));
+  return etx_lower_emit(lower, ETX_OP_var_correction_out, args, 4, out_value);
+}
+
+// The same arguments; gives (output, mean, inverse deviation, running_mean,
+// running_var), the last two as they are afterwards.
+etx_status etx_lowering_batch_norm_functional(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  const bool is_training = args[5].as.boolean;
+  const etx_ir_arg fixed[] = {args[0], args[1], args[2], args[3],
+                              args[4], args[6], args[7]};
+  const etx_ir_arg own[] = {args[0], args[1], args[2],
+                            args[5], args[6], args[7]};
+  lower->results[3] = args[3].as.value;
+  lower->results[4] = args[4].as.value;
+  if (!is_training) {
+    return etx_lower_emit_all(lower,
+                              ETX_OP_native_batch_norm_legit_no_training_out,
+                              fixed, 7, NULL, lower->results);
+  }
+  uint32_t variance = 0;
+  ETX_TRY(etx_lower_emit_all(lower, ETX_OP_native_batch_norm_legit_no_stats_out,
+                             own, 6, NULL, lower->results));
+  ETX_TRY(channel_variance(lower, &variance));
+  ETX_TRY(update_running(lower, args[3].as.value, lower->results[1],
+                         args[6].as.real, &lower->results[3]));
+  return update_running(lower, args[4].as.value, variance, args[6].as.real,
+                        &lower->results[4]);
+}
+
 // x * rsqrt(mean(x * x) + eps) * weight over the last dimensions.
 // (input, normalized_shape, weight, eps); eps None is the type's epsilon.
 etx_status etx_lowering_rms_norm(etx_lower* lower) {

@@ -44,6 +44,31 @@ static void softmax_loses_its_type(void** state) {
          "return z\n");
 }
 
+static void batch_norm_in_training_gives_new_statistics(void** state) {
+  (void)state;
+  expect(ETX_TARGET_ETX, "lower simplify",
+         "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: m, type: "
+         "'float32[3]'}, {name: v, type: 'float32[3]'}]\n"
+         "nodes:\n"
+         "  - {out: [y, a, b, c, d], op: "
+         "aten._native_batch_norm_legit_functional.default, args: [x, null, "
+         "null, m, v, true, 0.25, 1.0e-5]}\n"
+         "outputs: [y, c, d]\n",
+         "y: float32[2, 3, 4], a: float32[3], b: float32[3] = "
+         "aten::_native_batch_norm_legit.no_stats_out(x, None, None, True, "
+         "0.25, 1e-05)\n"
+         "y.4: float32[3] = aten::var.correction_out(x, [0, 2], 1, False)\n"
+         "y.5: float32[3] = aten::mul.out(m, 0.75:float32)\n"
+         "y.6: float32[3] = aten::mul.out(a, 0.25:float32)\n"
+         "c: float32[3] = aten::add.out(y.5, y.6, 1)\n"
+         "y.8: float32[3] = aten::mul.out(v, 0.75:float32)\n"
+         "y.9: float32[3] = aten::mul.out(y.4, 0.25:float32)\n"
+         "d: float32[3] = aten::add.out(y.8, y.9, 1)\n"
+         "return y\n"
+         "return c\n"
+         "return d\n");
+}
+
 static void batch_norm_needs_statistics_or_takes_its_own(void** state) {
   (void)state;
   expect(ETX_TARGET_ETX, "lower",
@@ -206,6 +231,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_has_three_results),
       cmocka_unit_test(softmax_loses_its_type),
+      cmocka_unit_test(batch_norm_in_training_gives_new_statistics),
       cmocka_unit_test(batch_norm_needs_statistics_or_takes_its_own),
       cmocka_unit_test(channels_are_groups),
       cmocka_unit_test(a_convolution_without_batch_gets_one),

@@ -14,6 +14,8 @@ def products():
         lambda a, b, c: (a @ b, torch.mm(a, b), torch.bmm(c, c.transpose(1, 2)),
                          torch.addmm(a[:, :2], a, b[:, :2], beta=0.5, alpha=2),
                          c @ b, torch.einsum("bij,jk->bik", c, b),
+                         torch.einsum("...ij,jk", c[:1], b),
+                         torch.einsum("bii->bi", c[..., :3]),
                          torch.baddbmm(c, c @ c.transpose(1, 2), c),
                          torch.outer(a[0], b[:, 0]), a @ b[:, 0]),
         rand(3, 4), rand(4, 5), rand(2, 3, 4))

@@ -34,10 +34,17 @@ def joins():
         lambda a, b: (torch.cat([a, b], 0), torch.cat([a, a, b], 0),
                       torch.stack([a[0], b[0]], 1), a.repeat(2, 1, 3),
                       a[:1].expand(4, 3, 2), F.pad(a, (1, 2)),
-                      F.pad(a, (0, 1, 2, 0), value=5.0), F.pad(a, (2, -1)),
-                      F.pad(a, (-1, 0, 1, -2)), a.flip(1),
+                      F.pad(a, (0, 1, 2, 0), value=5.0), a.flip(1),
                       a.roll(1, 0), torch.cat([a[..., :1], b[:2, :, 1:]], -1)),
         rand(2, 3, 2), rand(3, 3, 2))
+
+
+@model("padding by less than nothing")
+def cropping():
+    refused = "refuses to run: pads below 0"
+    return simple(
+        lambda a: (F.pad(a, (2, -1)), F.pad(a, (-1, 0, 1, -2), value=2.0)),
+        rand(2, 3, 4), defects={("stock", "stock"): refused})
 
 
 @model("indexing")

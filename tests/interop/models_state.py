@@ -57,6 +57,13 @@ def replaced():
     return stateful({"last": torch.zeros(2, 3)}, forward, (rand(2, 3),))
 
 
+@model("batch norm in training")
+def running_statistics():
+    layer = nn.BatchNorm2d(3)
+    calls = [("forward", (rand(2, 3, 4, 5),)) for _ in range(3)]
+    return Model(layer, {"forward": Method(calls[0][1])}, calls)
+
+
 @model("rows by position")
 def rows():
 

@@ -126,7 +126,8 @@ static bool stays_wide(const etx_call* call, size_t index) {
   const bool keeps_second =
       row == ETX_BINARY_multiply || row == ETX_BINARY_divide_trunc ||
       row == ETX_BINARY_divide_floor || row == ETX_BINARY_add_scaled ||
-      row == ETX_BINARY_subtract_scaled;
+      row == ETX_BINARY_subtract_scaled ||
+      (row == ETX_BINARY_subtract_reversed && etx_call_real(call, 2) != 1);
   const etx_wide wide = etx_wide_of((etx_dtype)call->prepared[COMMON]);
   const bool moves = (call->prepared[MOVES] >> index & 1) != 0;
   if (wide != ETX_WIDE_F32 || moves) return false;

@@ -228,6 +228,11 @@ static etx_status run_linear(etx_call* call) {
     return ETX_OK;
   }
   product.rows = numel / product.columns;
+  if (input->rank > 2) {
+    // Of a dimension of size 1 the stride says nothing.
+    product.left_inner = 1;
+    product.left_row = (ptrdiff_t)product.inner;
+  }
   etx_product_run(&product, call->parallel);
   return ETX_OK;
 }

@@ -17,14 +17,15 @@ static bool is_empty(const etx_view* view) {
 // seen to be large enough.
 static void describe_as_strided(const etx_call* call, etx_view* to,
                                 etx_view* from) {
+  const bool has_none = is_empty(to);
   from->rank = to->rank;
   for (size_t i = 0; i < to->rank; ++i) {
+    // A stride that is never taken may be any number.
+    const bool is_taken = to->sizes[i] > 1 && !has_none;
     from->sizes[i] = to->sizes[i];
-    // The stride of a size of 1 is never taken.
-    from->strides[i] =
-        to->sizes[i] > 1 ? (ptrdiff_t)etx_call_item(call, 2, i) : 0;
+    from->strides[i] = is_taken ? (ptrdiff_t)etx_call_item(call, 2, i) : 0;
   }
-  if (etx_call_is_none(call, 3) || is_empty(to)) return;
+  if (etx_call_is_none(call, 3) || has_none) return;
   etx_view_shift(from, (ptrdiff_t)etx_call_integer(call, 3));
 }
 

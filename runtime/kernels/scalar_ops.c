@@ -218,12 +218,11 @@ static etx_status run_le(etx_call* call) {
   return ETX_OK;
 }
 
+// The first of equal ones, as in Python, and where there is no order.
 static etx_status extreme(const etx_call* call, int wanted) {
   int order = 0;
   ETX_TRY(compare(call, &order));
-  const etx_value* chosen = etx_call_value(call, order == wanted ? 0 : 1);
-  if (order == 2) chosen = etx_call_value(call, 0);
-  *result_of(call) = *chosen;
+  *result_of(call) = *etx_call_value(call, order == -wanted ? 1 : 0);
   return ETX_OK;
 }
 static etx_status run_sym_max(etx_call* call) { return extreme(call, 1); }

@@ -243,6 +243,8 @@ class Cases:
         # fmod of huge numbers is NaN in PyTorch.
         x, y = self.binary_values(70 if 'shift' in name else 9,
                                   0 if name == 'fmod' else .3)
+        if name == 'remainder' and overflows(x, y):
+            return                  # NaN in PyTorch's vectors, else a number
         overload = 'out' if name in BINARY else 'Tensor_out'
         self.add('aten::%s.%s' % (name, overload), ['self', 'other'], [x, y],
                  getattr(A, name), 0, name)
@@ -379,6 +381,20 @@ class Cases:
         elif x.dim() == 0 or x.shape[-1] % 2 == 0:
             self.add(op, ['self', 'dim'], [x, -1], A.glu, 8)
 
+    def known(self):
+        """Where a number must not be rounded to the tensor's half type."""
+        x = torch.tensor([3.3125, 1., 3.671875], dtype=torch.bfloat16)
+        self.add('aten::rsub.Scalar_out', ['self', 'other', 'alpha'],
+                 [x, -7.7, -2], A.rsub, 4, around=4)
+        y = torch.tensor(2.333984375, dtype=torch.float16)
+        for op, call in [('pow.Tensor_Tensor_out', A.pow),
+                         ('atan2.out', A.atan2), ('div.out', A.div)]:
+            second = 'exponent' if call == A.pow else 'other'
+            self.add('aten::' + op, ['self', second], [x, y], call, 4,
+                     alone=True)
+            self.add('aten::' + op, ['self', second], [y, x], call, 4,
+                     alone=True)
+
     def reversed(self):
         x = self.tensor(self.sizes(), self.pick(ALL))
         alpha = 1 if self.chance(.6) else self.number(x.dtype)
@@ -421,6 +437,12 @@ class Cases:
                  A.nan_to_num)
 
 
+def overflows(x, y):
+    quotients = x.double() / y.double()
+    big = quotients.isfinite() & (quotients.abs() > 3e38)
+    return torch.result_type(x, y).is_floating_point and bool(big.any())
+
+
 def wide(value, values):
     """A value for the evaluation in float64; integers become float32 first
     where no operand is a double."""
@@ -447,6 +469,7 @@ def main():
         cases.power, cases.angle, cases.choice, cases.bounds,
         cases.activation, cases.activation, cases.reversed, cases.shifted,
         cases.mixed, cases.replaced]
+    cases.known()
     while len(cases.lines) < options.count:
         cases.pick(kinds)()
     os.makedirs(options.target, exist_ok=True)

@@ -141,6 +141,24 @@ static void linear_adds_its_bias(void** unused) {
   }
 }
 
+// A dense tensor of another order of dimensions: only where the size is 1 does
+// that show.
+static void linear_does_not_take_the_stride_of_one_row(void** unused) {
+  (void)unused;
+  const sizes s = {1, 5, 20, 4};
+  test_call c;
+  test_random_floats(left, 20, 2);
+  test_random_floats(right, 80, 2);
+  test_call_begin(&c, "aten::linear.out");
+  test_call_tensor(&c, ETX_DTYPE_FLOAT32, 3, (int32_t[]){5, 1, 4},
+                   (int32_t[]){4, 20, 1}, left);
+  test_call_floats(&c, 2, (int32_t[]){20, 4}, right);
+  test_call_none(&c);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  check(&c, &s, true, NULL, 0, 1);
+  test_call_end(&c);
+}
+
 static void addmm_scales_both_parts(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
@@ -253,6 +271,7 @@ int main(void) {
       cmocka_unit_test(mm_reads_a_transposed_view),
       cmocka_unit_test(bmm_multiplies_each_pair),
       cmocka_unit_test(linear_adds_its_bias),
+      cmocka_unit_test(linear_does_not_take_the_stride_of_one_row),
       cmocka_unit_test(addmm_scales_both_parts),
       cmocka_unit_test(beta_of_zero_lets_no_nan_through),
       cmocka_unit_test(threads_do_not_change_a_bit),

@@ -241,6 +241,20 @@ static void ranges_count_in_their_type(void** unused) {
   test_call_end(&c);
 }
 
+// Sanitizers see a stride that is used.
+static void a_view_of_nothing_takes_any_strides(void** unused) {
+  (void)unused;
+  test_call c;
+  test_call_begin(&c, "aten::as_strided_copy.out");
+  test_call_tensor(&c, ETX_DTYPE_INT32, 1, (int32_t[]){4}, NULL, counting);
+  test_call_integers(&c, 2, (int64_t[]){0, 2});
+  test_call_integers(&c, 2, (int64_t[]){INT64_MAX - 1, INT64_MAX - 1});
+  test_call_none(&c);
+  assert_ok(test_call_run(&c, ETX_DTYPE_INT32));
+  assert_int_equal(etx_tensor_numel(test_call_result(&c, 0)), 0);
+  test_call_end(&c);
+}
+
 static void a_view_shares_its_data(void** unused) {
   (void)unused;
   test_call c;
@@ -281,6 +295,7 @@ int main(void) {
       cmocka_unit_test(slices_are_written_into_a_copy),
       cmocka_unit_test(the_upper_triangle_becomes_zero),
       cmocka_unit_test(ranges_count_in_their_type),
+      cmocka_unit_test(a_view_of_nothing_takes_any_strides),
       cmocka_unit_test(a_view_shares_its_data),
   };
   test_random_start();

@@ -4,17 +4,20 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_value.h"
+#include "cli/operator_table.h"
 #include "cli/options.h"
 #include "runtime/kernel.h"
 
 static const char about[] =
     "Lists the operators of this build as program files name them, with their\n"
-    "arguments, and the types that tensors can have.\n";
+    "arguments, and the types that tensors can have. --markdown prints the\n"
+    "table of the documents: what each operator of PyTorch becomes.\n";
 
 static const char examples[] =
     "  etx ops\n"
     "  etx ops softmax\n"
-    "  etx ops --json\n";
+    "  etx ops --json\n"
+    "  etx ops --markdown > docs/operators.md\n";
 
 // The operator of a row, or NULL if it is not to be listed.
 static const etx_op* wanted_op(size_t row, const char* word) {
@@ -72,17 +75,28 @@ static bool print_json(const char* word) {
   return etx_json_print(root);
 }
 
+static int print_markdown(void) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_status status = etx_operator_table_print(&diag);
+  if (status == ETX_OK) return ETX_EXIT_DONE;
+  return etx_fail("ops", NULL, status, &diag);
+}
+
 int etx_cmd_ops(int argc, char** argv) {
   const char* word = NULL;
-  bool json = false;
+  bool json = false, markdown = false;
   const etx_positional positionals[] = {
       {"WORD", "only operators with WORD in their name", &word, false}};
   const etx_option options[] = {
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the list as JSON", &json}};
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the list as JSON", &json},
+      {ETX_OPTION_FLAG, "markdown", 0, NULL, "print the table of the documents",
+       &markdown}};
   const etx_usage usage = {"ops",   about, positionals, 1,
-                           options, 1,     examples,    NULL};
+                           options, 2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (markdown) return print_markdown();
   if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
   print_all(word);
   return ETX_EXIT_DONE;

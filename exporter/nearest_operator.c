@@ -77,6 +77,10 @@ static size_t rank_of(etx_text wanted, etx_text candidate, bool is_known) {
                                                          : FAR + 1;
 }
 
+bool etx_operator_is_importable(etx_text aten) {
+  return etx_lowering_find(aten) != NULL;
+}
+
 const char* etx_nearest_operator(etx_text aten) {
   const operator_name wanted = split(aten);
   const bool is_known = is_spelled_well(wanted.base);

@@ -5,6 +5,9 @@
 
 #include "format/base/span.h"
 
+// True if `aten` ("aten.add.Tensor") can be imported.
+bool etx_operator_is_importable(etx_text aten);
+
 // Room for any hint.
 #define ETX_NEAREST_OPERATOR_BYTES 128
 

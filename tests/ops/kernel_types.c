@@ -1,0 +1,136 @@
+// The element types that each kernel takes, found out:
+//
+//   kernel_types DIR
+//
+// takes the calls of the vectors below DIR, gives their tensors one type after
+// the other, and asks the kernel to prepare the call. Prints the rows of
+// runtime/kernels/kernel_types.def, which types.cmake compares with them.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/type_set.h"
+#include "runtime/call_shape.h"
+#include "tests/ops/vector_call.h"
+#include "tests/ops/vector_tree.h"
+
+typedef struct survey {
+  uint32_t types[ETX_OP_COUNT];  // bits by code
+} survey;
+
+// The call's tensors of type `from` become `to`.
+typedef struct exchange {
+  etx_dtype from, to;
+} exchange;
+
+static void exchange_in(const etx_value* value, const exchange* e) {
+  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return;
+  etx_tensor* tensor = (etx_tensor*)(uintptr_t)&value->as.tensor;
+  if (tensor->dtype == e->from) tensor->dtype = e->to;
+}
+
+static void exchange_types(vector_call* c, const exchange* e) {
+  for (size_t i = 0; i < c->count; ++i) {
+    exchange_in(&c->values[i], e);
+    if (c->values[i].kind != ETX_VALUE_TENSORS) continue;
+    for (size_t k = 0; k < c->values[i].as.tensors.count; ++k) {
+      exchange_in(c->values[i].as.tensors.items[k], e);
+    }
+  }
+}
+
+static const etx_value* first_item(const etx_value* value) {
+  const bool is_list =
+      value->kind == ETX_VALUE_TENSORS && value->as.tensors.count > 0;
+  return is_list ? value->as.tensors.items[0] : value;
+}
+
+// The type that a call is about: that of its first tensor that is not bool,
+// among those that it reads or, if it reads none, those that it writes.
+static etx_dtype type_among(const vector_call* c, bool written) {
+  etx_dtype found = ETX_DTYPE_COUNT;
+  for (size_t i = 0; i < c->count; ++i) {
+    const etx_value* value = first_item(&c->values[i]);
+    if (value == NULL || value->kind != ETX_VALUE_TENSOR) continue;
+    if (c->is_written[i] != written) continue;
+    if (value->as.tensor.dtype != ETX_DTYPE_BOOL) return value->as.tensor.dtype;
+    found = ETX_DTYPE_BOOL;
+  }
+  return found;
+}
+
+// Of no elements some kernels ask nothing, not even their type.
+static bool has_empty(const vector_call* c) {
+  for (size_t i = 0; i < c->count; ++i) {
+    const etx_value* value = first_item(&c->values[i]);
+    if (value != NULL && value->kind == ETX_VALUE_TENSOR &&
+        etx_tensor_numel(&value->as.tensor) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static etx_dtype main_type(const vector_call* c) {
+  const etx_dtype found = type_among(c, false);
+  return found == ETX_DTYPE_COUNT ? type_among(c, true) : found;
+}
+
+static etx_status take_type(void* context, const etx_value* output,
+                            const etx_shape* shape, bool at_most) {
+  (void)context;
+  (void)at_most;
+  ((etx_value*)(uintptr_t)output)->as.tensor.dtype = shape->dtype;
+  return ETX_OK;
+}
+
+static bool is_taken(vector_call* c, etx_dtype to) {
+  const exchange e = {main_type(c), to};
+  exchange_types(c, &e);
+  if (c->op->result != ETX_RESULT_SCALAR &&
+      etx_call_size_outputs(&c->call, etx_op_written_arguments(c->op),
+                            take_type, NULL) != ETX_OK) {
+    return false;
+  }
+  const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
+  return etx_kernel_prepare(kernel, &c->call) == ETX_OK;
+}
+
+static void survey_case(void* context, const vector_file* file, json_t* one) {
+  survey* s = context;
+  const char* expect = json_string_value(json_object_get(one, "expect"));
+  if (expect != NULL && strcmp(expect, "error") == 0) return;
+  for (size_t i = 0; i < ETX_TYPE_SET_COUNT; ++i) {
+    const etx_dtype dtype = etx_type_set_members[i];
+    const uint32_t bit = UINT32_C(1) << dtype;
+    vector_call c;
+    if (vector_call_build(&c, file, one, VECTOR_DENSE) == NULL &&
+        !has_empty(&c) && main_type(&c) != ETX_DTYPE_COUNT &&
+        (s->types[c.op->id] & bit) == 0 && is_taken(&c, dtype)) {
+      s->types[c.op->id] |= bit;
+    }
+    vector_call_end(&c);
+  }
+}
+
+int main(int count, char** arguments) {
+  static const char* const symbols[] = {
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+#symbol,
+#include "format/ops/op_schema.def"
+#undef OP
+  };
+  static survey s;
+  if (count != 2) {
+    fprintf(stderr, "usage: kernel_types DIR\n");
+    return 2;
+  }
+  if (vector_tree_walk(arguments[1], survey_case, &s) != 0) return 6;
+  for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
+    char words[ETX_TYPE_SET_BYTES];
+    if (s.types[i] == 0) continue;
+    printf("TYPES(%s, \"%s\")\n", symbols[i],
+           etx_type_set_words(s.types[i], words));
+  }
+  return 0;
+}

@@ -83,7 +83,43 @@ static inline __attribute__((always_inline)) void dot_rows(
   for (; column < end; ++column) dot_block(b, row, column, rows, 1);
 }
 
+// Dots shorter than the partial sums are taken element by element, which eight
+// columns can do side by side as soon as they are turned.
+static void short_dots(const etx_dot_block* b) {
+  enum { SIDE = 8, PARTS = SIDE / DOT_WIDTH };
+  for (size_t first = 0; first < b->columns; first += SIDE) {
+    const size_t left = b->columns - first;
+    const size_t columns = left < SIDE ? left : SIDE;
+    float turned[DOT_LANES][SIDE] = {{0}};
+    for (size_t j = 0; j < columns; ++j) {
+      const float* y = b->right + (ptrdiff_t)(first + j) * b->right_row;
+      for (size_t k = 0; k < b->count; ++k) turned[k][j] = y[k];
+    }
+    for (size_t row = 0; row < b->rows; ++row) {
+      const float* x = b->left + (ptrdiff_t)row * b->left_row;
+      dot_vector sums[PARTS] = {{0}};
+      for (size_t k = 0; k < b->count; ++k) {
+        dot_vector y[PARTS];
+        memcpy(y, turned[k], sizeof(y));
+        for (size_t part = 0; part < PARTS; ++part) {
+          sums[part] += x[k] * y[part];
+        }
+      }
+      float* out = b->out + (ptrdiff_t)row * b->out_row + first;
+      if (columns == SIDE) {
+        memcpy(out, sums, sizeof(sums));
+      } else {
+        memcpy(out, sums, columns * sizeof(float));
+      }
+    }
+  }
+}
+
 static void dots(const etx_dot_block* b) {
+  if (b->count < DOT_LANES) {
+    short_dots(b);
+    return;
+  }
   for (size_t first = 0; first < b->columns; first += DOT_TILE) {
     const size_t left = b->columns - first;
     const size_t end = first + (left < DOT_TILE ? left : DOT_TILE);

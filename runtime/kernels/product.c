@@ -18,10 +18,6 @@
 // Rows of left for which copying a panel is not worth it.
 enum { FEW_ROWS = 2 };
 
-// Dot products shorter than the partial sums of lanes.h are taken one by one,
-// which panels do for many at a time in the same order.
-enum { SHORT_DOT = 16 };
-
 // ------------------------------------------------ dot products
 
 static float* out_at(const etx_product* p, size_t row) {
@@ -78,9 +74,16 @@ static void fill_panel(const void* context, int64_t first, size_t count,
                        char* panel) {
   const piece* b = context;
   const etx_product* p = b->p;
+  const size_t row = b->columns * (size_t)b->bytes;
+  const bool is_dense =
+      p->right_column == 1 && p->dtype == etx_wide_dtype(b->wide);
   for (size_t k = 0; k < count; ++k, panel += ETX_PANEL_LANE_BYTES) {
     const ptrdiff_t at = (ptrdiff_t)(first + (int64_t)k) * p->right_inner +
                          (ptrdiff_t)b->column * p->right_column;
+    if (is_dense) {
+      etx_copy_short(panel, p->right + at * b->bytes, row);
+      continue;
+    }
     etx_panel_load(b->wide, p->dtype, p->right + at * b->bytes, p->right_column,
                    b->columns, panel);
   }
@@ -224,9 +227,8 @@ static void run_columns(const void* context, size_t first, size_t end) {
   const size_t columns = p->columns;
   first *= ETX_PANEL_LANES;
   end = end * ETX_PANEL_LANES < columns ? end * ETX_PANEL_LANES : columns;
-  const bool is_long = p->inner >= SHORT_DOT || p->rows <= FEW_ROWS;
   const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
-                        p->left_inner == 1 && p->inner > 0 && is_long;
+                        p->left_inner == 1 && p->inner > 0;
   if (are_dots) {
     dot_columns(p, first, end);
   } else {

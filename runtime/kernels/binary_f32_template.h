@@ -78,6 +78,7 @@ static void run_quotients(float* out, const float* a, const float* b,
 #define F(f) etx_##f##_f32
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define SINGLE(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define QUOTIENT(name, f, whole) QUOTIENT_LOOPS(name, f)
@@ -87,6 +88,7 @@ static void run_quotients(float* out, const float* a, const float* b,
 #include "runtime/kernels/binary_list.def"
 #undef F
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT
@@ -95,6 +97,7 @@ static void run_quotients(float* out, const float* a, const float* b,
 
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f32,
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) name##_f32,
 #define SINGLE(name, real) name##_f32,
 #define QUOTIENT(name, f, whole) name##_f32,
@@ -102,6 +105,7 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT

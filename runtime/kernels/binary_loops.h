@@ -18,12 +18,14 @@ typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
 typedef enum etx_binary_row {
 #define REAL_AND_WHOLE(name, real, whole) ETX_BINARY_##name,
 #define QUOTIENT(name, f, whole) ETX_BINARY_##name,
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_##name,
 #define SINGLE(name, real) ETX_BINARY_##name,
 #define COMPARISON(name, expression) ETX_BINARY_##name,
 #define WHOLE(name, whole) ETX_BINARY_##name,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT
@@ -38,6 +40,10 @@ extern const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT];
 // The loops of logical_and, logical_or and logical_xor over truth values as
 // they lie in memory; NULL for other rows.
 etx_binary_loop etx_binary_loop_of_truths(size_t row);
+
+// The loop over integers narrower than int64 as they lie in memory; NULL: not
+// for this row or type.
+etx_binary_loop etx_binary_loop_of_narrow(size_t row, etx_dtype dtype);
 
 // One loop over operands of type T, which stands as `member` in an etx_number,
 // and results of type R; the expression is of x, y and the parameter p.

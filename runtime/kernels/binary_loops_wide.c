@@ -25,6 +25,7 @@ static inline double etx_cubed_f64(double x, double exponent) {
   ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
 #define QUOTIENT(name, f, whole) \
   ETX_BINARY_LOOP(name##_f64, double, double, f64, F(f)(x, y))
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
 #define SINGLE(name, real)
 #define COMPARISON(name, expression) \
@@ -33,6 +34,7 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #include "runtime/kernels/binary_list.def"
 #undef F
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT
@@ -42,12 +44,14 @@ static inline double etx_cubed_f64(double x, double exponent) {
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
 #define QUOTIENT(name, f, whole) name##_f64,
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) name##_f64,
 #define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT

@@ -7,12 +7,14 @@
 static const bool is_comparison[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) false,
 #define QUOTIENT(name, f, whole) false,
+#define RING REAL_AND_WHOLE
 #define REAL(name, real) false,
 #define SINGLE(name, real) false,
 #define COMPARISON(name, expression) true,
 #define WHOLE(name, whole) false,
 #include "runtime/kernels/binary_list.def"
 #undef REAL_AND_WHOLE
+#undef RING
 #undef REAL
 #undef SINGLE
 #undef QUOTIENT
@@ -64,6 +66,19 @@ static bool rows_are_truths(const etx_binary* b, const etx_walk* walk) {
   return etx_binary_loop_of_truths(b->row) != NULL;
 }
 
+// The loop for rows of nothing but one narrow integer type, or NULL.
+static etx_binary_loop narrow_loop(const etx_binary* b, const etx_walk* walk) {
+  const bool gives_truth = is_comparison[b->row];
+  if (b->dtypes[0] != (gives_truth ? ETX_DTYPE_BOOL : b->common)) return NULL;
+  for (size_t k = 0; k < 3; ++k) {
+    const bool is_dense = walk->stride[k] == 1 || walk->count == 1 ||
+                          (k > 0 && walk->stride[k] == 0);
+    const bool is_common = b->dtypes[k] == b->common && b->as[k] == b->common;
+    if (!is_dense || (k > 0 && !is_common)) return NULL;
+  }
+  return etx_binary_loop_of_narrow(b->row, b->common);
+}
+
 static void run_direct(const etx_binary* b, const etx_walk* walk,
                        etx_binary_loop loop, etx_loop_bytes bytes) {
   etx_binary_apply(loop, bytes, walk->data[0], walk->data[1], walk->data[2],
@@ -75,6 +90,7 @@ static void run_direct(const etx_binary* b, const etx_walk* walk,
 typedef union gathered {
   uint64_t eights[256];
   uint32_t fours[512];
+  uint16_t twos[1024];
   char bytes[2048];
 } gathered;
 
@@ -160,10 +176,15 @@ static void run_rows(const etx_binary* b, etx_walk* walk, etx_binary_loop loop,
 
 void etx_binary_run(const etx_binary* binary, etx_walk* walk) {
   if (!etx_walk_start_anyhow(walk)) return;
+  const bool gives_truth = is_comparison[binary->row];
+  const etx_binary_loop narrow = narrow_loop(binary, walk);
   if (rows_are_direct(binary, walk)) {
     run_rows(binary, walk, binary->loop,
-             etx_loop_bytes_of(etx_wide_of(binary->common),
-                               is_comparison[binary->row]));
+             etx_loop_bytes_of(etx_wide_of(binary->common), gives_truth));
+  } else if (narrow != NULL) {
+    const size_t own = etx_dtype_bytes(binary->common);
+    const etx_loop_bytes bytes = {own, gives_truth ? 1 : own};
+    run_rows(binary, walk, narrow, bytes);
   } else if (rows_are_truths(binary, walk)) {
     const etx_loop_bytes one = {1, 1};
     run_rows(binary, walk, etx_binary_loop_of_truths(binary->row), one);

@@ -183,13 +183,11 @@ static etx_status run_pdist(etx_call* call) {
   const matrix m = matrix_of(self);
   const ptrdiff_t step =
       out->strides[0] * (ptrdiff_t)etx_dtype_bytes(out->dtype);
-  char* to = out->data;
-  for (ptrdiff_t i = 0; i < self->sizes[0]; ++i) {
-    for (ptrdiff_t j = i + 1; j < self->sizes[0]; ++j, to += step) {
-      store(&n, to,
-            distance(&n, m.data + i * m.row, m.column, m.data + j * m.row,
-                     m.column));
-    }
+  matrix x = m, to = {out->data, 0, step};
+  for (ptrdiff_t rest = self->sizes[0]; --rest > 0; x.data += m.row) {
+    const matrix y = {x.data + m.row, m.row, m.column};
+    distances_of(&n, &x, 1, &y, (size_t)rest, &to);
+    to.data += rest * step;
   }
   return ETX_OK;
 }

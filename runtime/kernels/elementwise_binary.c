@@ -221,12 +221,26 @@ static void add_operand(etx_walk* walk, const etx_call* call, size_t index,
   }
 }
 
+// A number beside narrower integers becomes one of them.
+static void narrow_number(const etx_call* call, operand* number) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const bool is_number = number->data == &number->value;
+  if (!is_number || number->dtype != ETX_DTYPE_INT64 || number->as != common) {
+    return;
+  }
+  const int64_t value = number->value.i64;
+  etx_convert_integer(common, value, &number->value);
+  number->dtype = common;
+}
+
 static etx_status run(etx_call* call) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   operand x, y;
   read_operand(call, 0, &x);
   read_operand(call, 1, &y);
   ETX_TRY(check_divisor(call, &y));
+  narrow_number(call, &x);
+  narrow_number(call, &y);
   etx_binary b = etx_binary_of((size_t)call->prepared[ROW],
                                (etx_dtype)call->prepared[COMMON]);
   b.dtypes[0] = out->dtype;

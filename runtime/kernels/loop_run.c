@@ -8,6 +8,7 @@ enum { SPREAD = 256 };
 typedef union spread {
   uint64_t eights[SPREAD];
   uint32_t fours[SPREAD];
+  uint16_t twos[SPREAD];
   uint8_t ones[SPREAD];
 } spread;
 
@@ -67,6 +68,10 @@ void etx_spread(void* to, const void* from, size_t count, size_t bytes) {
     uint32_t value, *const fours = to;
     memcpy(&value, from, sizeof(value));
     for (size_t i = 0; i < count; ++i) fours[i] = value;
+  } else if (bytes == 2) {
+    uint16_t value, *const twos = to;
+    memcpy(&value, from, sizeof(value));
+    for (size_t i = 0; i < count; ++i) twos[i] = value;
   } else {
     memset(to, *(const uint8_t*)from, count);
   }

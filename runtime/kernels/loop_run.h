@@ -20,7 +20,7 @@ typedef struct etx_loop_bytes {
 // For operands of a wide type and results of the same, or truth values.
 etx_loop_bytes etx_loop_bytes_of(etx_wide wide, bool gives_truth);
 
-// Writes the element `from`, of 1, 4 or 8 bytes, `count` times.
+// Writes the element `from`, of 1, 2, 4 or 8 bytes, `count` times.
 void etx_spread(void* to, const void* from, size_t count, size_t bytes);
 
 // `out` may be `in`.

@@ -59,6 +59,37 @@ static void collect(const backward* b, const char* indices, const char* grad,
   }
 }
 
+// The planes of all three lie densely, and sums in the result.
+static bool is_dense(const backward* b) {
+  const etx_planes* all[] = {&b->grad, &b->indices, &b->out};
+  for (size_t i = 0; i < 3; ++i) {
+    const bool has_rows =
+        all[i]->rows <= 1 || (int64_t)all[i]->row == all[i]->columns;
+    if (!has_rows || (all[i]->columns > 1 && all[i]->column != 1)) return false;
+  }
+  return b->is_native;
+}
+
+static void collect_dense(const backward* b, const char* indices,
+                          const char* grad, char* out) {
+  const int64_t* at = (const int64_t*)(const void*)indices;
+  const int64_t count = b->grad.rows * b->grad.columns;
+  memset(out, 0, (size_t)(b->out.rows * b->out.columns * b->out.bytes));
+  if (etx_is_f64(b->wide)) {
+    const double* x = (const double*)(const void*)grad;
+    double* sums = (double*)(void*)out;
+    for (int64_t i = 0; i < count; ++i) {
+      if (at[i] >= 0) sums[at[i]] += x[i];
+    }
+  } else {
+    const float* x = (const float*)(const void*)grad;
+    float* sums = (float*)(void*)out;
+    for (int64_t i = 0; i < count; ++i) {
+      if (at[i] >= 0) sums[at[i]] += x[i];
+    }
+  }
+}
+
 static void clear(const backward* b, char* out) {
   const int64_t numel = b->out.rows * b->out.columns;
   for (int64_t i = 0; i < numel; ++i) {
@@ -71,6 +102,10 @@ static void backward_plane(const backward* b, int64_t image, int64_t channel) {
   const char* grad = etx_planes_at(&b->grad, image, channel);
   char* out = etx_planes_at(&b->out, image, channel);
   const int64_t numel = b->out.rows * b->out.columns;
+  if (is_dense(b)) {
+    collect_dense(b, indices, grad, out);
+    return;
+  }
   if (b->is_native) {
     clear(b, out);
     collect(b, indices, grad, out, NULL, 0, numel);
@@ -95,6 +130,19 @@ static void backward_planes(const void* context, size_t first, size_t end) {
   }
 }
 
+// True if all indices of a dense plane lie between -1 and the last element.
+static bool all_fit(const backward* b, const char* plane) {
+  const int64_t* at = (const int64_t*)(const void*)plane;
+  const int64_t count = b->indices.rows * b->indices.columns;
+  const uint64_t last = (uint64_t)(b->out.rows * b->out.columns) - 1;
+  uint64_t negative = 0;  // the high bit is set by an index that does not fit
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t index = (uint64_t)at[i];
+    negative |= (last - index) | (index + 1);
+  }
+  return negative >> 63 == 0;
+}
+
 // Indices must lie in the plane; -1 takes a gradient nowhere.
 static etx_status check_indices(const etx_call* call, const backward* b) {
   const int64_t numel = b->out.rows * b->out.columns;
@@ -102,6 +150,7 @@ static etx_status check_indices(const etx_call* call, const backward* b) {
   for (int64_t i = 0; i < planes; ++i) {
     const char* plane =
         etx_planes_at(&b->indices, i / b->out.channels, i % b->out.channels);
+    if (is_dense(b) && all_fit(b, plane)) continue;
     for (int64_t y = 0; y < b->indices.rows; ++y) {
       for (int64_t x = 0; x < b->indices.columns; ++x) {
         const int64_t index = index_at(b, plane, y, x);

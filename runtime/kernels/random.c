@@ -3,6 +3,8 @@
 // Element i of a call takes its numbers from block i/4 or i/2 after those drawn
 // before: which numbers an element gets depends on nothing else.
 
+#include <string.h>
+
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
@@ -129,23 +131,44 @@ static void drop_row(const etx_walk* walk, etx_dtype dtype, double p,
   }
 }
 
+// Nothing is dropped.
+static void keep_row(const etx_walk* walk, etx_dtype dtype) {
+  static const int64_t truth = 1;
+  const bool is_dense = walk->stride[0] == 1 && walk->stride[2] == 1;
+  if (!is_dense) {
+    etx_convert(dtype, walk->data[0], walk->stride[0], dtype, walk->data[2],
+                walk->stride[2], walk->count);
+  } else if (walk->data[0] != walk->data[2]) {
+    memcpy(walk->data[0], walk->data[2], walk->count * etx_dtype_bytes(dtype));
+  }
+  if (walk->stride[1] == 1) {
+    memset(walk->data[1], 1, walk->count);
+  } else {
+    etx_convert(ETX_DTYPE_BOOL, walk->data[1], walk->stride[1], ETX_DTYPE_INT64,
+                &truth, 0, walk->count);
+  }
+}
+
 static etx_status run_dropout(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 3);
-  const double p = trains(call) ? etx_call_real(call, 1) : 0;
+  const bool drops = trains(call);
+  const double p = etx_call_real(call, 1);
   uint64_t index = 0;
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, out->rank);
   etx_walk_add(&walk, out);
   etx_walk_add(&walk, etx_call_tensor(call, 4));
   etx_walk_add(&walk, input);
-  static const etx_random_stream none;
-  const etx_random_stream* stream = trains(call) ? call->random : &none;
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    drop_row(&walk, input->dtype, p, stream, index);
+    if (drops) {
+      drop_row(&walk, input->dtype, p, call->random, index);
+    } else {
+      keep_row(&walk, input->dtype);
+    }
     index += walk.count;
   }
-  if (trains(call)) call->random->drawn += (index + 1) / 2;
+  if (drops) call->random->drawn += (index + 1) / 2;
   return ETX_OK;
 }
 

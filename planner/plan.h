@@ -26,6 +26,10 @@
 #include "format/base/diag.h"
 #include "format/base/status.h"
 
+// Effort is counted in steps and never in seconds, so that a plan does not
+// depend on the machine. As many take about a second for some hundred blocks.
+#define ETX_PLAN_STEPS UINT64_C(2000000)
+
 // Says that the planner may choose the offset.
 #define ETX_PLAN_FREE UINT64_MAX
 
@@ -40,13 +44,17 @@ typedef struct etx_plan_block {
 typedef struct etx_plan_problem {
   const etx_plan_block* blocks;
   size_t block_count;
-  uint64_t capacity;  // bytes the arena may have at most; 0: no limit
+  uint64_t capacity;  // bytes the arena may have at most; 0: no limit, as small
+                      // as can be found
+  uint64_t steps;     // placements that searches may try before they give up;
+                      // 0: ETX_PLAN_STEPS
 } etx_plan_problem;
 
 typedef struct etx_plan_solution {
   uint64_t* offsets;      // block_count entries, the caller's
   uint64_t arena_bytes;   // largest offset + size
-  uint64_t lower_bound;   // no plan can be smaller
+  uint64_t lower_bound;   // no plan can be smaller: what is live at once, or
+                          // what a search has proved
   const char* algorithm;  // name of the one that found it
 } etx_plan_solution;
 

@@ -27,8 +27,7 @@ typedef struct contest {
   uint64_t* trial;                   // offsets of the algorithm at work
   uint64_t* best;                    // offsets of the smallest plan so far
   const etx_plan_algorithm* winner;  // NULL: no plan so far
-  uint64_t best_bytes;
-  uint64_t lower_bound;
+  etx_plan_goal goal;
 } contest;
 
 size_t etx_plan_algorithm_count(void) { return ALGORITHM_COUNT; }
@@ -69,7 +68,7 @@ static etx_status judge_trial(contest* now, const etx_plan_algorithm* algorithm,
                               uint64_t bytes) {
   etx_plan_problem unlimited = *now->problem;
   unlimited.capacity = 0;
-  const etx_plan_solution solution = {now->trial, bytes, now->lower_bound,
+  const etx_plan_solution solution = {now->trial, bytes, now->goal.lower_bound,
                                       algorithm->name};
   etx_plan_judgement judgement = {ETX_PLAN_VALID, 0, 0};
   ETX_TRY(etx_plan_validate(&unlimited, &solution, now->work, &judgement));
@@ -80,15 +79,18 @@ static etx_status judge_trial(contest* now, const etx_plan_algorithm* algorithm,
 static etx_status try_algorithm(contest* now,
                                 const etx_plan_algorithm* algorithm) {
   const size_t mark = etx_arena_mark(now->work);
-  ETX_TRY(algorithm->run(now->problem, now->work, now->trial));
+  const etx_status status =
+      algorithm->run(now->problem, &now->goal, now->work, now->trial);
   etx_arena_rewind(now->work, mark);
+  if (status == ETX_NOT_FOUND) return ETX_OK;
+  if (status != ETX_OK) return status;
   const uint64_t bytes = highest_end(now->problem, now->trial);
   ETX_TRY(judge_trial(now, algorithm, bytes));
-  if (now->winner != NULL && bytes >= now->best_bytes) return ETX_OK;
+  if (now->winner != NULL && bytes >= now->goal.best) return ETX_OK;
   uint64_t* const beaten = now->best;
   now->best = now->trial;
   now->trial = beaten;
-  now->best_bytes = bytes;
+  now->goal.best = bytes;
   now->winner = algorithm;
   return ETX_OK;
 }
@@ -97,7 +99,7 @@ static etx_status try_all(contest* now) {
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
     const etx_status status = try_algorithm(now, &algorithms[i]);
     if (status != ETX_OK && status != ETX_UNSUPPORTED) return status;
-    if (now->winner != NULL && now->best_bytes == now->lower_bound) break;
+    if (now->goal.best <= now->goal.enough) break;
   }
   return ETX_OK;
 }
@@ -116,12 +118,21 @@ static etx_status try_named(contest* now, const char* name) {
 
 static etx_status check_capacity(const contest* now) {
   const uint64_t capacity = now->problem->capacity;
-  if (capacity == 0 || now->best_bytes <= capacity) return ETX_OK;
+  if (capacity == 0 || now->goal.best <= capacity) return ETX_OK;
   return etx_diag_fail(
       now->diag, ETX_BAD_PLAN,
       "no plan within %u bytes was found: the smallest has %u, and none can "
       "have less than %u",
-      capacity, now->best_bytes, now->lower_bound);
+      capacity, now->goal.best, now->goal.lower_bound);
+}
+
+static void set_goal(contest* now) {
+  const etx_plan_problem* const problem = now->problem;
+  etx_plan_goal* const goal = &now->goal;
+  goal->enough = goal->lower_bound;
+  if (problem->capacity > goal->enough) goal->enough = problem->capacity;
+  goal->best = UINT64_MAX;
+  goal->steps = problem->steps == 0 ? ETX_PLAN_STEPS : problem->steps;
 }
 
 static etx_status solve(contest* now, const char* algorithm) {
@@ -130,7 +141,8 @@ static etx_status solve(contest* now, const char* algorithm) {
       !etx_plan_take_u64(now->work, count, &now->best)) {
     return ETX_OUT_OF_MEMORY;
   }
-  ETX_TRY(etx_plan_bound(now->problem, now->work, &now->lower_bound));
+  ETX_TRY(etx_plan_bound(now->problem, now->work, &now->goal.lower_bound));
+  set_goal(now);
   ETX_TRY(algorithm == NULL ? try_all(now) : try_named(now, algorithm));
   return check_capacity(now);
 }
@@ -148,8 +160,8 @@ static etx_status solve_in_arena(contest* now, const char* algorithm,
     memcpy(solution->offsets, now->best,
            now->problem->block_count * sizeof *now->best);
   }
-  solution->arena_bytes = now->best_bytes;
-  solution->lower_bound = now->lower_bound;
+  solution->arena_bytes = now->goal.best;
+  solution->lower_bound = now->goal.lower_bound;
   solution->algorithm = now->winner->name;
   return ETX_OK;
 }
@@ -174,7 +186,7 @@ static bool count_all(const etx_plan_problem* problem, etx_arena* counter) {
   if (etx_plan_bound(problem, counter, NULL) != ETX_OK) return false;
   if (etx_plan_validate(problem, &none, counter, NULL) != ETX_OK) return false;
   for (size_t i = 0; i < ALGORITHM_COUNT; ++i) {
-    const etx_status status = algorithms[i].run(problem, counter, NULL);
+    const etx_status status = algorithms[i].run(problem, NULL, counter, NULL);
     if (status != ETX_OK && status != ETX_UNSUPPORTED) return false;
     etx_arena_rewind(counter, mark);
   }

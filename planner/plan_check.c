@@ -71,3 +71,10 @@ uint64_t etx_plan_step(const etx_plan_problem* problem) {
   }
   return step == 0 ? 1 : step;
 }
+
+bool etx_plan_has_fixed(const etx_plan_problem* problem) {
+  for (size_t i = 0; i < problem->block_count; ++i) {
+    if (problem->blocks[i].fixed != ETX_PLAN_FREE) return true;
+  }
+  return false;
+}

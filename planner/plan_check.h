@@ -13,6 +13,9 @@
 ETX_MUST_USE etx_status etx_plan_check(const etx_plan_problem* problem,
                                        etx_diag* diag);
 
+// True if some block has to have a given offset.
+bool etx_plan_has_fixed(const etx_plan_problem* problem);
+
 // The smallest alignment of a block that has bytes; 1 if there is none. Every
 // offset of a valid plan is a multiple of it.
 uint64_t etx_plan_step(const etx_plan_problem* problem);

@@ -115,11 +115,15 @@ static etx_status run(const etx_plan_problem* problem, etx_arena* work,
 }
 
 etx_status etx_plan_greedy_best_gap_run(const etx_plan_problem* problem,
-                                        etx_arena* work, uint64_t* offsets) {
+                                        etx_plan_goal* goal, etx_arena* work,
+                                        uint64_t* offsets) {
+  (void)goal;
   return run(problem, work, offsets, true);
 }
 
 etx_status etx_plan_greedy_first_gap_run(const etx_plan_problem* problem,
-                                         etx_arena* work, uint64_t* offsets) {
+                                         etx_plan_goal* goal, etx_arena* work,
+                                         uint64_t* offsets) {
+  (void)goal;
   return run(problem, work, offsets, false);
 }

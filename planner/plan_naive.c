@@ -16,8 +16,10 @@ static uint64_t place_fixed(const etx_plan_problem* problem,
   return top;
 }
 
-etx_status etx_plan_naive_run(const etx_plan_problem* problem, etx_arena* work,
+etx_status etx_plan_naive_run(const etx_plan_problem* problem,
+                              etx_plan_goal* goal, etx_arena* work,
                               uint64_t* offsets) {
+  (void)goal;
   if (work->counting) return ETX_OK;
   uint64_t top = place_fixed(problem, offsets);
   for (size_t i = 0; i < problem->block_count; ++i) {

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "planner/plan_algorithms.h"
-#include "planner/plan_bound.h"
 #include "planner/plan_check.h"
 #include "planner/plan_fitting.h"
 #include "planner/plan_ranks.h"
@@ -183,20 +182,13 @@ static uint64_t highest_end(const skyline* sky) {
   return highest;
 }
 
-static bool has_fixed(const etx_plan_problem* problem) {
-  for (size_t i = 0; i < problem->block_count; ++i) {
-    if (problem->blocks[i].fixed != ETX_PLAN_FREE) return true;
-  }
-  return false;
-}
-
-// Runs one order after the other and keeps the lowest.
-static void run_orders(skyline* sky, uint64_t bound, uint64_t* offsets) {
+// Runs one order after the other until one is low enough; keeps the lowest.
+static void run_orders(skyline* sky, uint64_t enough, uint64_t* offsets) {
   const size_t count = sky->problem->block_count;
   uint64_t lowest = UINT64_MAX;
   memset(sky->offsets, 0, count * sizeof *offsets);
   etx_plan_ranks_fill(&sky->ranks, sky->problem, &sky->sections);
-  for (size_t i = 0; i < ETX_PLAN_ORDER_COUNT && lowest > bound; ++i) {
+  for (size_t i = 0; i < ETX_PLAN_ORDER_COUNT && lowest > enough; ++i) {
     etx_plan_ranks_sort(&sky->ranks, i);
     etx_plan_fitting_fill(&sky->fitting, &sky->sections, sky->ranks.ranks);
     run_order(sky);
@@ -208,15 +200,14 @@ static void run_orders(skyline* sky, uint64_t bound, uint64_t* offsets) {
 }
 
 etx_status etx_plan_skyline_run(const etx_plan_problem* problem,
-                                etx_arena* work, uint64_t* offsets) {
-  uint64_t bound = 0;
+                                etx_plan_goal* goal, etx_arena* work,
+                                uint64_t* offsets) {
   skyline sky = {0};
   sky.problem = problem;
   // A fixed block would hang in the air above a plateau.
-  if (!work->counting && has_fixed(problem)) return ETX_UNSUPPORTED;
-  ETX_TRY(etx_plan_bound(problem, work, &bound));
+  if (!work->counting && etx_plan_has_fixed(problem)) return ETX_UNSUPPORTED;
   if (!take(&sky, work)) return ETX_OUT_OF_MEMORY;
   if (work->counting || problem->block_count == 0) return ETX_OK;
-  run_orders(&sky, bound, offsets);
+  run_orders(&sky, goal->enough, offsets);
   return ETX_OK;
 }

@@ -1,0 +1,274 @@
+// A section is lost when even its earliest open block comes so high that the
+// open blocks no longer fit above. Finding the earliest one is dear; knowing
+// one that comes in time is enough, and as long as that one does, nothing has
+// to be looked at (the watched literals of satisfiability solvers). A stale
+// watch is harmless, so going back leaves it alone.
+
+#include "planner/plan_canonical.h"
+
+#include <string.h>
+
+#include "planner/plan_check.h"
+#include "planner/plan_work.h"
+
+enum { WORD_BITS = 64 };
+
+// Offsets stay below half of what 32 bits hold, so that sums need no care.
+static const uint32_t largest_capacity = UINT32_MAX / 2;
+
+static size_t words_of(size_t count) {
+  return (count + WORD_BITS - 1) / WORD_BITS;
+}
+
+static bool take_sets(etx_plan_canonical* plan, size_t count, etx_arena* work) {
+  const size_t words = words_of(count);
+  return etx_plan_take_u64(work, count * words, &plan->neighbours) &&
+         etx_plan_take_u64(work, count * words, &plan->members) &&
+         etx_plan_take_u64(work, words, &plan->open);
+}
+
+bool etx_plan_canonical_take(etx_plan_canonical* plan, size_t block_count,
+                             etx_arena* work) {
+  const size_t count = block_count < ETX_PLAN_CANONICAL_BLOCKS
+                           ? block_count
+                           : ETX_PLAN_CANONICAL_BLOCKS;
+  // On the way to a leaf a block is raised by each neighbour at most once, and
+  // placed once.
+  const size_t trail = count * (count + 1) / 2;
+  uint32_t** const arrays[] = {&plan->size,  &plan->alignment, &plan->first,
+                               &plan->limit, &plan->lowest,    &plan->offset,
+                               &plan->slack, &plan->left,      &plan->cross,
+                               &plan->watch};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
+    if (!etx_plan_take_u32(work, count, arrays[i])) return false;
+  }
+  return take_sets(plan, count, work) &&
+         etx_plan_take_u32(work, trail, &plan->trail_block) &&
+         etx_plan_take_u32(work, trail, &plan->trail_lowest);
+}
+
+static uint64_t divisor_of(uint64_t a, uint64_t b) {
+  while (b != 0) {
+    const uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// The largest number that divides all rounded sizes and, where alignments
+// differ, the widest of them: it divides the offset of every block that rests
+// on others.
+static uint64_t find_unit(const etx_plan_canonical* plan,
+                          const etx_plan_problem* problem, uint64_t step) {
+  uint64_t unit = 0;
+  uint64_t widest = step;
+  for (uint32_t b = 0; b < plan->block_count; ++b) {
+    const etx_plan_block* const block = &problem->blocks[plan->blocks[b]];
+    unit = divisor_of(unit, etx_plan_align(block->size, step));
+    if (block->alignment > widest) widest = block->alignment;
+  }
+  if (unit == 0) return 1;
+  return widest == step ? unit : divisor_of(unit, widest);
+}
+
+static bool count_block(etx_plan_canonical* plan,
+                        const etx_plan_problem* problem, uint64_t step,
+                        uint32_t b) {
+  const etx_plan_block* const block = &problem->blocks[plan->blocks[b]];
+  const uint64_t size = etx_plan_align(block->size, step) / plan->unit;
+  const uint64_t alignment =
+      block->alignment > plan->unit ? block->alignment / plan->unit : 1;
+  if (size > largest_capacity || alignment > largest_capacity) return false;
+  plan->size[b] = (uint32_t)size;
+  plan->alignment[b] = (uint32_t)alignment;
+  plan->stack += size + (alignment - 1);
+  return plan->stack <= largest_capacity;
+}
+
+static void add_to(uint64_t* set, uint32_t number) {
+  set[number / WORD_BITS] |= UINT64_C(1) << (number % WORD_BITS);
+}
+
+static void remove_from(uint64_t* set, uint32_t number) {
+  set[number / WORD_BITS] &= ~(UINT64_C(1) << (number % WORD_BITS));
+}
+
+static bool lives_with(const etx_plan_canonical* plan, uint32_t a, uint32_t b) {
+  return plan->first[a] < plan->limit[b] && plan->first[b] < plan->limit[a];
+}
+
+static void fill_sets(etx_plan_canonical* plan) {
+  const size_t words = plan->words;
+  memset(plan->members, 0, plan->section_count * words * sizeof *plan->members);
+  for (uint32_t b = 0; b < plan->block_count; ++b) {
+    uint64_t* const set = &plan->neighbours[b * words];
+    memset(set, 0, words * sizeof *set);
+    for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+      add_to(&plan->members[s * words], b);
+    }
+    for (uint32_t x = 0; x < plan->block_count; ++x) {
+      if (x != b && lives_with(plan, x, b)) add_to(set, x);
+    }
+  }
+}
+
+bool etx_plan_canonical_read(etx_plan_canonical* plan,
+                             const etx_plan_problem* problem,
+                             const etx_plan_sections* sections) {
+  if (sections->block_count > ETX_PLAN_CANONICAL_BLOCKS) return false;
+  plan->block_count = (uint32_t)sections->block_count;
+  plan->section_count = sections->count;
+  plan->words = words_of(plan->block_count);
+  plan->problem = problem;
+  plan->blocks = sections->by_first;
+  plan->unit = find_unit(plan, problem, sections->step);
+  plan->stack = 0;
+  for (uint32_t b = 0; b < plan->block_count; ++b) {
+    plan->first[b] = sections->first[plan->blocks[b]];
+    plan->limit[b] = sections->limit[plan->blocks[b]];
+    if (!count_block(plan, problem, sections->step, b)) return false;
+  }
+  fill_sets(plan);
+  return true;
+}
+
+// Adds a block to the sums of its sections.
+static void open_block(etx_plan_canonical* plan, uint32_t b) {
+  for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+    plan->slack[s] -= plan->size[b];
+    plan->left[s] += 1;
+    plan->cross[s] += 1;
+  }
+  plan->cross[plan->limit[b] - 1] -= 1;
+  add_to(plan->open, b);
+}
+
+static void close_block(etx_plan_canonical* plan, uint32_t b) {
+  for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+    plan->slack[s] += plan->size[b];
+    plan->left[s] -= 1;
+    plan->cross[s] -= 1;
+  }
+  plan->cross[plan->limit[b] - 1] += 1;
+  remove_from(plan->open, b);
+}
+
+static bool has_room(const etx_plan_canonical* plan, uint32_t b) {
+  for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+    if (plan->slack[s] < plan->size[b]) return false;
+  }
+  return true;
+}
+
+bool etx_plan_canonical_start(etx_plan_canonical* plan, uint64_t capacity) {
+  plan->capacity =
+      capacity < largest_capacity ? (uint32_t)capacity : largest_capacity;
+  plan->trail_count = 0;
+  memset(plan->open, 0, plan->words * sizeof *plan->open);
+  for (uint32_t s = 0; s < plan->section_count; ++s) {
+    plan->slack[s] = plan->capacity;
+    plan->left[s] = 0;
+    plan->cross[s] = 0;
+  }
+  for (uint32_t b = 0; b < plan->block_count; ++b) {
+    if (!has_room(plan, b)) return false;
+    plan->lowest[b] = 0;
+    open_block(plan, b);
+    for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+      plan->watch[s] = b;
+    }
+  }
+  return true;
+}
+
+static void change(etx_plan_canonical* plan, uint32_t b, uint32_t lowest) {
+  plan->trail_block[plan->trail_count] = b;
+  plan->trail_lowest[plan->trail_count] = plan->lowest[b];
+  plan->trail_count += 1;
+  plan->lowest[b] = lowest;
+}
+
+// What a placement touched: sections [low, high), without a gap because every
+// raised block lives together with the placed one.
+typedef struct reach {
+  uint32_t low;
+  uint32_t high;
+} reach;
+
+// Lifts an open neighbour to `height`; false if it ends too high.
+static bool raise_block(etx_plan_canonical* plan, uint32_t x, uint32_t height,
+                        reach* touched) {
+  if (plan->lowest[x] >= height) return true;
+  const uint32_t mask = plan->alignment[x] - 1;
+  const uint32_t lowest = (height + mask) & ~mask;
+  change(plan, x, lowest);
+  if (plan->first[x] < touched->low) touched->low = plan->first[x];
+  if (plan->limit[x] > touched->high) touched->high = plan->limit[x];
+  return lowest <= plan->capacity && plan->size[x] <= plan->capacity - lowest;
+}
+
+static bool raise_neighbours(etx_plan_canonical* plan, uint32_t b,
+                             uint32_t height, reach* touched, bool* has_hat) {
+  const uint64_t* const set = &plan->neighbours[b * plan->words];
+  for (size_t w = 0; w < plan->words; ++w) {
+    uint64_t word = set[w] & plan->open[w];
+    if (word != 0) *has_hat = true;
+    while (word != 0) {
+      const uint32_t x =
+          (uint32_t)(w * WORD_BITS) + (uint32_t)__builtin_ctzll(word);
+      word &= word - 1;
+      if (!raise_block(plan, x, height, touched)) return false;
+    }
+  }
+  return true;
+}
+
+// Looks for an open block of the section that comes in time, and watches it.
+static bool find_watch(etx_plan_canonical* plan, uint32_t s) {
+  const uint64_t* const set = &plan->members[s * plan->words];
+  const uint32_t slack = plan->slack[s];
+  for (size_t w = 0; w < plan->words; ++w) {
+    uint64_t word = set[w] & plan->open[w];
+    while (word != 0) {
+      const uint32_t x =
+          (uint32_t)(w * WORD_BITS) + (uint32_t)__builtin_ctzll(word);
+      word &= word - 1;
+      if (plan->lowest[x] > slack) continue;
+      plan->watch[s] = x;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool sections_hold(etx_plan_canonical* plan, const reach* touched) {
+  for (uint32_t s = touched->low; s < touched->high; ++s) {
+    if (plan->left[s] == 0) continue;
+    if (plan->lowest[plan->watch[s]] <= plan->slack[s]) continue;
+    if (!find_watch(plan, s)) return false;
+  }
+  return true;
+}
+
+bool etx_plan_canonical_place(etx_plan_canonical* plan, uint32_t block,
+                              bool* has_hat) {
+  const uint32_t offset = plan->lowest[block];
+  reach touched = {plan->first[block], plan->limit[block]};
+  *has_hat = false;
+  plan->offset[block] = offset;
+  change(plan, block, ETX_PLAN_PLACED);
+  close_block(plan, block);
+  return raise_neighbours(plan, block, offset + plan->size[block], &touched,
+                          has_hat) &&
+         sections_hold(plan, &touched);
+}
+
+void etx_plan_canonical_undo(etx_plan_canonical* plan, uint32_t mark) {
+  while (plan->trail_count > mark) {
+    plan->trail_count -= 1;
+    const uint32_t b = plan->trail_block[plan->trail_count];
+    if (plan->lowest[b] == ETX_PLAN_PLACED) open_block(plan, b);
+    plan->lowest[b] = plan->trail_lowest[plan->trail_count];
+  }
+}

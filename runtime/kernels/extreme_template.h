@@ -6,6 +6,7 @@
 //   V, M          a vector of elements and of as many masks (all bits or none),
 //                 or one of each
 //   TAKES(x, y)   whether x comes before y; AHEAD(x, y) the same as masks
+//   PICK(m, x, y) x where mask m is set, y elsewhere
 //   IS_NAN(x)     whether x is NaN, which comes before all numbers;
 //                 ODD(x) the same as masks
 
@@ -17,9 +18,7 @@ static V NAME(load)(const T* from) {
   return v;
 }
 
-static V NAME(select)(M takes, V x, V y) {
-  return (V)((takes & (M)x) | (~takes & (M)y));
-}
+static V NAME(select)(M takes, V x, V y) { return PICK(takes, x, y); }
 
 // The most extreme of at least `step` elements, of four vectors at a time. NaN
 // does not count, but is noted.
@@ -191,5 +190,6 @@ static void NAME(values_columns)(etx_folded* folded, const void* elements,
 #undef member
 #undef TAKES
 #undef AHEAD
+#undef PICK
 #undef IS_NAN
 #undef ODD

@@ -10,13 +10,17 @@
 
 enum { RUN = 1024 };
 
+// PICK of extreme_template.h for vectors.
+#define BY_MASK(m, x, y) ((V)(((m) & (M)(x)) | (~(m) & (M)(y))))
+
 #define NAME(x) x##_largest_i64
 #define T int64_t
 #define V int64_t
 #define M int64_t
 #define member i64
 #define TAKES(x, y) ((x) > (y))
-#define AHEAD(x, y) (-(int64_t)((x) > (y)))
+#define AHEAD(x, y) ((M)((x) > (y)))
+#define PICK(m, x, y) ((m) != 0 ? (x) : (y))
 #define IS_NAN(x) ((void)(x), 0)
 #define ODD(x) ((void)(x), (M)0)
 #include "runtime/kernels/extreme_template.h"
@@ -28,6 +32,7 @@ enum { RUN = 1024 };
 #define member i64
 #define TAKES(x, y) ((x) > (y))
 #define AHEAD(x, y) ((x) > (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((void)(x), 0)
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
@@ -39,6 +44,7 @@ enum { RUN = 1024 };
 #define member f32
 #define TAKES(x, y) ((x) > (y))
 #define AHEAD(x, y) ((x) > (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((x) != (x))
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
@@ -50,6 +56,7 @@ enum { RUN = 1024 };
 #define member f64
 #define TAKES(x, y) ((x) > (y))
 #define AHEAD(x, y) ((x) > (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((x) != (x))
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
@@ -60,7 +67,8 @@ enum { RUN = 1024 };
 #define M int64_t
 #define member i64
 #define TAKES(x, y) ((x) < (y))
-#define AHEAD(x, y) (-(int64_t)((x) < (y)))
+#define AHEAD(x, y) ((M)((x) < (y)))
+#define PICK(m, x, y) ((m) != 0 ? (x) : (y))
 #define IS_NAN(x) ((void)(x), 0)
 #define ODD(x) ((void)(x), (M)0)
 #include "runtime/kernels/extreme_template.h"
@@ -72,6 +80,7 @@ enum { RUN = 1024 };
 #define member i64
 #define TAKES(x, y) ((x) < (y))
 #define AHEAD(x, y) ((x) < (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((void)(x), 0)
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
@@ -83,6 +92,7 @@ enum { RUN = 1024 };
 #define member f32
 #define TAKES(x, y) ((x) < (y))
 #define AHEAD(x, y) ((x) < (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((x) != (x))
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"
@@ -94,6 +104,7 @@ enum { RUN = 1024 };
 #define member f64
 #define TAKES(x, y) ((x) < (y))
 #define AHEAD(x, y) ((x) < (y))
+#define PICK BY_MASK
 #define IS_NAN(x) ((x) != (x))
 #define ODD(x) ((x) != (x))
 #include "runtime/kernels/extreme_template.h"

@@ -43,7 +43,8 @@ TYPES = {torch.float32: ScalarType.FLOAT, torch.float16: ScalarType.HALF,
          torch.int64: ScalarType.LONG, torch.int32: ScalarType.INT,
          torch.bool: ScalarType.BOOL, torch.float64: ScalarType.DOUBLE}
 # What costs more than its number of elements suggests runs at a smaller size.
-COSTLY = {"mm", "addmm", "linear", "convolution", "bmm", "_cdist_forward"}
+COSTLY = {"mm", "addmm", "linear", "convolution", "bmm", "_cdist_forward",
+          "_pdist_forward"}
 
 
 def build_binary(build, directory):

@@ -179,5 +179,57 @@ def calls(side):
     add("zeros.out", [n, n])
     add("ones.out", [n, n])
     add("arange.start_out", 0, n * n, 1)
+    add("arange.out", n * n)
+    add("fill.Scalar_out", x(), 1.0)
+    add("fill.Tensor_out", x(), torch.tensor(1.0))
+    add("scalar_tensor.out", 1.5)
     add("copy.out", x(), x())
+    # The same in other words, along other dimensions, of other types.
+    for name in ["_to_copy", "alias_copy", "detach_copy", "lift_fresh_copy"]:
+        add(name + ".out", x())
+    add("narrow_copy.out", x(), 1, 0, n // 2)
+    add("squeeze_copy.dim_out", x(1, n, n), 0)
+    add("split_copy.Tensor_out/rows", x(), n // 2, 0)
+    add("cat.out/rows", [x(), x()], 0)
+    add("any.dims_out", bools(), [0])
+    add("mean.dtype_out", x())
+    add("prod.out", x())
+    add("var.out", x(), [1], True)
+    add("var.correction_out/leading", x(), [0])
+    add("argmax.out/leading", x(), 0)
+    add("max.dim_max/leading", x(), 0)
+    add("cumsum.out/leading", x(), 0)
+    add("index_select.out/last", x(), 1, ints(n, below=n))
+    add("masked_scatter.out", x(), bools(), x())
+    add("repeat_interleave.Tensor_out", torch.full((n,), 2))
+    add("reflection_pad1d.out", x(4, n, n // 4 + 2), [1, 1])
+    add("replication_pad1d.out", x(4, n, n // 4 + 2), [1, 1])
+    add("reflection_pad3d.out", x(1, 2, 4, n // 4 + 2, n // 2 + 2), [1] * 6)
+    add("replication_pad3d.out", x(1, 2, 4, n // 4 + 2, n // 2 + 2), [1] * 6)
+    add("div.Scalar_mode_out", x(), 1.5, {"rounding_mode": "trunc"})
+    add("native_dropout.out", x(), 0.5, False)
+    add("_native_batch_norm_legit.no_stats_out", x(*image), x(channels),
+        x(channels), True, 0.1, 1e-5)
+    add("_pdist_forward.out", x(max(2, n // 2), 16), 2.0)
+    pooled, where = torch.ops.aten.max_pool2d_with_indices(
+        x(*image), [2, 2], [2, 2])
+    add("max_pool2d_with_indices_backward.grad_input", pooled, x(*image),
+        [2, 2], [2, 2], [0, 0], [1, 1], False, where)
+    for name in ["relu", "sigmoid"]:
+        add(name + ".out/float16", x().half())
+    add("_softmax.out/float16", x().half(), 1, False)
+    add("mm.out/float16", x().half(), x().half())
+    add("native_layer_norm.out/float16", x().half(), [n], x(n).half(),
+        x(n).half(), 1e-5)
+    for name in ["add.out", "mul.out"]:
+        add(name + "/int32", ints().int(), ints().int())
+        add(name + "/float64", x().double(), x().double())
+    for name in ["sum.IntList_out", "amax.out"]:
+        add(name + "/int64", ints(), [1])
+        add(name + "/float16", x().half(), [1])
+    for name in ["floor_divide.out", "remainder.Tensor_out", "maximum.out",
+                 "eq.Tensor_out"]:
+        add(name + "/int64", ints(), ints() + 1)
+    add("where.self_out/int64", bools(), ints(), ints())
+    add("exp.out/float64", x().double())
     return table

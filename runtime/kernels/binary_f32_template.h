@@ -112,3 +112,7 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #undef COMPARISON
 #undef WHOLE
 };
+
+static void spread(uint32_t* out, uint32_t element, size_t count) {
+  for (size_t i = 0; i < count; ++i) out[i] = element;
+}

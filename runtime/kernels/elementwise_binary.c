@@ -165,7 +165,12 @@ static bool row_has_zero(const operand* divisor, const etx_walk* walk) {
     const int64_t* x = etx_operand_widen(&block, divisor->as, divisor->dtype,
                                          at, walk->stride[0], count);
     const size_t read = walk->stride[0] == 0 ? 1 : count;
-    for (size_t i = 0; i < read; ++i) found |= x[i] == 0;
+    uint64_t all = UINT64_MAX;  // the high bit goes with the first 0
+    for (size_t i = 0; i < read; ++i) {
+      const uint64_t each = (uint64_t)x[i];
+      all &= each | (UINT64_C(0) - each);
+    }
+    found = all >> 63 == 0;
   }
   return found;
 }

@@ -16,6 +16,8 @@ typedef struct etx_float_loops {
   const etx_unary_loop* unary;    // by etx_unary_row
   const etx_binary_loop* binary;  // by etx_binary_row; NULL: not for floats
   const etx_binary_loop* whole;   // the same for int64
+  // Writes an element of 4 bytes `count` times.
+  void (*spread)(uint32_t* out, uint32_t element, size_t count);
 } etx_float_loops;
 
 // For every machine that the compiler was told of.

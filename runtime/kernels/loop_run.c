@@ -2,15 +2,20 @@
 
 #include <string.h>
 
+#include "runtime/kernels/float_loops.h"
+
 // Elements that a single one is spread over.
 enum { SPREAD = 256 };
 
-typedef union spread {
+// From here on it is worth asking for the widest registers.
+enum { LONG_SPREAD = 64 };
+
+typedef union spread_element {
   uint64_t eights[SPREAD];
   uint32_t fours[SPREAD];
   uint16_t twos[SPREAD];
   uint8_t ones[SPREAD];
-} spread;
+} spread_element;
 
 typedef union group {
   uint64_t aligned[ETX_LANES];
@@ -67,6 +72,10 @@ void etx_spread(void* to, const void* from, size_t count, size_t bytes) {
   } else if (bytes == 4) {
     uint32_t value, *const fours = to;
     memcpy(&value, from, sizeof(value));
+    if (count >= LONG_SPREAD) {
+      etx_float_loops_best()->spread(fours, value, count);
+      return;
+    }
     for (size_t i = 0; i < count; ++i) fours[i] = value;
   } else if (bytes == 2) {
     uint16_t value, *const twos = to;
@@ -86,7 +95,7 @@ void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
     return;
   }
   const size_t most = count < SPREAD ? count : SPREAD;
-  spread x, y;
+  spread_element x, y;
   if (!a_moves) etx_spread(&x, a, most, bytes.in);
   if (!b_moves) etx_spread(&y, b, most, bytes.in);
   for (size_t done = 0; done < count; done += SPREAD) {

@@ -8,19 +8,17 @@
 
 #include "runtime/kernels/math_functions.h"
 
-// (e^r - 1 - r) / r^2, to 3e-19 of (e^r - 1)/r^2 r.
+// (e^r - 1 - r) / r^2, to 3e-19 of (e^r - 1)/r^2 r. In pairs, which do not wait
+// for each other.
 static double exponential_tail(double r) {
-  double q = 2.092539966171763e-09;
-  q = q * r + 2.5110178740471095e-08;
-  q = q * r + 2.7557239661640402e-07;
-  q = q * r + 2.7557241164478631e-06;
-  q = q * r + 2.4801587364179767e-05;
-  q = q * r + 0.00019841269888892543;
-  q = q * r + 0.0013888888888865009;
-  q = q * r + 0.0083333333333206541;
-  q = q * r + 0.041666666666666706;
-  q = q * r + 0.16666666666666677;
-  return q * r + 0.5;
+  const double r2 = r * r, r4 = r2 * r2;
+  const double a = 0.16666666666666677 * r + 0.5;
+  const double b = 0.0083333333333206541 * r + 0.041666666666666706;
+  const double c = 0.00019841269888892543 * r + 0.0013888888888865009;
+  const double d = 2.7557241164478631e-06 * r + 2.4801587364179767e-05;
+  const double e = 2.5110178740471095e-08 * r + 2.7557239661640402e-07;
+  const double f = e + r2 * 2.092539966171763e-09;
+  return (a + r2 * b) + r4 * ((c + r2 * d) + r4 * f);
 }
 
 // 2^n for -1022 <= n <= 1023.
@@ -47,6 +45,7 @@ static reduced reduce(double x, double low) {
 // (1 + p) 2^n in two factors, so that overflow and underflow happen by
 // themselves.
 static double scale(double power, int64_t n) {
+  if (n > -1000 && n < 1000) return power * power_of_two(n);
   const int64_t half = n / 2;
   return power * power_of_two(half) * power_of_two(n - half);
 }

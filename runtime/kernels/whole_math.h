@@ -26,12 +26,13 @@ static inline int64_t etx_whole_fmod(int64_t x, int64_t y) {
   return y == -1 ? 0 : x % y;
 }
 static inline int64_t etx_whole_floor_divide(int64_t x, int64_t y) {
-  const int64_t rest = etx_whole_fmod(x, y);
-  return etx_whole_divide(x, y) - (rest != 0 && (rest < 0) != (y < 0));
+  const int64_t quotient = etx_whole_divide(x, y);
+  const int64_t rest = etx_wrap_subtract(x, etx_wrap_multiply(quotient, y));
+  return quotient - ((rest != 0) & ((rest ^ y) < 0));
 }
 static inline int64_t etx_whole_remainder(int64_t x, int64_t y) {
   const int64_t rest = etx_whole_fmod(x, y);
-  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  return rest + (((rest != 0) & ((rest ^ y) < 0)) != 0 ? y : 0);
 }
 
 // `bits` is the type's width; a count outside 0..bits-1 shifts everything out.

@@ -5,4 +5,4 @@
 #include "runtime/kernels/unary_f32_template.h"
 
 const etx_float_loops etx_float_loops_avx2 = {"avx2", unary_loops, binary_loops,
-                                              whole_loops};
+                                              whole_loops, spread};

@@ -82,8 +82,8 @@ static void run_blocks(const unary* u, const etx_walk* walk) {
   etx_block in_block, out_block;
   for (size_t left = walk->count; left > 0;) {
     const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
-    const void* x = etx_operand_widen(&in_block, u->common, u->dtypes[1], in,
-                                      count == 1 ? 0 : walk->stride[1], count);
+    const void* x = etx_operand_row(&in_block, u->common, u->dtypes[1], in,
+                                    walk->stride[1], count);
     etx_unary_apply(u->loop, u->bytes, &out_block, x, count, u->parameters);
     if (u->gives_truth) {
       etx_convert(u->dtypes[0], out, walk->stride[0], ETX_DTYPE_BOOL,

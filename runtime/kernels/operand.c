@@ -157,6 +157,16 @@ void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
   etx_block_load(block, wide, common, &narrow, 1, count);
 }
 
+const void* etx_operand_row(etx_block* block, etx_dtype common, etx_dtype dtype,
+                            const void* data, ptrdiff_t stride, size_t count) {
+  if (stride != 0 || count == 1) {
+    return etx_operand_widen(block, common, dtype, data,
+                             count == 1 ? 0 : stride, count);
+  }
+  etx_operand_fill(block, common, dtype, data, 0, count);
+  return block;
+}
+
 void etx_operand_load_as(etx_block* block, etx_wide wide, etx_dtype cast,
                          etx_dtype dtype, const void* data, ptrdiff_t stride,
                          size_t count) {

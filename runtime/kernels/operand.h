@@ -60,7 +60,12 @@ const void* etx_operand_widen(etx_block* block, etx_dtype common,
                               etx_dtype dtype, const void* data,
                               ptrdiff_t stride, size_t count);
 
-// The same, always into `block` and `count` elements of it, for stride 0 too.
+// The same, but `count` elements for stride 0 too, which tensors that repeat
+// elements have.
+const void* etx_operand_row(etx_block* block, etx_dtype common, etx_dtype dtype,
+                            const void* data, ptrdiff_t stride, size_t count);
+
+// The same, always into `block`.
 void etx_operand_fill(etx_block* block, etx_dtype common, etx_dtype dtype,
                       const void* data, ptrdiff_t stride, size_t count);
 

@@ -100,8 +100,8 @@ static void quantize_block(const quantizer* q, etx_wide wide,
   etx_block x, scale, zero, y;
   const bool scales_move = walk->stride[2] != 0;
   const bool zeros_move = walk->stride[3] != 0;
-  const void* values = etx_operand_widen(&x, etx_wide_dtype(wide), input->dtype,
-                                         data[1], walk->stride[1], count);
+  const void* values = etx_operand_row(&x, etx_wide_dtype(wide), input->dtype,
+                                       data[1], walk->stride[1], count);
   const size_t scales = scales_move ? count : 1;
   etx_block_load(&zero, wide, affine->zero.dtype, data[3], walk->stride[3],
                  zeros_move ? count : 1);

@@ -3,10 +3,10 @@
 //   mutate_ops DIR [COUNT [SEED [NUMBER]]]
 //
 // changes the arguments of every case below DIR in COUNT ways and runs what
-// comes out: kernels refuse it or stay within their memory, which sanitizers
-// watch. With NUMBER, only that run, and its operator is printed; with
-// ASAN_OPTIONS=abort_on_error=1 a crash prints its number. Results are not
-// looked at.
+// comes out, some of it as a program: kernels refuse it or stay within their
+// memory, which sanitizers watch. With NUMBER, only that run, and its operator
+// is printed; with ASAN_OPTIONS=abort_on_error=1 a crash prints its number.
+// Results are not looked at.
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,12 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/format/sample_program.h"
+#include "tests/hostile/hostile_program.h"
 #include "tests/ops/vector_change.h"
+#include "tests/ops/vector_program.h"
 #include "tests/ops/vector_tree.h"
 
 typedef struct tally {
   uint64_t seed, number, only;
   size_t count, ran, refused;
+  hostile_counts programs;
 } tally;
 
 static volatile uint64_t current;
@@ -35,15 +39,30 @@ static void renew_growing(vector_call* c) {
   for (size_t i = 0; i < c->count; ++i) c->is_unstated[i] |= c->is_written[i];
 }
 
+// As a program in one of three cases; what it refuses has been refused anyway.
+static void run_as_program(tally* t, const vector_call* c,
+                           hostile_random* random) {
+  if (!hostile_chance(random, 34)) return;
+  const etx_bytes_mut file = vector_program_write(c, random);
+  if (file.data == NULL) return;
+  hostile_try(sample_view(file), &t->programs);
+  sample_release(file);
+}
+
 static void run_changed(tally* t, const vector_file* file, json_t* one) {
   static vector_call c;
   hostile_random random = hostile_random_of(t->seed, t->number);
   current = t->number;
-  if (vector_call_build(&c, file, one, VECTOR_AS_STATED) == NULL) {
+  const bool is_dense = hostile_chance(&random, 60);
+  if (vector_call_build(&c, file, one,
+                        is_dense ? VECTOR_DENSE : VECTOR_AS_STATED) == NULL) {
     vector_change_arguments(&c, &random);
     renew_growing(&c);
     etx_status status = vector_call_size(&c, true);
-    if (status == ETX_OK) vector_change_outputs(&c, &random);
+    if (status == ETX_OK) {
+      vector_change_outputs(&c, &random);
+      run_as_program(t, &c, &random);
+    }
     if (status == ETX_OK) status = vector_call_run(&c);
     if (status == ETX_OK) {
       ++t->ran;
@@ -82,5 +101,6 @@ int main(int count, char** arguments) {
   const size_t unread = vector_tree_walk(arguments[1], change_case, &t);
   printf("%" PRIu64 " calls, %zu ran, %zu refused\n", t.number, t.ran,
          t.refused);
+  hostile_print("as programs", &t.programs);
   return unread == 0 && t.ran > 0 ? 0 : 6;
 }

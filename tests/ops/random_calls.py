@@ -68,7 +68,15 @@ class Writer:
                 out.write(json.dumps(case, separators=(",", ":")) + "\n")
 
 
+def spread(draw, t):
+    """One place of a dimension for all of it, with stride 0."""
+    at = draw.randrange(t.dim())
+    return t.narrow(at, 0, 1).expand(t.shape)
+
+
 class Draw:
+    wild = False  # tensors with stride 0, and many elements, too
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.torch = torch.Generator().manual_seed(seed)
@@ -89,6 +97,9 @@ class Draw:
             shape[self.int(0, len(shape) - 1)] = 0
         if shape and math.prod(shape) < 100 and self.chance(0.3):
             shape[self.int(0, len(shape) - 1)] = self.int(min(10, long), long)
+        if self.wild and shape and math.prod(shape) < 400 and (
+                self.chance(0.1)):
+            shape[self.int(0, len(shape) - 1)] = self.int(16, 70)
         return shape
 
     def values(self, shape, dtype, special=0.1, low=-3.0, high=3.0):
@@ -117,6 +128,8 @@ class Draw:
 
     def lay(self, t):
         """The same elements in another order or with gaps, now and then."""
+        if self.wild and t.numel() > 1 and self.chance(0.08):
+            return spread(self.random, t)
         if t.dim() == 0 or t.numel() == 0 or self.chance(0.55):
             return t
         if self.chance(0.7):

@@ -466,7 +466,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", default="")
+    parser.add_argument("--wild", action="store_true",
+                        help="stride 0 and larger sizes too")
     options = parser.parse_args()
+    Draw.wild = options.wild
     torch.set_num_threads(1)
     os.makedirs(options.target, exist_ok=True)
     for name, make in OPERATORS.items():

@@ -51,6 +51,8 @@ BINARY_TENSOR = ('eq ne lt le gt ge fmod remainder bitwise_and bitwise_or '
 
 
 class Cases:
+    wild = False    # tensors with stride 0, and many elements, too
+
     def __init__(self, seed):
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.lines, self.tensors, self.index = [], [], {}
@@ -64,6 +66,12 @@ class Cases:
         return self.rng.random() < share
 
     def sizes(self):
+        if self.wild and self.chance(.2):
+            return self.pick([
+                [int(self.rng.integers(1, 7)), int(self.rng.integers(2, 40))],
+                [int(self.rng.integers(200, 1200))],
+                [int(n) for n in self.rng.integers(1, 4, 7)],
+                [int(n) for n in self.rng.integers(2, 12, 3)]])
         if self.chance(.05):        # more than a block of 64
             return [int(self.rng.integers(1, 4)),
                     int(self.rng.integers(60, 140))]
@@ -108,6 +116,9 @@ class Cases:
 
     def lay(self, tensor):
         """The same values in another layout, sometimes."""
+        if self.wild and tensor.numel() > 1 and self.chance(.08):
+            at = int(self.rng.integers(0, tensor.dim()))
+            return tensor.narrow(at, 0, 1).expand(tensor.shape)
         if tensor.dim() == 0 or tensor.numel() == 0 or self.chance(.6):
             return tensor
         if self.chance(.6):
@@ -382,7 +393,12 @@ class Cases:
             self.add(op, ['self', 'dim'], [x, -1], A.glu, 8)
 
     def known(self):
-        """Where a number must not be rounded to the tensor's half type."""
+        """Where a number must not be rounded to the tensor's half type; rows
+        of one element with stride 0."""
+        for dtype in (torch.float32, torch.float16, torch.int32):
+            rows = torch.tensor([[1], [-2]], dtype=dtype).expand(2, 70)
+            self.add('aten::abs.out', ['self'], [rows], A.abs)
+            self.add('aten::sigmoid.out', ['self'], [rows], A.sigmoid, 8)
         x = torch.tensor([3.3125, 1., 3.671875], dtype=torch.bfloat16)
         self.add('aten::rsub.Scalar_out', ['self', 'other', 'alpha'],
                  [x, -7.7, -2], A.rsub, 4, around=4)
@@ -461,7 +477,10 @@ def main():
     parser.add_argument('target')
     parser.add_argument('--count', type=int, default=200)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--wild', action='store_true',
+                        help='stride 0 and larger sizes too')
     options = parser.parse_args()
+    Cases.wild = options.wild
     torch.set_num_threads(1)
     cases = Cases(options.seed)
     kinds = [cases.unary] * 4 + [cases.binary] * 4 + [

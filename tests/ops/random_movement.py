@@ -73,6 +73,8 @@ class Writer:
 class Draw:
     """Random arguments."""
 
+    wild = False  # tensors with stride 0, and many elements, too
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.torch = torch.Generator().manual_seed(seed)
@@ -97,6 +99,8 @@ class Draw:
             shape[self.int(0, len(shape) - 1)] = 0
         if self.chance(0.05) and shape and all(shape):
             shape[self.int(0, len(shape) - 1)] = 70
+        if self.wild and shape and self.chance(0.1):
+            shape[self.int(0, len(shape) - 1)] = self.int(7, 40)
         return shape
 
     def values(self, shape, dtype):
@@ -116,6 +120,9 @@ class Draw:
     def laid(self, tensor):
         """The same elements, perhaps in another order or with gaps."""
         rank, way = tensor.dim(), self.random.random()
+        if self.wild and tensor.numel() > 1 and self.chance(0.08):
+            at = self.int(0, rank - 1)
+            return tensor.narrow(at, 0, 1).expand(tensor.shape)
         if rank == 0 or tensor.numel() == 0 or way < 0.6:
             return tensor
         if rank in ORDERS and way < 0.75:
@@ -828,7 +835,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--op", default="")
+    parser.add_argument("--wild", action="store_true",
+                        help="stride 0 and larger sizes too")
     options = parser.parse_args()
+    Draw.wild = options.wild
     os.makedirs(options.target, exist_ok=True)
     torch.set_num_threads(1)
     for op, make in OPERATORS.items():

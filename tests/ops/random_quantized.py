@@ -75,6 +75,8 @@ class Writer:
 
 
 class Draw:
+    wild = False  # tensors with stride 0 too
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.torch = torch.Generator().manual_seed(seed)
@@ -122,6 +124,9 @@ class Draw:
     def laid(self, tensor):
         """The same elements, perhaps in another order or with gaps."""
         rank, way = tensor.dim(), self.random.random()
+        if self.wild and tensor.numel() > 1 and self.chance(0.08):
+            at = self.int(0, rank - 1)
+            return tensor.narrow(at, 0, 1).expand(tensor.shape)
         if rank == 0 or tensor.numel() == 0 or way < 0.6:
             return tensor
         if rank == 4 and way < 0.75:
@@ -806,7 +811,10 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--op", default="")
     parser.add_argument("--most", type=int, default=10**9)
+    parser.add_argument("--wild", action="store_true",
+                        help="tensors with stride 0 too")
     options = parser.parse_args()
+    Draw.wild = options.wild
     torch.set_num_threads(1)
     os.makedirs(options.target, exist_ok=True)
     for op, make in OPERATORS.items():

@@ -206,10 +206,10 @@ def orders(draw, op):
     x = draw.values(shape, dtype, special=0.3)
     dim = draw.dim(len(shape))
     is_sort = "sort" in op.op
+    x = draw.lay(x)
     # Which of equal elements topk takes is not promised.
     has_ties = not is_sort and x.numel() != len(set(
         map(str, (x + 0).flatten().tolist())))
-    x = draw.lay(x)
     descending = draw.chance(0.5)
     if is_sort:
         op.add([("self", x), ("stable", True), ("dim", dim),
@@ -492,7 +492,10 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", default="")
     parser.add_argument("--most", type=float, default=math.inf)
+    parser.add_argument("--wild", action="store_true",
+                        help="stride 0 and larger sizes too")
     options = parser.parse_args()
+    Draw.wild = options.wild
     torch.set_num_threads(1)
     os.makedirs(options.target, exist_ok=True)
     for name, make in OPERATORS.items():

@@ -64,6 +64,8 @@ class Vectors:
 class Draw:
     """Random sizes, numbers and tensors."""
 
+    wild = False  # tensors with stride 0, and many elements, too
+
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.g = torch.Generator().manual_seed(seed)
@@ -89,6 +91,8 @@ class Draw:
         """Mostly small, at times none or many."""
         if self.often(0.02):
             return 0
+        if self.wild and self.often(0.08):
+            return self.i(1, 40)
         return self.i(1, 4 * high) if self.often(0.05) else self.i(1, high)
 
     def tensor(self, shape, dtype, special=0.03, lies=True):
@@ -109,6 +113,9 @@ class Draw:
     def lay(self, t):
         """Another layout of the same elements."""
         how = self.r.random()
+        if self.wild and t.numel() > 1 and self.often(0.08):
+            at = self.i(0, t.dim() - 1)
+            return t.narrow(at, 0, 1).expand(t.shape)
         if t.numel() == 0 or how < 0.6:
             return t
         if how < 0.8 and t.dim() == 4:
@@ -587,7 +594,10 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", default="")
     parser.add_argument("--most", type=int, default=1 << 30)
+    parser.add_argument("--wild", action="store_true",
+                        help="stride 0 and larger sizes too")
     options = parser.parse_args()
+    Draw.wild = options.wild
     torch.set_num_threads(1)
     for order, (name, make) in enumerate(MAKERS.items()):
         if options.only not in name:

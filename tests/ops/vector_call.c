@@ -255,9 +255,12 @@ static json_t* find_named(json_t* list, etx_text name) {
 // order.
 static bool dense_strides(json_t* entry, const vector_tensor* tensor,
                           int32_t* out) {
-  return entry != NULL && stated_strides(entry, tensor, out) &&
-         extent(tensor->sizes, out, tensor->rank) ==
-             numel_of(tensor->sizes, tensor->rank);
+  if (entry == NULL || !stated_strides(entry, tensor, out)) return false;
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    if (out[i] == 0 && tensor->sizes[i] > 1) return false;
+  }
+  return extent(tensor->sizes, out, tensor->rank) ==
+         numel_of(tensor->sizes, tensor->rank);
 }
 
 // An out tensor like the expected one, full of bytes that no kernel writes by

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,22 @@ static bool store_real(const etx_usage* usage, const etx_option* option,
   return true;
 }
 
+static bool store_count(const etx_usage* usage, const etx_option* option,
+                        const char* value) {
+  char* end = NULL;
+  errno = 0;
+  const unsigned long long number = strtoull(value, &end, 10);
+  if (*value < '0' || *value > '9' || *end != '\0' || errno != 0 ||
+      number == 0) {
+    etx_refuse(usage->command,
+               "option '--%s' wants a whole number from 1 on, not '%s'",
+               option->name, value);
+    return false;
+  }
+  *(uint64_t*)option->target = number;
+  return true;
+}
+
 static bool store_item(const etx_usage* usage, const etx_option* option,
                        const char* value) {
   etx_option_list* const list = option->target;
@@ -72,6 +89,9 @@ static bool store_item(const etx_usage* usage, const etx_option* option,
 static bool store(const etx_usage* usage, const etx_option* option,
                   const char* value) {
   if (option->kind == ETX_OPTION_REAL) return store_real(usage, option, value);
+  if (option->kind == ETX_OPTION_COUNT) {
+    return store_count(usage, option, value);
+  }
   if (option->kind == ETX_OPTION_LIST) return store_item(usage, option, value);
   if (option->kind == ETX_OPTION_TEXT) {
     *(const char**)option->target = value;

@@ -158,3 +158,34 @@ etx_status etx_lowering_prelu(etx_lower* lower) {
       etx_lower_with_number(lower, ETX_OP_gt_scalar_out, self, 0.0, &positive));
   return etx_lower_where(lower, positive, self, low, &lower->results[0]);
 }
+
+// ------------------------------------------------ shrinking
+
+// hardshrink(self, lambd): 0 from -lambd to lambd.
+etx_status etx_lowering_hardshrink(etx_lower* lower) {
+  const uint32_t self = lower->args[0].as.value;
+  const etx_ir_arg zero = etx_ir_double(0.0);
+  uint32_t test = 0;
+  uint32_t none = 0;
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, self, &test));
+  const etx_ir_arg args[] = {etx_ir_value_arg(test), lower->args[1]};
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_le_scalar_out, args, 2, &test));
+  ETX_TRY(etx_lower_number(lower, &zero, etx_lower_shape(lower, self)->dtype,
+                           &none));
+  return etx_lower_where(lower, test, none, self, &lower->results[0]);
+}
+
+// softshrink(self, lambd): what exceeds -lambd to lambd.
+etx_status etx_lowering_softshrink(etx_lower* lower) {
+  const uint32_t self = lower->args[0].as.value;
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(self),
+      etx_ir_double(lower->args[1].kind == ETX_IR_ARG_DOUBLE
+                        ? -lower->args[1].as.real
+                        : -(double)lower->args[1].as.integer),
+      lower->args[1]};
+  uint32_t within = 0;
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_clamp_out, args, 3, &within));
+  return etx_lower_binary(lower, ETX_OP_sub_out, self, within,
+                          &lower->results[0]);
+}

@@ -106,3 +106,68 @@ etx_status etx_lowering_nan_to_num(etx_lower* lower) {
   lower->results[0] = self;
   return ETX_OK;
 }
+
+// frac(self): what follows the point, with the sign of the number.
+etx_status etx_lowering_frac(etx_lower* lower) {
+  const uint32_t self = lower->args[0].as.value;
+  uint32_t whole = 0;
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_trunc_out, self, &whole));
+  return etx_lower_binary(lower, ETX_OP_sub_out, self, whole,
+                          &lower->results[0]);
+}
+
+// round(self, decimals) of floats: with decimals before or behind the point.
+etx_status etx_lowering_round_decimals(etx_lower* lower) {
+  uint32_t value = lower->args[0].as.value;
+  const etx_dim decimals = lower->args[1].as.integer;
+  const etx_dtype dtype = etx_lower_shape(lower, value)->dtype;
+  if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING || decimals > 300 ||
+      decimals < -300) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of integers or to %i decimals",
+                         lower->node->aten, decimals);
+  }
+  const double ten = pow(10.0, fabs((double)decimals));
+  const etx_op_id up = decimals < 0 ? ETX_OP_div_out : ETX_OP_mul_out;
+  const etx_op_id down = decimals < 0 ? ETX_OP_mul_out : ETX_OP_div_out;
+  ETX_TRY(etx_lower_with_constant(lower, up, value, ten, &value));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_round_out, value, &value));
+  return etx_lower_with_constant(lower, down, value, ten, &lower->results[0]);
+}
+
+// True where |self - other| <= atol + rtol * |other|, or where both are equal,
+// as infinities may be. (self, other, rtol, atol, equal_nan)
+etx_status etx_lowering_isclose(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  uint32_t pair[2];
+  uint32_t away = 0;
+  uint32_t most = 0;
+  uint32_t test = 0;
+  etx_dtype dtype;
+  ETX_TRY(etx_lower_result_type(lower, args, 2, &dtype));
+  if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING ||
+      args[4].as.boolean) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of integers or with equal_nan",
+                         lower->node->aten);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(etx_lower_operand(lower, &args[i], dtype, &pair[i]));
+  }
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_sub_out, pair[0], pair[1], &away));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, away, &away));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, pair[1], &most));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, most, args[2].as.real,
+                                  &most));
+  ETX_TRY(etx_lower_with_constant(lower, ETX_OP_add_out, most, args[3].as.real,
+                                  &most));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_le_tensor_out, away, most, &most));
+  // An infinite distance is never small.
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_isinf_out, away, &test));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_logical_not_out, test, &test));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_logical_and_out, most, test, &most));
+  ETX_TRY(
+      etx_lower_binary(lower, ETX_OP_eq_tensor_out, pair[0], pair[1], &test));
+  return etx_lower_binary(lower, ETX_OP_logical_or_out, most, test,
+                          &lower->results[0]);
+}

@@ -220,10 +220,24 @@ static etx_status take_list(etx_lower* lower, etx_ir_arg* out_list) {
   return cast_items(lower, out_list);
 }
 
+// A vector without elements joins tensors of any rank and adds nothing, as a
+// cache does before its first step. One remains if there is nothing else.
+static void drop_empty_vectors(etx_lower* lower, etx_ir_arg* list) {
+  etx_ir_arg* const items = list->as.list.items;
+  size_t kept = 0;
+  for (size_t i = 0; i < list->as.list.count; ++i) {
+    const etx_shape* const shape = etx_lower_shape(lower, items[i].as.value);
+    if (shape->rank == 1 && shape->dims[0] == 0) continue;
+    items[kept++] = items[i];
+  }
+  list->as.list.count = kept == 0 ? 1 : kept;
+}
+
 etx_status etx_lowering_cat(etx_lower* lower) {
   etx_ir_arg list;
   size_t axis = 0;
   ETX_TRY(take_list(lower, &list));
+  drop_empty_vectors(lower, &list);
   const size_t rank =
       etx_lower_shape(lower, list.as.list.items[0].as.value)->rank;
   ETX_TRY(etx_lower_axis(lower, lower->args[1].as.integer, rank, &axis));

@@ -166,3 +166,32 @@ etx_status etx_lowering_meshgrid(etx_lower* lower) {
   }
   return ETX_OK;
 }
+
+// channel_shuffle(self, groups): the first channel of every group, then the
+// second one.
+etx_status etx_lowering_channel_shuffle(etx_lower* lower) {
+  uint32_t value = self_of(lower);
+  const etx_shape shape = *etx_lower_shape(lower, value);
+  const etx_dim groups = lower->args[1].as.integer;
+  if (shape.rank < 3 || shape.rank == ETX_MAX_RANK || groups < 1 ||
+      !etx_dim_is_number(shape.dims[1]) || shape.dims[1] % groups != 0) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' of channels that %i does not divide",
+                         lower->node->aten, groups);
+  }
+  etx_dim dims[ETX_MAX_RANK] = {shape.dims[0], groups, shape.dims[1] / groups};
+  for (size_t i = 2; i < shape.rank; ++i) dims[i + 1] = shape.dims[i];
+  ETX_TRY(etx_lower_view(lower, value, dims, shape.rank + 1u, &value));
+  ETX_TRY(etx_lower_transpose(lower, value, 1, 2, &value));
+  return etx_lower_view(lower, value, shape.dims, shape.rank,
+                        &lower->results[0]);
+}
+
+// trace(self): the sum of the diagonal.
+etx_status etx_lowering_trace(etx_lower* lower) {
+  const etx_ir_arg args[] = {lower->args[0]};
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_diagonal_copy_out, args, 1, &value));
+  return etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, NULL, 0, false,
+                          &lower->results[0]);
+}

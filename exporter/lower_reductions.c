@@ -239,11 +239,16 @@ static etx_status sorted(etx_lower* lower, etx_dim dim, bool stable,
   }
   if (stable) return etx_lowering_refused(lower);
   const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
-  const etx_ir_arg args[] = {lower->args[0], etx_ir_int(size),
+  const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
+  uint32_t self = lower->args[0].as.value;
+  // The stock kernel has no truths.
+  if (is_bool) ETX_TRY(etx_lower_cast(lower, self, ETX_DTYPE_UINT8, &self));
+  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int(size),
                              etx_ir_int((etx_dim)axis), etx_ir_bool(descending),
                              etx_ir_bool(true)};
-  return etx_lower_emit_all(lower, ETX_OP_topk_values, args, 5, NULL,
-                            out_values);
+  ETX_TRY(
+      etx_lower_emit_all(lower, ETX_OP_topk_values, args, 5, NULL, out_values));
+  return etx_lower_cast(lower, out_values[0], shape.dtype, &out_values[0]);
 }
 
 // sort(self, dim, descending)
@@ -258,4 +263,23 @@ etx_status etx_lowering_sort_stable(etx_lower* lower) {
   const bool stable = args[1].kind == ETX_IR_ARG_BOOL && args[1].as.boolean;
   return sorted(lower, args[2].as.integer, stable, args[3].as.boolean,
                 lower->results);
+}
+
+// argsort(self, dim, descending)
+etx_status etx_lowering_argsort(etx_lower* lower) {
+  uint32_t values[ETX_INFER_MAX_OUTPUTS];
+  ETX_TRY(sorted(lower, lower->args[1].as.integer, false,
+                 lower->args[2].as.boolean, values));
+  lower->results[0] = values[1];
+  return ETX_OK;
+}
+
+// argsort.stable(self, stable, dim, descending)
+etx_status etx_lowering_argsort_stable(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  uint32_t values[ETX_INFER_MAX_OUTPUTS];
+  ETX_TRY(sorted(lower, args[2].as.integer, args[1].as.boolean,
+                 args[3].as.boolean, values));
+  lower->results[0] = values[1];
+  return ETX_OK;
 }

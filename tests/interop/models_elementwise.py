@@ -130,3 +130,19 @@ def created():
                    torch.full_like(a, 4), torch.tril(a), torch.triu(a, 1),
                    torch.eye(3), torch.linspace(0, 1, 5)),
         rand(3, 3))
+
+
+@model("other names")
+def aliases():
+    return simple(
+        lambda a, b: (torch.multiply(a, b), torch.subtract(a, b, alpha=2),
+                      torch.divide(a, b), torch.true_divide(a, 3),
+                      torch.divide(a, b, rounding_mode="floor"),
+                      torch.greater(a, b), torch.less_equal(a, 0.5),
+                      torch.not_equal(a, b), torch.absolute(a),
+                      torch.negative(a), torch.fix(a), torch.arctan(a),
+                      torch.arctan2(a, b), torch.special.expit(a),
+                      torch.special.erf(a), torch.clip(a, b - 1, b),
+                      torch.clamp_min(a, b), torch.concat([a, b]),
+                      F.hardshrink(a), F.softshrink(a, 0.25), torch.frac(a)),
+        rand(3, 4), rand(3, 4))

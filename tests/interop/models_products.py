@@ -79,3 +79,16 @@ def attention():
                                 q, k, v, attn_mask=m, scale=0.3)),
         rand(1, 2, 5, 4), rand(1, 2, 5, 4), rand(1, 2, 5, 4),
         torch.tril(torch.ones(5, 5)).bool())
+
+
+@model("vectors")
+def vectors():
+    return simple(
+        lambda a, b, i: (F.cosine_similarity(a, b, dim=-1), torch.inner(a, b),
+                         torch.tensordot(a, b, ([0], [0])),
+                         torch.linalg.cross(a, b), torch.linalg.vecdot(a, b),
+                         torch.cross(a.T, b.T, dim=0), torch.trace(a[:3]),
+                         torch.isin(i, i[:2], invert=True),
+                         torch.isclose(a, b, rtol=0.5), F.mse_loss(a, b),
+                         F.l1_loss(a, b, reduction="sum")),
+        rand(4, 3), rand(4, 3), torch.tensor([4, 1, 2, 1]))

@@ -97,3 +97,14 @@ def channels_last():
     image = rand(1, 3, 4, 6).to(memory_format=torch.channels_last)
     return Model(ChannelsLast().to(memory_format=torch.channels_last),
                  {"forward": Method((image,))})
+
+
+@model("patches and stacks")
+def patches():
+    return simple(
+        lambda a, b, e: (
+            F.unfold(a, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)),
+            torch.cat([e, b], -1), torch.hstack([b, b]),
+            torch.vstack([b, b[0]]), torch.dstack([b, b]),
+            torch.column_stack([b[0], b[1]]), F.channel_shuffle(a, 2)),
+        rand(2, 4, 6, 7), rand(2, 3), rand(0))

@@ -37,7 +37,8 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --target executorch\n"
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
-    "  etx plan methods/ -o model.pte --header model_memory.h --json\n";
+    "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
+    "  etx plan methods/ --dump-after lower\n";
 
 // Passes and planners, from their lists.
 #define PASS(name, kind, ir, sentence) PASS_##kind(#name, sentence)
@@ -146,6 +147,14 @@ static etx_status write_header(planner* plan, const char* program_path) {
   return status;
 }
 
+static etx_status swallow(void* context, etx_bytes bytes) {
+  (void)context;
+  (void)bytes;
+  return ETX_OK;
+}
+
+static const etx_sink nowhere = {swallow, NULL};
+
 static etx_status plan_into(planner* plan, etx_ir_module* module,
                             const etx_export_options* options,
                             etx_output_file* output) {
@@ -158,17 +167,10 @@ static etx_status plan_into(planner* plan, etx_ir_module* module,
   return etx_output_file_keep(output);
 }
 
-static etx_status swallow(void* context, etx_bytes bytes) {
-  (void)context;
-  (void)bytes;
-  return ETX_OK;
-}
-
 // Methods that could be read beside a faulty one may have problems too, and
 // all are told at once.
 static void look_further(planner* plan, etx_ir_module* module,
                          const etx_export_options* options) {
-  const etx_sink nowhere = {swallow, NULL};
   etx_export_options quiet = *options;
   quiet.dump_after = NULL;
   if (module->method_count == 0) return;
@@ -186,6 +188,10 @@ static etx_status plan_all(planner* plan, const etx_export_options* options) {
   if (read != ETX_OK) {
     look_further(plan, &module, options);
     return read;
+  }
+  if (plan->in->output == NULL) {  // only to look at a graph
+    return etx_export_plan(&module, options, &nowhere, &plan->report,
+                           &plan->problems.problems, &plan->diag);
   }
   etx_output_file output;
   ETX_TRY(etx_output_file_open(&output, plan->in->output, &plan->diag));
@@ -212,7 +218,9 @@ static etx_exit report(planner* plan, etx_status status) {
   const etx_exit code =
       plan->proof_failed ? ETX_EXIT_PROOF_FAILED : etx_exit_of(status);
   if (count == 0) etx_fail("plan", plan->in->input, status, &plan->diag);
-  fprintf(stderr, "etx plan: '%s' is not written\n", plan->in->output);
+  if (plan->in->output != NULL) {
+    fprintf(stderr, "etx plan: '%s' is not written\n", plan->in->output);
+  }
   return code;
 }
 
@@ -225,7 +233,7 @@ static bool is_pass(const char* name) {
 
 static etx_exit run(const words* in) {
   const char* layout = NULL;
-  if (in->output == NULL) {
+  if (in->output == NULL && (in->dump_after == NULL || in->header != NULL)) {
     return etx_refuse("plan", "where shall the program go? give -o FILE");
   }
   if (!read_state_layout(in, &layout)) {
@@ -255,7 +263,8 @@ int etx_cmd_plan(int argc, char** argv) {
       {"DIR", "directory of methods, or one file", &in.input, true}};
   const etx_option options[] = {
       {ETX_OPTION_TEXT, "output", 'o', "FILE",
-       "the program to write, .pte; must be given", &in.output},
+       "the program to write, .pte; must be given but with --dump-after",
+       &in.output},
       {ETX_OPTION_CHOICE, "target", 't', "etx|executorch",
        "for which runtime (default: etx)", &in.target},
       {ETX_OPTION_TEXT, "state-layout", 0, "keep:FILE",

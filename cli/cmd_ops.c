@@ -75,7 +75,7 @@ static bool print_json(const char* word) {
   return etx_json_print(root);
 }
 
-static int print_markdown(void) {
+static etx_exit print_markdown(void) {
   etx_diag diag;
   etx_diag_init(&diag);
   const etx_status status = etx_operator_table_print(&diag);
@@ -96,7 +96,7 @@ int etx_cmd_ops(int argc, char** argv) {
                            options, 2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
-  if (markdown) return print_markdown();
+  if (markdown) return (int)print_markdown();
   if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
   print_all(word);
   return ETX_EXIT_DONE;

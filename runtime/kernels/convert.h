@@ -36,8 +36,9 @@ typedef union etx_block {
   double f64[ETX_BLOCK];
 } etx_block;
 
-// The type that kernels compute `dtype` in.
-etx_wide etx_wide_of(etx_dtype dtype);
+// The type that kernels compute `dtype` in. Depends on nothing else, and the
+// compiler may know.
+__attribute__((const)) etx_wide etx_wide_of(etx_dtype dtype);
 
 // True for a tensor's wide type that is double. What this guards is no part of
 // a build without float64 (built_types.h).
@@ -46,7 +47,7 @@ static inline bool etx_is_f64(etx_wide wide) {
 }
 
 // The element type that a wide type is in memory: no conversion is needed.
-etx_dtype etx_wide_dtype(etx_wide wide);
+__attribute__((const)) etx_dtype etx_wide_dtype(etx_wide wide);
 
 // Widens at most ETX_BLOCK elements, `stride` elements apart. Integers may be
 // loaded as floats; floats never as integers. Bool loads as 0 or 1.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times each operator in etx, in the stock ExecuTorch libraries and in PyTorch.
 
-    bench_operators.py BUILD [--rounds N] [--only WORD] [--markdown FILE]
+    bench_operators.py BUILD [--rounds N] [--size SIZE] [--only WORD]
+                       [--rows FILE] [--markdown FILE]
 
 BUILD is a build directory of etx. Needs the Python packages torch and
 executorch, whose wheel has the C++ headers and libraries, and g++.
@@ -12,7 +13,9 @@ The same two files run in both runtimes, in one process, in turns; PyTorch runs
 its out variant, in turns with them, between the rounds. One thread everywhere.
 Counted is the time that the thread has had a processor. A row gives the median
 over the rounds, and the column `spread` how far the quartiles of the ratio are
-apart: run it on a machine that does nothing else.
+apart: run it on a machine that does nothing else. Rows are kept in the file
+--rows, so that sizes and operators can be run one after the other; --markdown
+writes all of them as a document.
 """
 
 import argparse
@@ -25,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import metadata
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -234,6 +238,7 @@ def row_of(name, size, found):
         ratios = sorted(s / max(0.1, e)
                         for s, e in zip(found["stock"], found["etx"]))
         row["ratio"] = statistics.median(ratios)
+        row["better"] = ratios[len(ratios) * 3 // 4]
         row["spread"] = (ratios[len(ratios) * 3 // 4] -
                          ratios[len(ratios) // 4]) / row["ratio"]
     return row
@@ -243,15 +248,89 @@ def number(row, key):
     return f"{row[key]:.0f}" if key in row else "-"
 
 
-def markdown(rows):
-    lines = ["| operator | size | etx ns | stock ns | torch ns | stock / etx | spread |",
-             "|---|---|---|---|---|---|---|"]
-    for r in rows:
-        ratio = f"{r['ratio']:.2f} | {r['spread'] * 100:.0f} %" if "ratio" in r \
-            else "- | -"
-        lines.append(f"| {r['operator']} | {r['size']} | {number(r, 'etx')} | "
-                     f"{number(r, 'stock')} | {number(r, 'torch')} | {ratio} |")
-    return "\n".join(lines) + "\n"
+def cells(row):
+    ratio = f"{row['ratio']:.2f} | {row['spread'] * 100:.0f} %" \
+        if "ratio" in row else "- | -"
+    return (f"| {row['operator']} | {row['size']} | {number(row, 'etx')} | "
+            f"{number(row, 'stock')} | {number(row, 'torch')} | {ratio} |")
+
+
+HEAD = """| operator | size | etx ns | stock ns | torch ns | stock / etx | spread |
+|---|---|---|---|---|---|---|
+"""
+
+
+def table(rows):
+    return HEAD + "".join(cells(r) + "\n" for r in rows)
+
+
+def is_slower(row):
+    """Three quarters of the rounds found the stock kernel faster."""
+    return "ratio" in row and row["better"] < 1
+
+
+def medians(rows):
+    text = """| size | elements | measured | stock / etx, median | torch / etx, median | \
+slower than stock | slower than torch | spread, median |
+|---|---|---|---|---|---|---|---|
+"""
+    for size, side in SIDES.items():
+        own = [r for r in rows if r["size"] == size and "ratio" in r]
+        if not own:
+            continue
+        eager = [r["torch"] / r["etx"] for r in own if "torch" in r]
+        text += (f"| {size} | {side * side} | {len(own)} | "
+                 f"{statistics.median(r['ratio'] for r in own):.1f} | "
+                 f"{statistics.median(eager):.1f} | "
+                 f"{sum(map(is_slower, own))} | {sum(e < 1 for e in eager)} | "
+                 f"{statistics.median(r['spread'] for r in own) * 100:.0f} % |\n")
+    return text
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = [line.split(":")[1].strip() for line in file
+                 if line.startswith("model name")]
+    return f"{model[0]}, {len(model)} cores, of which one is used"
+
+
+def document(rows):
+    slower = sorted(filter(is_slower, rows), key=lambda r: r["ratio"])
+    return f"""# Speed of the operators
+
+Made by `tests/bench/bench_operators.py --markdown`; do not edit. Each operator
+runs in etx, in the libraries of the wheel of ExecuTorch {metadata.version("executorch")}
+(optimized kernels where it has them, portable ones else) and in PyTorch
+{torch.__version__}, eager with an out variant. Both runtimes execute the same
+program file over the same bytes in one process, in turns. What is stated is
+one instruction: the slope between a file that holds it many times and one that
+holds it once. PyTorch's column has its dispatch in it, some microseconds. One
+thread, its processor time, the median of the rounds.
+
+Machine: {machine()}; virtual and shared, so
+memory and caches belong to others as well. Noise is the column `spread`: the
+distance of the quartiles of the ratio. Rows that only move memory (`clone`,
+`copy`, `zeros`, slices and joins, at `large` all that does little arithmetic)
+end in the same memcpy or at the same memory in both runtimes: their ratio is 1
+give or take that noise.
+
+{medians(rows)}
+Products, convolutions and distances run a quarter of the side at `large`.
+
+## Slower than stock
+
+Rows in which three quarters of the rounds found the stock kernel faster:
+
+{table(slower) if slower else "none."}
+At `small` a call takes a tenth of a microsecond, and what counts is how a loop
+is chosen by type, layout and size. The stock
+`max_pool2d_with_indices_backward` does not clear its result, so a second run
+adds to the first. Functions of doubles are computed without libm, so that every
+machine gives the same bits.
+
+## All rows
+
+{table(rows)}"""
 
 
 def summary(rows):
@@ -263,12 +342,27 @@ def summary(rows):
                   f"{sum(r < 1 for r in ratios)} slower than stock")
 
 
+def keep(rows, path):
+    """Rows of earlier runs, replaced by those of this one; ordered by size."""
+    known = {}
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            known = {(r["operator"], r["size"]): r for r in json.load(file)}
+    known.update({(r["operator"], r["size"]): r for r in rows})
+    rows = sorted(known.values(), key=lambda r: list(SIDES).index(r["size"]))
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows, file)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--only", default="")
     parser.add_argument("--size", choices=SIDES)
+    parser.add_argument("--rows")
     parser.add_argument("--markdown")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -288,13 +382,14 @@ def main():
                 row = row_of(name, size, measure(binary, directory, name,
                                                  arguments, options.rounds))
                 rows.append(row)
-                print(markdown([row]).splitlines()[-1], row["why"] or "",
+                print(cells(row), row["why"] or "",
                       "" if not row["difference"] or row["difference"] < 1e-4
                       else f"DIFFERS {row['difference']}", flush=True)
     summary(rows)
+    rows = keep(rows, options.rows)
     if options.markdown:
         with open(options.markdown, "w", encoding="utf-8") as file:
-            file.write(markdown(rows))
+            file.write(document(rows))
     return 0
 
 

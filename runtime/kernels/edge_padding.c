@@ -104,6 +104,28 @@ static void fill(const padding* p) {
   }
 }
 
+// True if only the last dimension is padded and both tensors are dense: then
+// rows follow each other.
+static bool pads_rows(const padding* p) {
+  for (size_t i = 0; i + 1 < p->out->rank; ++i) {
+    const edge* e = &p->edges[i];
+    if (e->before != 0 || e->size != p->out->sizes[i]) return false;
+  }
+  return etx_tensor_is_contiguous(p->self) && etx_tensor_is_contiguous(p->out);
+}
+
+static void fill_rows(const padding* p) {
+  const size_t last = (size_t)p->out->rank - 1;
+  const ptrdiff_t to_row = (ptrdiff_t)p->out->sizes[last] * p->bytes;
+  const ptrdiff_t from_row = (ptrdiff_t)p->self->sizes[last] * p->bytes;
+  const size_t rows = etx_tensor_numel(p->out) / (size_t)p->out->sizes[last];
+  char* to = p->out->data;
+  const char* from = p->self->data;
+  for (size_t i = 0; i < rows; ++i, to += to_row, from += from_row) {
+    copy_row(p, to, from);
+  }
+}
+
 // (self, padding, out): pairs from the last dimension on.
 static etx_status pad(const etx_call* call, bool reflects) {
   padding p = {.self = etx_call_tensor(call, 0),
@@ -117,7 +139,11 @@ static etx_status pad(const etx_call* call, bool reflects) {
   for (size_t i = 0; i < pairs; ++i) {
     p.edges[p.out->rank - 1 - i].before = etx_call_item(call, 1, 2 * i);
   }
-  fill(&p);
+  if (pads_rows(&p)) {
+    fill_rows(&p);
+  } else {
+    fill(&p);
+  }
   return ETX_OK;
 }
 

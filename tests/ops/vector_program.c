@@ -9,7 +9,8 @@ enum {
   MOST_VALUES = 320,
   MOST_CONSTANTS = 160,
   MOST_ITEMS = 1024,
-  ARENA_BYTES = 1 << 16,  // what hostile_program.c allows
+  CONSTANT_BYTES = 30000,  // with the values, what sample_write has room for
+  ARENA_BYTES = 1 << 16,   // what hostile_program.c allows
 };
 
 typedef struct program {
@@ -23,6 +24,7 @@ typedef struct program {
   size_t item_count;  // of both
   etx_bytes constants[MOST_CONSTANTS];
   size_t constant_count;
+  size_t constant_bytes;
   int32_t inputs[MOST_VALUES], outputs[MOST_VALUES];
   size_t input_count, output_count;
   uint64_t arena_used;
@@ -89,7 +91,11 @@ static bool is_dense(const etx_tensor* tensor) {
 
 static bool make_constant(program* p, const etx_tensor* from,
                           etx_pte_tensor* to, size_t bytes) {
-  if (p->constant_count == MOST_CONSTANTS || !is_dense(from)) return false;
+  const bool fits = bytes <= CONSTANT_BYTES - p->constant_bytes;
+  if (p->constant_count == MOST_CONSTANTS || !fits || !is_dense(from)) {
+    return false;
+  }
+  p->constant_bytes += bytes;
   to->data_buffer_index = (uint32_t)p->constant_count;
   p->constants[p->constant_count++] = (etx_bytes){from->data, bytes};
   return true;

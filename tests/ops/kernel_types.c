@@ -76,10 +76,12 @@ static etx_dtype main_type(const vector_call* c) {
   return found == ETX_DTYPE_COUNT ? type_among(c, true) : found;
 }
 
+// The type that the rule says, unless it leaves that to the caller.
 static etx_status take_type(void* context, const etx_value* output,
                             const etx_shape* shape, bool at_most) {
   (void)context;
   (void)at_most;
+  if (shape->dtype == ETX_DTYPE_COUNT) return ETX_OK;
   ((etx_value*)(uintptr_t)output)->as.tensor.dtype = shape->dtype;
   return ETX_OK;
 }

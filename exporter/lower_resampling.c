@@ -22,6 +22,7 @@ typedef struct target {
   etx_dim sizes[MOST_SPATIAL];
   double scales[MOST_SPATIAL];
   bool aligns_corners;
+  bool is_smooth;  // averages what falls together (antialias)
 } target;
 
 static double real_of(const etx_ir_arg* arg) {
@@ -264,8 +265,7 @@ etx_status etx_lowering_upsample_nearest_exact(etx_lower* lower) {
 // ------------------------------------------------ cubics
 
 // Weight of an element `x` away.
-static double cubic_weight(double x) {
-  const double a = -0.75;
+static double cubic_weight(double a, double x) {
   x = fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
@@ -281,8 +281,25 @@ static void add_cubic(double* row, int64_t in, double at) {
     int64_t from = (int64_t)base + i;
     if (from < 0) from = 0;
     if (from > in - 1) from = in - 1;
-    row[from] += cubic_weight(away - (double)i);
+    row[from] += cubic_weight(-0.75, away - (double)i);
   }
+}
+
+// The same where `step` elements fall together: the cubic is as much wider, cut
+// at the ends, and its weights are brought to a sum of 1.
+static void add_smooth_cubic(double* row, int64_t in, double middle,
+                             double step) {
+  const double wide = step > 1 ? step : 1;
+  int64_t from = (int64_t)(middle - 2 * wide + 0.5);
+  int64_t end = (int64_t)(middle + 2 * wide + 0.5);
+  double sum = 0;
+  if (from < 0) from = 0;
+  if (end > in) end = in;
+  for (int64_t i = from; i < end; ++i) {
+    row[i] = cubic_weight(-0.5, ((double)i - middle + 0.5) / wide);
+    sum += row[i];
+  }
+  for (int64_t i = from; i < end && sum != 0; ++i) row[i] /= sum;
 }
 
 // The matrix [out, in] that brings a dimension to its new size.
@@ -298,6 +315,10 @@ static etx_status cubic_matrix(etx_lower* lower, const target* t, size_t i,
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   memset(data, 0, bytes);
   for (int64_t k = 0; k < size; ++k) {
+    if (t->is_smooth) {
+      add_smooth_cubic(data + k * in, in, step * ((double)k + 0.5), step);
+      continue;
+    }
     const double at =
         t->aligns_corners ? step * (double)k : step * ((double)k + 0.5) - 0.5;
     add_cubic(data + k * in, in, at);
@@ -320,17 +341,35 @@ static etx_status resample_cubic(etx_lower* lower, target* t) {
 }
 
 // (input, output_size, align_corners, scale_factors)
-etx_status etx_lowering_upsample_bicubic(etx_lower* lower) {
+static etx_status bicubic(etx_lower* lower, bool is_smooth) {
   target t = {0};
   ETX_TRY(read_target(lower, 2, 3, &t));
+  t.is_smooth = is_smooth;
   t.aligns_corners = lower->args[2].as.boolean;
   return resample_cubic(lower, &t);
 }
 
 // (self, output_size, align_corners, scales_h, scales_w)
-etx_status etx_lowering_upsample_bicubic_stated(etx_lower* lower) {
+static etx_status bicubic_stated(etx_lower* lower, bool is_smooth) {
   target t = {0};
   ETX_TRY(read_stated(lower, 3, &t));
+  t.is_smooth = is_smooth;
   t.aligns_corners = lower->args[2].as.boolean;
   return resample_cubic(lower, &t);
+}
+
+etx_status etx_lowering_upsample_bicubic(etx_lower* lower) {
+  return bicubic(lower, false);
+}
+
+etx_status etx_lowering_upsample_bicubic_smooth(etx_lower* lower) {
+  return bicubic(lower, true);
+}
+
+etx_status etx_lowering_upsample_bicubic_stated(etx_lower* lower) {
+  return bicubic_stated(lower, false);
+}
+
+etx_status etx_lowering_upsample_bicubic_smooth_stated(etx_lower* lower) {
+  return bicubic_stated(lower, true);
 }

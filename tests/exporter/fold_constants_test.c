@@ -167,6 +167,46 @@ static void nodes_without_a_kernel_are_left_alone(void** state) {
   lowered_close(&l);
 }
 
+static void assert_near(const etx_ir_constant* constant, const float* wanted,
+                        size_t count) {
+  assert_int_equal(constant->data.size, count * sizeof(float));
+  for (size_t i = 0; i < count; ++i) {
+    float found = 0;
+    memcpy(&found, constant->data.data + i * sizeof found, sizeof found);
+    assert_float_equal(found, wanted[i], 1e-5f);
+  }
+}
+
+// What PyTorch answers.
+static void smooth_cubics_average_what_falls_together(void** state) {
+  (void)state;
+  static const float halves[] = {3.7665603f, 5.1779938f, 6.5378895f,
+                                 3.4907820f, 5.4258118f, 4.8509212f};
+  static const float corners[] = {
+      2.2793529f, 3.7511315f, 5.4308238f, 5.5259079f, 4.7836542f,
+      4.7248731f, 6.8658481f, 6.1005645f, 3.0756304f, 1.7156086f,
+      8.0701075f, 6.9084826f, 3.6656580f, 3.5361833f};
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: []\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.arange.default, args: [20]}\n"
+      "  - {out: b, op: aten.mul.Scalar, args: [a, 7]}\n"
+      "  - {out: c, op: aten.remainder.Scalar, args: [b, 11]}\n"
+      "  - {out: d, op: aten._to_copy.default, args: [c], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: x, op: aten.view.default, args: [d, [1, 1, 4, 5]]}\n"
+      "  - {out: y, op: aten._upsample_bicubic2d_aa.vec, args: [x, [2, 3], "
+      "false, null]}\n"
+      "  - {out: z, op: aten._upsample_bicubic2d_aa.default, args: [x, [2, 7], "
+      "true]}\n"
+      "outputs: [y, z]\n");
+  lowered_run(&l, "lower fold_constants");
+  assert_near(lowered_constant(&l, 0), halves, 6);
+  assert_near(lowered_constant(&l, 1), corners, 14);
+  lowered_close(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_of_constants_is_one_constant),
@@ -176,6 +216,7 @@ int main(void) {
       cmocka_unit_test(large_results_of_small_operands_stay),
       cmocka_unit_test(a_fill_stays_but_serves_what_is_computed_from_it),
       cmocka_unit_test(a_view_of_a_constant_shares_its_bytes),
+      cmocka_unit_test(smooth_cubics_average_what_falls_together),
       cmocka_unit_test(nodes_without_a_kernel_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -319,7 +319,8 @@ Products, convolutions and distances run a quarter of the side at `large`.
 
 ## Slower than stock
 
-Rows in which three quarters of the rounds found the stock kernel faster:
+Rows in which three quarters of the rounds found the stock kernel faster. What a
+first run finds here runs again with more rounds:
 
 {table(slower) if slower else "none."}
 At `small` a call takes a tenth of a microsecond, and what counts is how a loop

@@ -21,6 +21,12 @@ static inline float etx_nan_to_num_f32(float x, float nan, float high,
   return x != x ? nan : above;
 }
 
+// The slope is a sum, of which the product is rounded once.
+static inline float etx_leaky_f32(float x, float slope, float rest) {
+  const double whole = (double)slope + (double)rest;
+  return x > 0.0f ? x : (float)((double)x * whole);
+}
+
 static inline float etx_softshrink_f32(float x, float width) {
   const float shrunk = x > 0.0f ? x - width : x + width;
   return x >= -width && x <= width ? 0.0f : shrunk;

@@ -20,6 +20,11 @@ static inline double etx_nan_to_num_f64(double x, double nan, double high,
   return x > 0 ? high : low;
 }
 
+static inline double etx_leaky_f64(double x, double slope, double rest) {
+  (void)rest;
+  return x > 0 ? x : x * slope;
+}
+
 static inline double etx_softshrink_f64(double x, double width) {
   if (x >= -width && x <= width) return 0;
   return x > 0 ? x - width : x + width;

@@ -51,8 +51,14 @@ static void read_zero_six(const etx_call* call, etx_dtype common,
 
 static void read_slope(const etx_call* call, etx_dtype common,
                        etx_number out[ETX_UNARY_PARAMETERS]) {
+  const double slope = etx_call_real(call, 1);
   read_nothing(call, common, out);
-  out[0] = wide_number(etx_call_real(call, 1), common);
+  out[0] = wide_number(slope, common);
+  // What float32 has no room for.
+  if (etx_wide_of(common) == ETX_WIDE_F32) {
+    const double rest = slope - (double)out[0].f32;
+    out[1].f32 = rest - rest == 0 ? (float)rest : 0;
+  }
 }
 
 static void read_pair(const etx_call* call, etx_dtype common,

@@ -10,7 +10,7 @@ typedef enum etx_unary_reader {
   ETX_UNARY_READS_NOTHING,
   ETX_UNARY_READS_BOUNDS,        // p and q are arguments 1 and 2; None is far
   ETX_UNARY_READS_ZERO_SIX,      // p is 0, q is 6
-  ETX_UNARY_READS_SLOPE,         // p is argument 1
+  ETX_UNARY_READS_SLOPE,         // p is argument 1, q what p has no room for
   ETX_UNARY_READS_PAIR,          // p and q are arguments 1 and 2
   ETX_UNARY_READS_ELU,           // p scale, q alpha times scale, r input scale
   ETX_UNARY_READS_REPLACEMENTS,  // of NaN and the infinities, or None

@@ -264,8 +264,11 @@ class Cases:
         name = self.pick([n for n in BINARY_TENSOR if 'shift' not in n])
         x = self.tensor(self.sizes(), self.pick(ALL),
                         corners=0 if name == 'fmod' else .3)
+        number = self.number(x.dtype)
+        if name == 'remainder' and overflows(x, torch.tensor(number)):
+            return
         self.add('aten::%s.Scalar_out' % name, ['self', 'other'],
-                 [x, self.number(x.dtype)], getattr(A, name), 0, name)
+                 [x, number], getattr(A, name), 0, name)
 
     def sum(self):
         name = self.pick(['add', 'sub'])
@@ -393,8 +396,12 @@ class Cases:
             self.add(op, ['self', 'dim'], [x, -1], A.glu, 8)
 
     def known(self):
-        """Where a number must not be rounded to the tensor's half type; rows
-        of one element with stride 0."""
+        """Where a number must not be rounded to the tensor's half type, or to
+        float32; rows of one element with stride 0."""
+        x = -(torch.arange(400) / 512 + 1.5)
+        exact = (x.double() * .01).float()
+        self.add('aten::leaky_relu.out', ['self', 'negative_slope'], [x, .01],
+                 lambda *_: exact)
         for dtype in (torch.float32, torch.float16, torch.int32):
             rows = torch.tensor([[1], [-2]], dtype=dtype).expand(2, 70)
             self.add('aten::abs.out', ['self'], [rows], A.abs)

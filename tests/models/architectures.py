@@ -73,6 +73,19 @@ def encoder(kind, config) -> Sample:
                          (tokens(12), half)])
 
 
+def varying(sample: Sample, sizes: list) -> Sample:
+    """The same over batches and lengths that vary."""
+    batch = torch.export.Dim("batch", min=1, max=4)
+    length = torch.export.Dim("length", min=2, max=48)
+    count = len(sample.calls[0])
+    sample.dynamic = (({0: batch, 1: length},) * count,)
+    sample.calls = [
+        (torch.cat([tokens(columns)] * rows),
+         torch.ones(rows, columns, dtype=torch.int64))[:count]
+        for rows, columns in sizes]
+    return sample
+
+
 def translator(kind, config) -> Sample:
     """Source ids, their mask, target ids."""
     part = Part(kind(config), lambda m, i, a, d: m(
@@ -251,6 +264,11 @@ ARCHITECTURES: dict[str, Callable[[], Sample]] = {
                               speech(hf.Wav2Vec2Config, vocab_size=32)),
     "llama_static_cache": lambda: cached(hf.LlamaForCausalLM,
                                          hf.LlamaConfig(**DECODER)),
+    "bert_varying": lambda: varying(encoder(hf.BertModel, bert()),
+                                    [(2, 12), (1, 5), (4, 48)]),
+    "llama_varying": lambda: varying(
+        language(hf.LlamaForCausalLM, hf.LlamaConfig(**DECODER)),
+        [(2, 12), (1, 5), (4, 48), (3, 2)]),
     "marian_encoder": lambda: encoder(
         lambda c: hf.MarianMTModel(c).get_encoder(), marian()),
     "t5_gated": lambda: translator(hf.T5ForConditionalGeneration,
@@ -281,6 +299,20 @@ ARCHITECTURES: dict[str, Callable[[], Sample]] = {
     "hubert": lambda: waves(hf.HubertModel, speech(hf.HubertConfig)),
     "segformer": lambda: images(hf.SegformerForSemanticSegmentation,
                                 segformer()),
+    "rwkv": lambda: language(hf.RwkvForCausalLM, hf.RwkvConfig(
+        hidden_size=32, num_hidden_layers=2, attention_hidden_size=32,
+        context_length=64, **SPECIAL)),
+    "longt5": lambda: translator(
+        hf.LongT5ForConditionalGeneration,
+        hf.LongT5Config(d_model=64, d_kv=16, d_ff=96, num_layers=2,
+                        num_heads=4, vocab_size=WORDS, local_radius=3,
+                        decoder_start_token_id=0)),
+    "convbert": lambda: encoder(hf.ConvBertModel, hf.ConvBertConfig(
+        **NARROW, vocab_size=WORDS, embedding_size=64,
+        max_position_embeddings=64)),
+    "swin": lambda: images(hf.SwinModel, hf.SwinConfig(
+        image_size=64, embed_dim=24, depths=[2, 2], num_heads=[2, 4],
+        window_size=4)),
     "torch_lstm": lambda: recurrent(torch.nn.LSTM(8, 16, 2, batch_first=True)),
     "torch_gru": lambda: recurrent(torch.nn.GRU(8, 16, batch_first=True)),
     "torch_transformer": transformer,

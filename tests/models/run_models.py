@@ -37,7 +37,7 @@ try:
 except SystemExit:  # it leaves where the stock runtime is not installed
     run_interop = None
 
-FEW = 14  # architectures that are tried without --all
+FEW = 16  # architectures that are tried without --all
 
 
 def step(words):

@@ -14,10 +14,13 @@
 
 #include "cli/evaluate_node.h"
 #include "exporter/aten_schema.h"
+#include "exporter/infer.h"
 #include "exporter/lower_internal.h"
 #include "exporter/passes/pass_list.h"
 
-enum { GRAPHS = 20000, MAX_NODES = 3, INPUTS = 7, MAX_RESULTS = 4 };
+enum { GRAPHS = 20000, MAX_NODES = 3, INPUTS = 7, MAX_LIST = 4 };
+
+enum { MAX_RESULTS = ETX_INFER_MAX_OUTPUTS };  // of one operator
 
 typedef struct maker {
   uint64_t seed;
@@ -200,6 +203,8 @@ static void add_node(maker* m, const char* aten) {
   uint32_t outputs[MAX_RESULTS];
   etx_ir_node node = {.aten = etx_text_of(aten), .args = args};
   assert_non_null(schema);
+  assert_true(schema->results == ETX_ATEN_LIST ||
+              schema->results <= MAX_RESULTS);
   node.arg_count = etx_aten_schema_argument_count(schema);
   for (size_t i = 0; i < node.arg_count; ++i) {
     const etx_argument argument = etx_aten_schema_argument(schema, i);
@@ -208,7 +213,7 @@ static void add_node(maker* m, const char* aten) {
   }
   node.outputs = outputs;
   node.output_count = schema->results == ETX_ATEN_LIST
-                          ? 1 + below(m, MAX_RESULTS)
+                          ? 1 + below(m, MAX_LIST)
                           : (size_t)schema->results;
   for (size_t i = 0; i < node.output_count; ++i) {
     const etx_ir_value value = {.origin = ETX_IR_FROM_NODE,

@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+// A loop becomes vector code only if nothing in it is called.
+#define ETX_IN_LOOP static inline __attribute__((always_inline))
+
 static inline uint32_t etx_bits_of_f32(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof(bits));

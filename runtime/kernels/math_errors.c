@@ -1,6 +1,5 @@
 // The error function of doubles, and what is made of it.
 
-#include "runtime/kernels/math_exponentials.h"
 #include "runtime/kernels/math_functions.h"
 
 // erf(x) for |x| <= 1, to 7e-18 of itself.

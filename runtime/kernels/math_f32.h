@@ -7,9 +7,6 @@
 
 #include "runtime/kernels/math_bits.h"
 
-// A loop becomes vector code only if nothing in it is called.
-#define ETX_IN_LOOP static inline __attribute__((always_inline))
-
 // ------------------------------------------------ exponential functions
 
 // x = n log 2 + r with |r| <= log(2)/2.

@@ -3,6 +3,7 @@
 // (sqrt), no fused multiply-add.
 //
 //   etx_<function>_f32   floats; most are inline and vectorise (math_f32.h)
+//                        exp and sigmoid of doubles too (math_f64.h)
 //   etx_<function>_f64   doubles, within 2 units of the last place; sinh,
 //                        cosh, tan and the inverse hyperbolic functions 3,
 //                        erfc 5, gelu 5 of its argument
@@ -14,15 +15,14 @@
 
 #include "runtime/kernels/math_bits.h"
 #include "runtime/kernels/math_f32.h"
+#include "runtime/kernels/math_f64.h"
 
 // Exponential functions.
-double etx_exp_f64(double x);
 double etx_exp2_f64(double x);
 double etx_expm1_f64(double x);  // e^x - 1
 double etx_sinh_f64(double x);
 double etx_cosh_f64(double x);
 double etx_tanh_f64(double x);
-double etx_sigmoid_f64(double x);  // 1/(1 + e^-x)
 
 // Logarithms.
 double etx_log_f64(double x);

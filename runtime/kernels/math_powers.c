@@ -1,7 +1,6 @@
 // x^y = e^(y log x). An error in log x is multiplied by up to 700, so the
 // logarithm is a pair of doubles (math_pairs.h).
 
-#include "runtime/kernels/math_exponentials.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/math_logarithms.h"
 #include "runtime/kernels/math_pairs.h"

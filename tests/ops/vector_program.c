@@ -70,8 +70,8 @@ static void place(program* p, etx_pte_tensor* tensor, size_t bytes) {
   tensor->has_allocation = true;
   tensor->memory_id = 1;
   if (chance(p, 15) && bytes <= p->arena_used) {
-    tensor->memory_offset =
-        hostile_below(p->random, (p->arena_used - bytes) / 16 + 1) * 16;
+    const size_t places = (size_t)((p->arena_used - bytes) / 16 + 1);
+    tensor->memory_offset = hostile_below(p->random, places) * 16;
   } else if (end <= ARENA_BYTES) {
     tensor->memory_offset = p->arena_used;
     p->arena_used = end;

@@ -116,7 +116,7 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
   const uint32_t target = etx_place_target(w->placement, mutation);
   ETX_TRY(conflicts_of(w, target, ETX_PLACE_MUTATIONS, &conflicts));
   if (conflicts.count == 0) return ETX_OK;
-  // Somebody still needs what the target holds: to scratch for now.
+  // Somebody still needs what the target holds, so it is computed in scratch.
   const etx_storage storage = {ETX_STORAGE_SCRATCH, ETX_IR_NONE,
                                bytes_of(w, written), 0, false};
   return etx_place_add_storage(w->module->pool, w->placement, &storage,

@@ -5,24 +5,6 @@
 #include "runtime/kernels/half_float.h"
 #include "runtime/kernels/math_functions.h"
 
-// Powers whose exponent is known.
-static inline float etx_root_f32(float x, float exponent) {
-  (void)exponent;
-  return etx_sqrt_f32(x);
-}
-static inline float etx_inverse_root_f32(float x, float exponent) {
-  (void)exponent;
-  return 1.0f / etx_sqrt_f32(x);
-}
-static inline float etx_squared_f32(float x, float exponent) {
-  (void)exponent;
-  return x * x;
-}
-static inline float etx_cubed_f32(float x, float exponent) {
-  (void)exponent;
-  return x * x * x;
-}
-
 // Rounds to a half type, whose code `type` is.
 static inline float etx_cut_f32(float x, float type) {
   return type == (float)ETX_DTYPE_FLOAT16
@@ -78,7 +60,6 @@ static void run_quotients(float* out, const float* a, const float* b,
 #define F(f) etx_##f##_f32
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define SINGLE(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define QUOTIENT(name, f, whole) QUOTIENT_LOOPS(name, f)
@@ -87,30 +68,14 @@ static void run_quotients(float* out, const float* a, const float* b,
 #define WHOLE(name, whole)
 #include "runtime/kernels/binary_list.def"
 #undef F
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 
 static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f32,
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) name##_f32,
 #define SINGLE(name, real) name##_f32,
-#define QUOTIENT(name, f, whole) name##_f32,
 #define COMPARISON(name, expression) name##_f32,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 };
 
 static void spread(uint32_t* out, uint32_t element, size_t count) {

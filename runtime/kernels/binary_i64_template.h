@@ -7,9 +7,6 @@
 
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define QUOTIENT(name, f, whole) \
-  ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
-#define RING REAL_AND_WHOLE
 #define REAL(name, real)
 #define SINGLE(name, real)
 #define COMPARISON(name, expression) \
@@ -17,28 +14,12 @@
 #define WHOLE(name, whole) \
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 
 static const etx_binary_loop whole_loops[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_i64,
-#define QUOTIENT(name, f, whole) name##_i64,
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) NULL,
 #define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_i64,
 #define WHOLE(name, whole) name##_i64,
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 };

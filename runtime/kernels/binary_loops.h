@@ -17,20 +17,11 @@ typedef void (*etx_binary_loop)(void* out, const void* a, const void* b,
 
 typedef enum etx_binary_row {
 #define REAL_AND_WHOLE(name, real, whole) ETX_BINARY_##name,
-#define QUOTIENT(name, f, whole) ETX_BINARY_##name,
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_##name,
 #define SINGLE(name, real) ETX_BINARY_##name,
 #define COMPARISON(name, expression) ETX_BINARY_##name,
 #define WHOLE(name, whole) ETX_BINARY_##name,
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
   ETX_BINARY_COUNT
 } etx_binary_row;
 
@@ -59,6 +50,7 @@ etx_binary_loop etx_binary_loop_of_narrow(size_t row, etx_dtype dtype);
     ETX_INDEPENDENT                                                        \
     for (size_t i = 0; i < whole; ++i) {                                   \
       const T x = a[i], y = b[i];                                          \
+      (void)y;                                                             \
       out[i] = (R)(expression);                                            \
     }                                                                      \
   }

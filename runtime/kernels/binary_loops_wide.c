@@ -2,30 +2,9 @@
 
 #include "runtime/kernels/math_functions.h"
 
-// Powers whose exponent is known.
-static inline double etx_root_f64(double x, double exponent) {
-  (void)exponent;
-  return etx_sqrt_f64(x);
-}
-static inline double etx_inverse_root_f64(double x, double exponent) {
-  (void)exponent;
-  return 1.0 / etx_sqrt_f64(x);
-}
-static inline double etx_squared_f64(double x, double exponent) {
-  (void)exponent;
-  return x * x;
-}
-static inline double etx_cubed_f64(double x, double exponent) {
-  (void)exponent;
-  return x * x * x;
-}
-
 #define F(f) etx_##f##_f64
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
-#define QUOTIENT(name, f, whole) \
-  ETX_BINARY_LOOP(name##_f64, double, double, f64, F(f)(x, y))
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f64, double, double, f64, real)
 #define SINGLE(name, real)
 #define COMPARISON(name, expression) \
@@ -33,30 +12,14 @@ static inline double etx_cubed_f64(double x, double exponent) {
 #define WHOLE(name, whole)
 #include "runtime/kernels/binary_list.def"
 #undef F
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 
 const etx_binary_loop etx_binary_loops_f64[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) name##_f64,
-#define QUOTIENT(name, f, whole) name##_f64,
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) name##_f64,
 #define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) name##_f64,
 #define WHOLE(name, whole) NULL,
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 };
 
 // Any byte but 0 is true.

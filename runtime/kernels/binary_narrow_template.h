@@ -2,7 +2,6 @@
 // by binary_loops_narrow.c once for each type; NAME(x) is x with its suffix.
 
 #define REAL_AND_WHOLE(name, real, whole)
-#define QUOTIENT(name, f, whole)
 #define RING(name, real, whole) ETX_BINARY_LOOP(NAME(name), T, T, i64, whole)
 #define REAL(name, real)
 #define SINGLE(name, real)
@@ -10,30 +9,15 @@
   ETX_BINARY_LOOP(NAME(name), T, uint8_t, i64, expression)
 #define WHOLE(name, whole) ETX_BINARY_LOOP(NAME(name), T, T, i64, whole)
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef QUOTIENT
-#undef RING
-#undef COMPARISON
-#undef WHOLE
 
 static const etx_binary_loop NAME(loops)[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) NULL,
-#define QUOTIENT(name, f, whole) NULL,
 #define RING(name, real, whole) NAME(name),
-#undef REAL
-#undef SINGLE
 #define REAL(name, real) NULL,
 #define SINGLE(name, real) NULL,
 #define COMPARISON(name, expression) NAME(name),
 #define WHOLE(name, whole) NAME(name),
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef QUOTIENT
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef COMPARISON
-#undef WHOLE
 };
 
 #undef T

@@ -6,20 +6,11 @@
 
 static const bool is_comparison[ETX_BINARY_COUNT] = {
 #define REAL_AND_WHOLE(name, real, whole) false,
-#define QUOTIENT(name, f, whole) false,
-#define RING REAL_AND_WHOLE
 #define REAL(name, real) false,
 #define SINGLE(name, real) false,
 #define COMPARISON(name, expression) true,
 #define WHOLE(name, whole) false,
 #include "runtime/kernels/binary_list.def"
-#undef REAL_AND_WHOLE
-#undef RING
-#undef REAL
-#undef SINGLE
-#undef QUOTIENT
-#undef COMPARISON
-#undef WHOLE
 };
 
 etx_binary_loop etx_binary_loop_of(size_t row, etx_wide wide) {

@@ -14,13 +14,8 @@
 static const bool is_truth[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) false,
 #define REAL(name, real) false,
-#define ANGLE(name) false,
 #define TRUTH(name, real, whole) true,
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 };
 
 static etx_unary_loop loop_of(size_t row, etx_wide wide) {

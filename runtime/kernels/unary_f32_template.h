@@ -81,19 +81,10 @@ static void run_angles(float* out, const float* in, size_t count,
   ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, real)
 #include "runtime/kernels/unary_list.def"
 #undef F
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 
 static const etx_unary_loop unary_loops[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_f32,
 #define REAL(name, real) name##_f32,
-#define ANGLE(name) name##_f32,
 #define TRUTH(name, real, whole) name##_f32,
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 };

@@ -18,13 +18,8 @@ typedef void (*etx_unary_loop)(
 typedef enum etx_unary_row {
 #define SAME(name, real, whole) ETX_UNARY_##name,
 #define REAL(name, real) ETX_UNARY_##name,
-#define ANGLE(name) ETX_UNARY_##name,
 #define TRUTH(name, real, whole) ETX_UNARY_##name,
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
   ETX_UNARY_COUNT
 } etx_unary_row;
 

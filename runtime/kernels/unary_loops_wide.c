@@ -47,16 +47,10 @@ static inline double etx_mish_f64(double x) {
 #define SAME(name, real, whole) \
   ETX_UNARY_LOOP(name##_f64, double, double, f64, real)
 #define REAL(name, real) ETX_UNARY_LOOP(name##_f64, double, double, f64, real)
-#define ANGLE(name) \
-  ETX_UNARY_LOOP(name##_f64, double, double, f64, etx_##name##_f64(x))
 #define TRUTH(name, real, whole) \
   ETX_UNARY_LOOP(name##_f64, double, uint8_t, f64, real)
 #include "runtime/kernels/unary_list.def"
 #undef F
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 
 #define SAME(name, real, whole) \
   ETX_UNARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
@@ -65,33 +59,19 @@ static inline double etx_mish_f64(double x) {
 #define TRUTH(name, real, whole) \
   ETX_UNARY_LOOP(name##_i64, int64_t, uint8_t, i64, whole)
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 
 const etx_unary_loop etx_unary_loops_f64[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_f64,
 #define REAL(name, real) name##_f64,
-#define ANGLE(name) name##_f64,
 #define TRUTH(name, real, whole) name##_f64,
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 };
 
 const etx_unary_loop etx_unary_loops_i64[ETX_UNARY_COUNT] = {
 #define SAME(name, real, whole) name##_i64,
 #define REAL(name, real) NULL,
-#define ANGLE(name) NULL,
 #define TRUTH(name, real, whole) name##_i64,
 #include "runtime/kernels/unary_list.def"
-#undef SAME
-#undef REAL
-#undef ANGLE
-#undef TRUTH
 };
 
 // Any byte but 0 is true.

@@ -12,86 +12,79 @@
 
 static lowered l;
 
-static void expect(const char* passes, const char* yaml, const char* wanted) {
-  lowered_open(&l, ETX_TARGET_ETX, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 #define X "inputs: [{name: x, type: 'float32[4]'}, {name: c, type: 'bool[]'}]\n"
 
 // ---------------------------------------------------------------- passes
 
 static void nodes_keep_their_branches(void** state) {
   (void)state;
-  expect("lower",
-         X
-         "nodes:\n"
-         "  - out: [y]\n"
-         "    if: c\n"
-         "    then:\n"
-         "      nodes: [{out: a, op: aten.dot.default, args: [x, x]}]\n"
-         "      outputs: [a]\n"
-         "    else:\n"
-         "      nodes: [{out: b, op: aten.sum.default, args: [x]}]\n"
-         "      outputs: [b]\n"
-         "outputs: [y]\n",
-         "choice 1: bool[0] = etx::choice.(c)\n"
-         "  a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
-         "  a.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
-         "  a.3: float32[1, 1] = aten::mm.out(a.1, a.2)\n"
-         "  a: float32[] = aten::view_copy.out(a.3, [])\n"
-         "  b: float32[] = aten::sum.IntList_out(x, [], False, None)\n"
-         "y: float32[] = etx::join.(choice 1, a, b)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - out: [y]\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.dot.default, args: [x, x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else:\n"
+                 "      nodes: [{out: b, op: aten.sum.default, args: [x]}]\n"
+                 "      outputs: [b]\n"
+                 "outputs: [y]\n",
+                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "  a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
+                 "  a.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
+                 "  a.3: float32[1, 1] = aten::mm.out(a.1, a.2)\n"
+                 "  a: float32[] = aten::view_copy.out(a.3, [])\n"
+                 "  b: float32[] = aten::sum.IntList_out(x, [], False, None)\n"
+                 "y: float32[] = etx::join.(choice 1, a, b)\n"
+                 "return y\n");
 }
 
 static void equal_nodes_are_one_only_where_the_first_has_run(void** state) {
   (void)state;
-  expect("lower simplify",
-         X
-         "nodes:\n"
-         "  - {out: o, op: aten.neg.default, args: [x]}\n"
-         "  - out: [y, z]\n"
-         "    if: c\n"
-         "    then:\n"
-         "      nodes:\n"
-         "        - {out: a, op: aten.neg.default, args: [x]}\n"
-         "        - {out: d, op: aten.exp.default, args: [x]}\n"
-         "        - {out: e, op: aten.exp.default, args: [x]}\n"
-         "        - {out: f, op: aten.add.Tensor, args: [d, e]}\n"
-         "      outputs: [a, f]\n"
-         "    else:\n"
-         "      nodes: [{out: b, op: aten.exp.default, args: [x]}]\n"
-         "      outputs: [x, b]\n"
-         "  - {out: g, op: aten.exp.default, args: [x]}\n"
-         "outputs: [y, z, o, g]\n",
-         "o: float32[4] = aten::neg.out(x)\n"
-         "choice 1: bool[0] = etx::choice.(c)\n"
-         "  d: float32[4] = aten::exp.out(x)\n"
-         "  f: float32[4] = aten::add.out(d, d, 1)\n"
-         "  b: float32[4] = aten::exp.out(x)\n"
-         "y: float32[4] = etx::join.(choice 1, o, x)\n"
-         "z: float32[4] = etx::join.(choice 1, f, b)\n"
-         "g: float32[4] = aten::exp.out(x)\n"
-         "return y\nreturn z\nreturn o\nreturn g\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 X
+                 "nodes:\n"
+                 "  - {out: o, op: aten.neg.default, args: [x]}\n"
+                 "  - out: [y, z]\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes:\n"
+                 "        - {out: a, op: aten.neg.default, args: [x]}\n"
+                 "        - {out: d, op: aten.exp.default, args: [x]}\n"
+                 "        - {out: e, op: aten.exp.default, args: [x]}\n"
+                 "        - {out: f, op: aten.add.Tensor, args: [d, e]}\n"
+                 "      outputs: [a, f]\n"
+                 "    else:\n"
+                 "      nodes: [{out: b, op: aten.exp.default, args: [x]}]\n"
+                 "      outputs: [x, b]\n"
+                 "  - {out: g, op: aten.exp.default, args: [x]}\n"
+                 "outputs: [y, z, o, g]\n",
+                 "o: float32[4] = aten::neg.out(x)\n"
+                 "choice 1: bool[0] = etx::choice.(c)\n"
+                 "  d: float32[4] = aten::exp.out(x)\n"
+                 "  f: float32[4] = aten::add.out(d, d, 1)\n"
+                 "  b: float32[4] = aten::exp.out(x)\n"
+                 "y: float32[4] = etx::join.(choice 1, o, x)\n"
+                 "z: float32[4] = etx::join.(choice 1, f, b)\n"
+                 "g: float32[4] = aten::exp.out(x)\n"
+                 "return y\nreturn z\nreturn o\nreturn g\n");
 }
 
 static void choices_nobody_asks_for_are_gone(void** state) {
   (void)state;
-  expect("lower simplify",
-         X
-         "nodes:\n"
-         "  - {out: d, op: aten.logical_not.default, args: [c]}\n"
-         "  - out: [y]\n"
-         "    if: d\n"
-         "    then:\n"
-         "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
-         "      outputs: [a]\n"
-         "    else: {outputs: [x]}\n"
-         "outputs: [x]\n",
-         "return x\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 X
+                 "nodes:\n"
+                 "  - {out: d, op: aten.logical_not.default, args: [c]}\n"
+                 "  - out: [y]\n"
+                 "    if: d\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.neg.default, args: [x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else: {outputs: [x]}\n"
+                 "outputs: [x]\n",
+                 "return x\n");
 }
 
 #define NESTED                                                       \
@@ -118,37 +111,38 @@ static void a_constant_condition_leaves_one_branch(void** state) {
       "  j: float32[4] = aten::abs.out(a)\n"
       "i: float32[4] = etx::join.(choice 2, a, j)\n"
       "return i\n";
-  expect("lower fold_constants known_choices",
-         X
-         "constants: [{name: k, type: 'bool[1]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: d, op: aten.logical_and.default, args: [k, k]}\n"
-         "  - out: [y]\n"
-         "    if: d\n" NESTED,
-         inner);
-  expect("lower known_choices",
-         "dims: {n: {min: 1, max: 9}}\n"
-         "inputs: [{name: x, type: 'float32[n]'}, {name: c, type: 'bool[]'}]\n"
-         "nodes:\n"
-         "  - out: [y]\n"
-         "    if: {sym: 'max(0, n - 9)'}\n" NESTED,
-         "b: float32[n] = aten::exp.out(x)\n"
-         "return b\n");
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants known_choices",
+                 X
+                 "constants: [{name: k, type: 'bool[1]', init: 1}]\n"
+                 "nodes:\n"
+                 "  - {out: d, op: aten.logical_and.default, args: [k, k]}\n"
+                 "  - out: [y]\n"
+                 "    if: d\n" NESTED,
+                 inner);
+  expect_lowered(
+      ETX_TARGET_ETX, "lower known_choices",
+      "dims: {n: {min: 1, max: 9}}\n"
+      "inputs: [{name: x, type: 'float32[n]'}, {name: c, type: 'bool[]'}]\n"
+      "nodes:\n"
+      "  - out: [y]\n"
+      "    if: {sym: 'max(0, n - 9)'}\n" NESTED,
+      "b: float32[n] = aten::exp.out(x)\n"
+      "return b\n");
 }
 
 static void what_is_the_same_either_way_needs_no_choice(void** state) {
   (void)state;
-  expect("lower known_choices",
-         X
-         "nodes:\n"
-         "  - out: [y]\n"
-         "    if: c\n"
-         "    then: {outputs: [x]}\n"
-         "    else: {outputs: [x]}\n"
-         "  - {out: z, op: aten.neg.default, args: [y]}\n"
-         "outputs: [z]\n",
-         "z: float32[4] = aten::neg.out(x)\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower known_choices",
+                 X
+                 "nodes:\n"
+                 "  - out: [y]\n"
+                 "    if: c\n"
+                 "    then: {outputs: [x]}\n"
+                 "    else: {outputs: [x]}\n"
+                 "  - {out: z, op: aten.neg.default, args: [y]}\n"
+                 "outputs: [z]\n",
+                 "z: float32[4] = aten::neg.out(x)\n"
+                 "return z\n");
 }
 
 // ---------------------------------------------------------------- refusals
@@ -209,29 +203,27 @@ static void faults_of_choices_are_refused(void** state) {
 
 static void branches_of_different_types_are_refused(void** state) {
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               X
-               "nodes:\n"
-               "  - out: y\n"
-               "    if: c\n"
-               "    then:\n"
-               "      nodes: [{out: a, op: aten.sum.default, args: [x]}]\n"
-               "      outputs: [a]\n"
-               "    else: {outputs: [x]}\n"
-               "outputs: [y]\n");
-  assert_pass_refuses(&l, "lower", "'y' has another type in one branch than");
-  lowered_close(&l);
-  lowered_open(&l, ETX_TARGET_ETX,
-               X
-               "nodes:\n"
-               "  - {out: d, op: aten.neg.default, args: [x]}\n"
-               "  - out: y\n"
-               "    if: d\n"
-               "    then: {outputs: [x]}\n"
-               "    else: {outputs: [d]}\n"
-               "outputs: [y]\n");
-  assert_pass_refuses(&l, "lower", "a condition should be one bool");
-  lowered_close(&l);
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - out: y\n"
+                 "    if: c\n"
+                 "    then:\n"
+                 "      nodes: [{out: a, op: aten.sum.default, args: [x]}]\n"
+                 "      outputs: [a]\n"
+                 "    else: {outputs: [x]}\n"
+                 "outputs: [y]\n",
+                 "'y' has another type in one branch than");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 X
+                 "nodes:\n"
+                 "  - {out: d, op: aten.neg.default, args: [x]}\n"
+                 "  - out: y\n"
+                 "    if: d\n"
+                 "    then: {outputs: [x]}\n"
+                 "    else: {outputs: [d]}\n"
+                 "outputs: [y]\n",
+                 "a condition should be one bool");
 }
 
 // ---------------------------------------------------------------- invariants

@@ -9,33 +9,23 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void letters_in_all_three_are_batches(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: y, type: "
-         "'float32[2, 4, 5]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.einsum.default, args: [{str: 'bij,bjk->bik'}, "
-         "[x, y]]}\n"
-         "outputs: [z]\n",
-         "z: float32[2, 3, 5] = aten::bmm.out(x, y)\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: y, type: "
+      "'float32[2, 4, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.einsum.default, args: [{str: 'bij,bjk->bik'}, "
+      "[x, y]]}\n"
+      "outputs: [z]\n",
+      "z: float32[2, 3, 5] = aten::bmm.out(x, y)\n"
+      "return z\n");
 }
 
 static void attention_scores_read_keys_as_they_lie(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower recompose_products simplify",
       "inputs: [{name: q, type: 'float32[1, 3, 2, 4]'}, {name: k, type: "
       "'float32[1, 5, 2, 4]'}]\n"
@@ -54,52 +44,55 @@ static void attention_scores_read_keys_as_they_lie(void** state) {
 
 static void letters_that_are_gone_are_summed(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.einsum.default, args: [{str: 'ij->j'}, [x]]}\n"
-         "outputs: [z]\n",
-         "z: float32[3] = aten::sum.IntList_out(x, [0], False, None)\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.einsum.default, args: [{str: 'ij->j'}, [x]]}\n"
+      "outputs: [z]\n",
+      "z: float32[3] = aten::sum.IntList_out(x, [0], False, None)\n"
+      "return z\n");
 }
 
 static void dots_meet_from_the_last_dimension(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: y, type: "
-         "'float32[6, 2, 4, 5]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.einsum.default, args: [{str: "
-         "'...ij,...jk->...ik'}, [x, y]]}\n"
-         "outputs: [z]\n",
-         "z.1: float32[2, 4, 6, 5] = aten::permute_copy.out(y, [1, 2, 0, 3])\n"
-         "z.2: float32[2, 4, 30] = aten::view_copy.out(z.1, [2, 4, 30])\n"
-         "z.3: float32[2, 3, 30] = aten::bmm.out(x, z.2)\n"
-         "z.4: float32[2, 3, 6, 5] = aten::view_copy.out(z.3, [2, 3, 6, 5])\n"
-         "z: float32[6, 2, 3, 5] = aten::permute_copy.out(z.4, [2, 0, 1, 3])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: y, type: "
+      "'float32[6, 2, 4, 5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.einsum.default, args: [{str: "
+      "'...ij,...jk->...ik'}, [x, y]]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[2, 4, 6, 5] = aten::permute_copy.out(y, [1, 2, 0, 3])\n"
+      "z.2: float32[2, 4, 30] = aten::view_copy.out(z.1, [2, 4, 30])\n"
+      "z.3: float32[2, 3, 30] = aten::bmm.out(x, z.2)\n"
+      "z.4: float32[2, 3, 6, 5] = aten::view_copy.out(z.3, [2, 3, 6, 5])\n"
+      "z: float32[6, 2, 3, 5] = aten::permute_copy.out(z.4, [2, 0, 1, 3])\n"
+      "return z\n");
 }
 
 static void a_result_that_is_not_written(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: "
-         "'float32[3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.einsum.default, args: [{str: 'zj,ja'}, [x, "
-         "y]]}\n"
-         "outputs: [z]\n",
-         "z.1: float32[1, 2, 3] = aten::view_copy.out(x, [1, 2, 3])\n"
-         "z.2: float32[1, 3, 4] = aten::view_copy.out(y, [1, 3, 4])\n"
-         "z.3: float32[1, 2, 4] = aten::bmm.out(z.1, z.2)\n"
-         "z.4: float32[2, 4] = aten::view_copy.out(z.3, [2, 4])\n"
-         "z: float32[4, 2] = aten::permute_copy.out(z.4, [1, 0])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: "
+      "'float32[3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.einsum.default, args: [{str: 'zj,ja'}, [x, "
+      "y]]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[1, 2, 3] = aten::view_copy.out(x, [1, 2, 3])\n"
+      "z.2: float32[1, 3, 4] = aten::view_copy.out(y, [1, 3, 4])\n"
+      "z.3: float32[1, 2, 4] = aten::bmm.out(z.1, z.2)\n"
+      "z.4: float32[2, 4] = aten::view_copy.out(z.3, [2, 4])\n"
+      "z: float32[4, 2] = aten::permute_copy.out(z.4, [1, 0])\n"
+      "return z\n");
 }
 
 static void a_letter_twice_is_the_diagonal(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[3, 2, 3]'}]\n"
       "nodes:\n"
@@ -114,19 +107,20 @@ static void a_letter_twice_is_the_diagonal(void** state) {
 
 static void a_size_of_one_is_broadcast(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[1, 3]'}, {name: y, type: "
-         "'float32[4, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.einsum.default, args: [{str: 'bi,bi->b'}, [x, "
-         "y]]}\n"
-         "outputs: [z]\n",
-         "z.2: float32[3, 4] = aten::permute_copy.out(y, [1, 0])\n"
-         "z.3: float32[1, 1, 3] = aten::view_copy.out(x, [1, 1, 3])\n"
-         "z.4: float32[1, 3, 4] = aten::view_copy.out(z.2, [1, 3, 4])\n"
-         "z.5: float32[1, 1, 4] = aten::bmm.out(z.3, z.4)\n"
-         "z: float32[4] = aten::view_copy.out(z.5, [4])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[1, 3]'}, {name: y, type: "
+      "'float32[4, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.einsum.default, args: [{str: 'bi,bi->b'}, [x, "
+      "y]]}\n"
+      "outputs: [z]\n",
+      "z.2: float32[3, 4] = aten::permute_copy.out(y, [1, 0])\n"
+      "z.3: float32[1, 1, 3] = aten::view_copy.out(x, [1, 1, 3])\n"
+      "z.4: float32[1, 3, 4] = aten::view_copy.out(z.2, [1, 3, 4])\n"
+      "z.5: float32[1, 1, 4] = aten::bmm.out(z.3, z.4)\n"
+      "z: float32[4] = aten::view_copy.out(z.5, [4])\n"
+      "return z\n");
 }
 
 static void letters_without_a_meaning_are_refused(void** state) {
@@ -143,9 +137,7 @@ static void letters_without_a_meaning_are_refused(void** state) {
                    "[x]]}\n"
                    "outputs: [z]\n",
                    equations[i]);
-    lowered_open(&l, ETX_TARGET_ETX, text);
-    assert_pass_refuses(&l, "lower", "the equation");
-    lowered_close(&l);
+    expect_refused(ETX_TARGET_ETX, "lower", text, "the equation");
   }
 }
 

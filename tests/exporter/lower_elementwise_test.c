@@ -8,33 +8,22 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void numbers_become_constants_of_the_tensors_type(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.add.Tensor, args: [x, 2]}\n"
-         "  - {out: z, op: aten.mul.Tensor, args: [y, 0.5]}\n"
-         "outputs: [z]\n",
-         "y: float32[4] = aten::add.out(x, 2.0:float32, 1)\n"
-         "z: float32[4] = aten::mul.out(y, 0.5:float32)\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.add.Tensor, args: [x, 2]}\n"
+                 "  - {out: z, op: aten.mul.Tensor, args: [y, 0.5]}\n"
+                 "outputs: [z]\n",
+                 "y: float32[4] = aten::add.out(x, 2.0:float32, 1)\n"
+                 "z: float32[4] = aten::mul.out(y, 0.5:float32)\n"
+                 "return z\n");
 }
 
 static void a_float_number_makes_integers_floats(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: i, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -47,7 +36,7 @@ static void a_float_number_makes_integers_floats(void** state) {
 
 static void the_lesser_tensor_is_cast(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float32[4]'}, {name: i, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -60,7 +49,7 @@ static void the_lesser_tensor_is_cast(void** state) {
 
 static void a_tensor_without_dimensions_counts_by_category(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: i, type: 'int32[4]'}, {name: j, type: 'int64[]'}, "
       "{name: x, type: 'float32[]'}]\n"
@@ -78,7 +67,7 @@ static void a_tensor_without_dimensions_counts_by_category(void** state) {
 
 static void division_of_integers_gives_floats(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: i, type: 'int64[4]'}, {name: j, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -92,22 +81,22 @@ static void division_of_integers_gives_floats(void** state) {
 
 static void division_with_rounding_keeps_integers(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: i, type: 'int64[4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.div.Tensor_mode, args: [i, 2], kwargs: "
-         "{rounding_mode: {str: floor}}}\n"
-         "  - {out: z, op: aten.floor_divide.default, args: [i, 3]}\n"
-         "outputs: [y, z]\n",
-         "y: int64[4] = aten::div.out_mode(i, 2:int64, 'floor')\n"
-         "z: int64[4] = aten::div.out_mode(i, 3:int64, 'floor')\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: i, type: 'int64[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.div.Tensor_mode, args: [i, 2], kwargs: "
+                 "{rounding_mode: {str: floor}}}\n"
+                 "  - {out: z, op: aten.floor_divide.default, args: [i, 3]}\n"
+                 "outputs: [y, z]\n",
+                 "y: int64[4] = aten::div.out_mode(i, 2:int64, 'floor')\n"
+                 "z: int64[4] = aten::div.out_mode(i, 3:int64, 'floor')\n"
+                 "return y\n"
+                 "return z\n");
 }
 
 static void alpha_and_reversed_subtraction(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float32[4]'}, {name: y, type: 'float32[4]'}]\n"
       "nodes:\n"
@@ -122,7 +111,7 @@ static void alpha_and_reversed_subtraction(void** state) {
 
 static void comparisons_keep_their_number(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: i, type: 'int64[4]'}, {name: x, type: 'float32[4]'}]\n"
       "nodes:\n"
@@ -142,53 +131,54 @@ static void comparisons_keep_their_number(void** state) {
 
 static void a_choice_between_numbers_and_tensors(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: c, type: 'bool[4]'}, {name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.where.ScalarOther, args: [c, x, -1.5]}\n"
-         "  - {out: b, op: aten.where.self, args: [c, x, x]}\n"
-         "  - {out: d, op: aten.masked_fill.Scalar, args: [x, c, 3]}\n"
-         "outputs: [a, b, d]\n",
-         "a: float32[4] = aten::where.self_out(c, x, -1.5:float32)\n"
-         "b: float32[4] = aten::where.self_out(c, x, x)\n"
-         "d: float32[4] = aten::where.self_out(c, 3.0:float32, x)\n"
-         "return a\n"
-         "return b\n"
-         "return d\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: c, type: 'bool[4]'}, {name: x, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.where.ScalarOther, args: [c, x, -1.5]}\n"
+      "  - {out: b, op: aten.where.self, args: [c, x, x]}\n"
+      "  - {out: d, op: aten.masked_fill.Scalar, args: [x, c, 3]}\n"
+      "outputs: [a, b, d]\n",
+      "a: float32[4] = aten::where.self_out(c, x, -1.5:float32)\n"
+      "b: float32[4] = aten::where.self_out(c, x, x)\n"
+      "d: float32[4] = aten::where.self_out(c, 3.0:float32, x)\n"
+      "return a\n"
+      "return b\n"
+      "return d\n");
 }
 
 static void squares_and_roots_need_no_power(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.pow.Tensor_Scalar, args: [x, 2]}\n"
-         "  - {out: b, op: aten.pow.Tensor_Scalar, args: [x, 0.5]}\n"
-         "  - {out: d, op: aten.pow.Tensor_Scalar, args: [x, 3]}\n"
-         "outputs: [a, b, d]\n",
-         "a: float32[4] = aten::mul.out(x, x)\n"
-         "b: float32[4] = aten::sqrt.out(x)\n"
-         "d: float32[4] = aten::pow.Tensor_Scalar_out(x, 3)\n"
-         "return a\n"
-         "return b\n"
-         "return d\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.pow.Tensor_Scalar, args: [x, 2]}\n"
+                 "  - {out: b, op: aten.pow.Tensor_Scalar, args: [x, 0.5]}\n"
+                 "  - {out: d, op: aten.pow.Tensor_Scalar, args: [x, 3]}\n"
+                 "outputs: [a, b, d]\n",
+                 "a: float32[4] = aten::mul.out(x, x)\n"
+                 "b: float32[4] = aten::sqrt.out(x)\n"
+                 "d: float32[4] = aten::pow.Tensor_Scalar_out(x, 3)\n"
+                 "return a\n"
+                 "return b\n"
+                 "return d\n");
 }
 
 static void a_size_as_number_is_computed(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s, 2]'}, {name: n, type: "
-         "'int64[1]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.mul.Tensor, args: [x, {sym: s}]}\n"
-         "  - {out: z, op: aten.fill.Scalar, args: [n, {sym: s}]}\n"
-         "outputs: [y, z]\n",
-         "y.1: float32[] = aten::scalar_tensor.out(s)\n"
-         "y: float32[s, 2] = aten::mul.out(x, y.1)\n"
-         "z: int64[1] = aten::full.out([1], s)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "dims: {s: {min: 1, max: 8}}\n"
+                 "inputs: [{name: x, type: 'float32[s, 2]'}, {name: n, type: "
+                 "'int64[1]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.mul.Tensor, args: [x, {sym: s}]}\n"
+                 "  - {out: z, op: aten.fill.Scalar, args: [n, {sym: s}]}\n"
+                 "outputs: [y, z]\n",
+                 "y.1: float32[] = aten::scalar_tensor.out(s)\n"
+                 "y: float32[s, 2] = aten::mul.out(x, y.1)\n"
+                 "z: int64[1] = aten::full.out([1], s)\n"
+                 "return y\n"
+                 "return z\n");
 }
 
 static void etxs_runtime_has_operators_of_its_own(void** state) {
@@ -198,13 +188,13 @@ static void etxs_runtime_has_operators_of_its_own(void** state) {
       "nodes:\n"
       "  - {out: y, op: aten.silu.default, args: [x]}\n"
       "outputs: [y]\n";
-  expect(ETX_TARGET_ETX, "lower", yaml,
-         "y: float32[4] = etx::silu.out(x)\n"
-         "return y\n");
-  expect(ETX_TARGET_EXECUTORCH, "lower", yaml,
-         "y.1: float32[4] = aten::sigmoid.out(x)\n"
-         "y: float32[4] = aten::mul.out(x, y.1)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower", yaml,
+                 "y: float32[4] = etx::silu.out(x)\n"
+                 "return y\n");
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower", yaml,
+                 "y.1: float32[4] = aten::sigmoid.out(x)\n"
+                 "y: float32[4] = aten::mul.out(x, y.1)\n"
+                 "return y\n");
 }
 
 int main(void) {

@@ -8,97 +8,90 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void linear_reads_its_weight_as_it_lies(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
-         "outputs: [y]\n",
-         "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
+      "outputs: [y]\n",
+      "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
+      "return y\n");
 }
 
 static void stock_linear_multiplies_by_a_transpose(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
-         "y.2: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
-         "y.3: float32[s, 3] = aten::addmm.out(b, y.1, y.2, 1, 1)\n"
-         "y: float32[1, s, 3] = aten::view_copy.out(y.3, [1, s, 3])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
+      "y.2: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+      "y.3: float32[s, 3] = aten::addmm.out(b, y.1, y.2, 1, 1)\n"
+      "y: float32[1, s, 3] = aten::view_copy.out(y.3, [1, s, 3])\n"
+      "return y\n");
 }
 
 static void matmul_collapses_batches(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[2, 1, 3, 4]'}, {name: y, type: "
-         "'float32[5, 4, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.matmul.default, args: [x, y]}\n"
-         "outputs: [z]\n",
-         "z.1: float32[2, 5, 3, 4] = aten::expand_copy.out(x, [2, 5, 3, 4], "
-         "False)\n"
-         "z.2: float32[10, 3, 4] = aten::view_copy.out(z.1, [10, 3, 4])\n"
-         "z.3: float32[2, 5, 4, 6] = aten::expand_copy.out(y, [2, 5, 4, 6], "
-         "False)\n"
-         "z.4: float32[10, 4, 6] = aten::view_copy.out(z.3, [10, 4, 6])\n"
-         "z.5: float32[10, 3, 6] = aten::bmm.out(z.2, z.4)\n"
-         "z: float32[2, 5, 3, 6] = aten::view_copy.out(z.5, [2, 5, 3, 6])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[2, 1, 3, 4]'}, {name: y, type: "
+      "'float32[5, 4, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.matmul.default, args: [x, y]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[2, 5, 3, 4] = aten::expand_copy.out(x, [2, 5, 3, 4], "
+      "False)\n"
+      "z.2: float32[10, 3, 4] = aten::view_copy.out(z.1, [10, 3, 4])\n"
+      "z.3: float32[2, 5, 4, 6] = aten::expand_copy.out(y, [2, 5, 4, 6], "
+      "False)\n"
+      "z.4: float32[10, 4, 6] = aten::view_copy.out(z.3, [10, 4, 6])\n"
+      "z.5: float32[10, 3, 6] = aten::bmm.out(z.2, z.4)\n"
+      "z: float32[2, 5, 3, 6] = aten::view_copy.out(z.5, [2, 5, 3, 6])\n"
+      "return z\n");
 }
 
 static void matmul_of_vectors(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[4]'}, {name: y, type: 'float32[4, "
-         "6]'}, {name: z, type: 'float32[2, 3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.matmul.default, args: [x, y]}\n"
-         "  - {out: b, op: aten.matmul.default, args: [z, x]}\n"
-         "  - {out: d, op: aten.matmul.default, args: [x, x]}\n"
-         "outputs: [a, b, d]\n",
-         "a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
-         "a.2: float32[1, 6] = aten::mm.out(a.1, y)\n"
-         "a: float32[6] = aten::view_copy.out(a.2, [6])\n"
-         "b.1: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
-         "b.2: float32[6, 4] = aten::view_copy.out(z, [6, 4])\n"
-         "b.3: float32[6, 1] = aten::mm.out(b.2, b.1)\n"
-         "b.4: float32[2, 3, 1] = aten::view_copy.out(b.3, [2, 3, 1])\n"
-         "b: float32[2, 3] = aten::view_copy.out(b.4, [2, 3])\n"
-         "d.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
-         "d.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
-         "d.3: float32[1, 1] = aten::mm.out(d.1, d.2)\n"
-         "d: float32[] = aten::view_copy.out(d.3, [])\n"
-         "return a\n"
-         "return b\n"
-         "return d\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[4]'}, {name: y, type: 'float32[4, "
+      "6]'}, {name: z, type: 'float32[2, 3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.matmul.default, args: [x, y]}\n"
+      "  - {out: b, op: aten.matmul.default, args: [z, x]}\n"
+      "  - {out: d, op: aten.matmul.default, args: [x, x]}\n"
+      "outputs: [a, b, d]\n",
+      "a.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
+      "a.2: float32[1, 6] = aten::mm.out(a.1, y)\n"
+      "a: float32[6] = aten::view_copy.out(a.2, [6])\n"
+      "b.1: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
+      "b.2: float32[6, 4] = aten::view_copy.out(z, [6, 4])\n"
+      "b.3: float32[6, 1] = aten::mm.out(b.2, b.1)\n"
+      "b.4: float32[2, 3, 1] = aten::view_copy.out(b.3, [2, 3, 1])\n"
+      "b: float32[2, 3] = aten::view_copy.out(b.4, [2, 3])\n"
+      "d.1: float32[1, 4] = aten::view_copy.out(x, [1, 4])\n"
+      "d.2: float32[4, 1] = aten::view_copy.out(x, [4, 1])\n"
+      "d.3: float32[1, 1] = aten::mm.out(d.1, d.2)\n"
+      "d: float32[] = aten::view_copy.out(d.3, [])\n"
+      "return a\n"
+      "return b\n"
+      "return d\n");
 }
 
 static void attention_scales_queries_and_masks_scores(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
       "'float32[1, 4, 6, 8]'}, {name: v, type: 'float32[1, 4, 6, 8]'}, {name: "
@@ -127,47 +120,49 @@ static void attention_scales_queries_and_masks_scores(void** state) {
 
 static void grouped_attention_repeats_no_key(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
-         "'float32[1, 2, 2, 8]'}, {name: v, type: 'float32[1, 2, 2, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.scaled_dot_product_attention.default, args: "
-         "[q, k, v, null, 0.0, true], kwargs: {scale: 0.5, enable_gqa: true}}\n"
-         "outputs: [y]\n",
-         "y.1: float32[2, 4, 8] = aten::view_copy.out(q, [2, 4, 8])\n"
-         "y.2: float32[2, 2, 8] = aten::view_copy.out(k, [2, 2, 8])\n"
-         "y.3: float32[2, 2, 8] = aten::view_copy.out(v, [2, 2, 8])\n"
-         "y.4: int64[2] = aten::arange.start_out(0, 2, 1)\n"
-         "y.5: int64[2] = aten::arange.start_out(0, 2, 1)\n"
-         "y.6: int64[2, 1] = aten::view_copy.out(y.4, [2, 1])\n"
-         "y.7: bool[2, 2] = aten::le.Tensor_out(y.5, y.6)\n"
-         "y.8: float32[2, 4, 8] = aten::mul.out(y.1, 0.5:float32)\n"
-         "y.9: float32[2, 4, 2] = etx::bmm_nt.out(y.8, y.2)\n"
-         "y.10: float32[1, 4, 2, 2] = aten::view_copy.out(y.9, [1, 4, 2, 2])\n"
-         "y.11: float32[1, 4, 2, 2] = aten::where.self_out(y.7, y.10, "
-         "-.inf:float32)\n"
-         "y.12: float32[1, 4, 2, 2] = aten::_softmax.out(y.11, -1, False)\n"
-         "y.13: float32[2, 4, 2] = aten::view_copy.out(y.12, [2, 4, 2])\n"
-         "y.14: float32[2, 4, 8] = aten::bmm.out(y.13, y.3)\n"
-         "y: float32[1, 4, 2, 8] = aten::view_copy.out(y.14, [1, 4, 2, 8])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
+      "'float32[1, 2, 2, 8]'}, {name: v, type: 'float32[1, 2, 2, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.scaled_dot_product_attention.default, args: "
+      "[q, k, v, null, 0.0, true], kwargs: {scale: 0.5, enable_gqa: true}}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 4, 8] = aten::view_copy.out(q, [2, 4, 8])\n"
+      "y.2: float32[2, 2, 8] = aten::view_copy.out(k, [2, 2, 8])\n"
+      "y.3: float32[2, 2, 8] = aten::view_copy.out(v, [2, 2, 8])\n"
+      "y.4: int64[2] = aten::arange.start_out(0, 2, 1)\n"
+      "y.5: int64[2] = aten::arange.start_out(0, 2, 1)\n"
+      "y.6: int64[2, 1] = aten::view_copy.out(y.4, [2, 1])\n"
+      "y.7: bool[2, 2] = aten::le.Tensor_out(y.5, y.6)\n"
+      "y.8: float32[2, 4, 8] = aten::mul.out(y.1, 0.5:float32)\n"
+      "y.9: float32[2, 4, 2] = etx::bmm_nt.out(y.8, y.2)\n"
+      "y.10: float32[1, 4, 2, 2] = aten::view_copy.out(y.9, [1, 4, 2, 2])\n"
+      "y.11: float32[1, 4, 2, 2] = aten::where.self_out(y.7, y.10, "
+      "-.inf:float32)\n"
+      "y.12: float32[1, 4, 2, 2] = aten::_softmax.out(y.11, -1, False)\n"
+      "y.13: float32[2, 4, 2] = aten::view_copy.out(y.12, [2, 4, 2])\n"
+      "y.14: float32[2, 4, 8] = aten::bmm.out(y.13, y.3)\n"
+      "y: float32[1, 4, 2, 8] = aten::view_copy.out(y.14, [1, 4, 2, 8])\n"
+      "return y\n");
 }
 
 static void stock_attention_transposes_keys(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower",
-         "inputs: [{name: q, type: 'float32[2, 3, 4]'}, {name: k, type: "
-         "'float32[2, 5, 4]'}, {name: v, type: 'float32[2, 5, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.scaled_dot_product_attention.default, args: "
-         "[q, k, v]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[2, 3, 4] = aten::mul.out(q, 0.5:float32)\n"
-         "y.2: float32[2, 4, 5] = aten::permute_copy.out(k, [0, 2, 1])\n"
-         "y.3: float32[2, 3, 5] = aten::bmm.out(y.1, y.2)\n"
-         "y.4: float32[2, 3, 5] = aten::_softmax.out(y.3, -1, False)\n"
-         "y: float32[2, 3, 6] = aten::bmm.out(y.4, v)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "inputs: [{name: q, type: 'float32[2, 3, 4]'}, {name: k, type: "
+      "'float32[2, 5, 4]'}, {name: v, type: 'float32[2, 5, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.scaled_dot_product_attention.default, args: "
+      "[q, k, v]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 3, 4] = aten::mul.out(q, 0.5:float32)\n"
+      "y.2: float32[2, 4, 5] = aten::permute_copy.out(k, [0, 2, 1])\n"
+      "y.3: float32[2, 3, 5] = aten::bmm.out(y.1, y.2)\n"
+      "y.4: float32[2, 3, 5] = aten::_softmax.out(y.3, -1, False)\n"
+      "y: float32[2, 3, 6] = aten::bmm.out(y.4, v)\n"
+      "return y\n");
 }
 
 int main(void) {

@@ -8,37 +8,22 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, simplifies and compares the lines.
-static void expect(etx_target target, const char* yaml, const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, "lower simplify");
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
-static void refuse(etx_target target, const char* yaml, const char* part) {
-  lowered_open(&l, target, yaml);
-  assert_pass_refuses(&l, "lower", part);
-  lowered_close(&l);
-}
-
 static void a_line_is_a_plane_of_one_row(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX,
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, 4, s + 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.max_pool1d.default, args: [x, [2], [2]]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[1, 4, 1, s + 4] = aten::view_copy.out(x, [1, 4, 1, s + "
-         "4])\n"
-         "y.2: float32[1, 4, 1, s//2 + 2] = etx::max_pool2d.out(y.1, [1, 2], "
-         "[1, 2], [0, 0], [1, 1], False)\n"
-         "y: float32[1, 4, s//2 + 2] = aten::view_copy.out(y.2, [1, 4, s//2 + "
-         "2])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, 4, s + 4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.max_pool1d.default, args: [x, [2], [2]]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[1, 4, 1, s + 4] = aten::view_copy.out(x, [1, 4, 1, s + "
+      "4])\n"
+      "y.2: float32[1, 4, 1, s//2 + 2] = etx::max_pool2d.out(y.1, [1, 2], "
+      "[1, 2], [0, 0], [1, 1], False)\n"
+      "y: float32[1, 4, s//2 + 2] = aten::view_copy.out(y.2, [1, 4, s//2 + "
+      "2])\n"
+      "return y\n");
 }
 
 static void indices_that_are_not_read_are_left_out(void** state) {
@@ -49,39 +34,42 @@ static void indices_that_are_not_read_are_left_out(void** state) {
       "  - {out: [y, i], op: aten.max_pool2d_with_indices.default,\n"
       "     args: [x, [2, 2]]}\n"
       "outputs: [y]\n";
-  expect(ETX_TARGET_ETX, yaml,
-         "y: float32[1, 2, 2] = etx::max_pool2d.out(x, [2, 2], [], [0, 0], [1, "
-         "1], False)\n"
-         "return y\n");
-  expect(ETX_TARGET_EXECUTORCH, yaml,
-         "y: float32[1, 2, 2], y.2: int64[1, 2, 2] = "
-         "aten::max_pool2d_with_indices.out(x, [2, 2], [], [0, 0], [1, 1], "
-         "False)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify", yaml,
+      "y: float32[1, 2, 2] = etx::max_pool2d.out(x, [2, 2], [], [0, 0], [1, "
+      "1], False)\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower simplify", yaml,
+      "y: float32[1, 2, 2], y.2: int64[1, 2, 2] = "
+      "aten::max_pool2d_with_indices.out(x, [2, 2], [], [0, 0], [1, 1], "
+      "False)\n"
+      "return y\n");
 }
 
 static void indices_that_are_read_are_kept(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX,
-         "inputs: [{name: x, type: 'float32[1, 4, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: [y, i], op: aten.max_pool1d_with_indices.default,\n"
-         "     args: [x, [2]]}\n"
-         "outputs: [y, i]\n",
-         "y.1: float32[1, 4, 1, 4] = aten::view_copy.out(x, [1, 4, 1, 4])\n"
-         "y.2: float32[1, 4, 1, 2], y.3: int64[1, 4, 1, 2] = "
-         "aten::max_pool2d_with_indices.out(y.1, [1, 2], [], [0, 0], [1, 1], "
-         "False)\n"
-         "i: int64[1, 4, 2] = aten::view_copy.out(y.3, [1, 4, 2])\n"
-         "y: float32[1, 4, 2] = aten::view_copy.out(y.2, [1, 4, 2])\n"
-         "return y\n"
-         "return i\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[1, 4, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: [y, i], op: aten.max_pool1d_with_indices.default,\n"
+      "     args: [x, [2]]}\n"
+      "outputs: [y, i]\n",
+      "y.1: float32[1, 4, 1, 4] = aten::view_copy.out(x, [1, 4, 1, 4])\n"
+      "y.2: float32[1, 4, 1, 2], y.3: int64[1, 4, 1, 2] = "
+      "aten::max_pool2d_with_indices.out(y.1, [1, 2], [], [0, 0], [1, 1], "
+      "False)\n"
+      "i: int64[1, 4, 2] = aten::view_copy.out(y.3, [1, 4, 2])\n"
+      "y: float32[1, 4, 2] = aten::view_copy.out(y.2, [1, 4, 2])\n"
+      "return y\n"
+      "return i\n");
 }
 
 static void a_box_takes_two_steps(void** state) {
   (void)state;
-  expect(
-      ETX_TARGET_ETX,
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[1, 2, 4, 6, 6]'}]\n"
       "nodes:\n"
       "  - {out: y, op: aten.avg_pool3d.default,\n"
@@ -99,8 +87,8 @@ static void a_box_takes_two_steps(void** state) {
 
 static void a_global_mean_is_a_reduction(void** state) {
   (void)state;
-  expect(
-      ETX_TARGET_ETX,
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[2, 4, 5, 6]'}]\n"
       "nodes:\n"
       "  - {out: y, op: aten.adaptive_avg_pool2d.default, args: [x, [1, 1]]}\n"
@@ -114,52 +102,54 @@ static void a_global_mean_is_a_reduction(void** state) {
 
 static void windows_that_divide_are_a_view(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX,
-         "inputs: [{name: x, type: 'float32[2, 4, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: [y, i], op: aten.adaptive_max_pool1d.default, args: [x, "
-         "[3]]}\n"
-         "  - {out: [z, j], op: aten.adaptive_max_pool1d.default, args: [x, "
-         "[4]]}\n"
-         "outputs: [y, z]\n",
-         "y.1: float32[2, 4, 3, 2] = aten::view_copy.out(x, [2, 4, 3, 2])\n"
-         "y: float32[2, 4, 3] = aten::amax.out(y.1, [3], False)\n"
-         "z.1: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 0, 2, 1)\n"
-         "z.2: float32[2, 4, 1] = aten::amax.out(z.1, [2], True)\n"
-         "z.3: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 1, 3, 1)\n"
-         "z.4: float32[2, 4, 1] = aten::amax.out(z.3, [2], True)\n"
-         "z.5: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 3, 5, 1)\n"
-         "z.6: float32[2, 4, 1] = aten::amax.out(z.5, [2], True)\n"
-         "z.7: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 4, 6, 1)\n"
-         "z.8: float32[2, 4, 1] = aten::amax.out(z.7, [2], True)\n"
-         "z: float32[2, 4, 4] = aten::cat.out([z.2, z.4, z.6, z.8], 2)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 4, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: [y, i], op: aten.adaptive_max_pool1d.default, args: [x, "
+      "[3]]}\n"
+      "  - {out: [z, j], op: aten.adaptive_max_pool1d.default, args: [x, "
+      "[4]]}\n"
+      "outputs: [y, z]\n",
+      "y.1: float32[2, 4, 3, 2] = aten::view_copy.out(x, [2, 4, 3, 2])\n"
+      "y: float32[2, 4, 3] = aten::amax.out(y.1, [3], False)\n"
+      "z.1: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 0, 2, 1)\n"
+      "z.2: float32[2, 4, 1] = aten::amax.out(z.1, [2], True)\n"
+      "z.3: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 1, 3, 1)\n"
+      "z.4: float32[2, 4, 1] = aten::amax.out(z.3, [2], True)\n"
+      "z.5: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 3, 5, 1)\n"
+      "z.6: float32[2, 4, 1] = aten::amax.out(z.5, [2], True)\n"
+      "z.7: float32[2, 4, 2] = aten::slice_copy.Tensor_out(x, 2, 4, 6, 1)\n"
+      "z.8: float32[2, 4, 1] = aten::amax.out(z.7, [2], True)\n"
+      "z: float32[2, 4, 4] = aten::cat.out([z.2, z.4, z.6, z.8], 2)\n"
+      "return y\n"
+      "return z\n");
 }
 
 static void sizes_may_vary(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX,
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, 2, s, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.upsample_bilinear2d.vec,\n"
-         "     args: [x, null, false, [1.5, 2.0]]}\n"
-         "  - {out: z, op: aten.upsample_nearest2d.vec,\n"
-         "     args: [x, [3, {sym: 2*s}], null]}\n"
-         "outputs: [y, z]\n",
-         "y: float32[1, 2, (3*s)//2, 8] = aten::upsample_bilinear2d.vec_out(x, "
-         "None, False, [1.5, 2])\n"
-         "z: float32[1, 2, 3, 2*s] = aten::upsample_nearest2d.vec_out(x, [3, "
-         "2*s], None)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, 2, s, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.upsample_bilinear2d.vec,\n"
+      "     args: [x, null, false, [1.5, 2.0]]}\n"
+      "  - {out: z, op: aten.upsample_nearest2d.vec,\n"
+      "     args: [x, [3, {sym: 2*s}], null]}\n"
+      "outputs: [y, z]\n",
+      "y: float32[1, 2, (3*s)//2, 8] = aten::upsample_bilinear2d.vec_out(x, "
+      "None, False, [1.5, 2])\n"
+      "z: float32[1, 2, 3, 2*s] = aten::upsample_nearest2d.vec_out(x, [3, "
+      "2*s], None)\n"
+      "return y\n"
+      "return z\n");
 }
 
 static void a_box_is_resampled_in_two_steps(void** state) {
   (void)state;
-  expect(
-      ETX_TARGET_ETX,
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[1, 2, 3, 4, 5]'}]\n"
       "nodes:\n"
       "  - {out: y, op: aten.upsample_trilinear3d.vec,\n"
@@ -178,43 +168,44 @@ static void a_box_is_resampled_in_two_steps(void** state) {
 
 static void cubics_are_a_product(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX,
-         "inputs: [{name: x, type: 'float32[1, 2, 3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
-         "     args: [x, [6, 7], false, null]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[6, 3] = dim_order_ops::_to_dim_order_copy.out(const "
-         "float64[6, 3], False, [0, 1])\n"
-         "y.2: float32[7, 4] = dim_order_ops::_to_dim_order_copy.out(const "
-         "float64[7, 4], False, [0, 1])\n"
-         "y.3: float32[1, 2, 3, 7] = aten::linear.out(x, y.2, None)\n"
-         "y.4: float32[1, 2, 6, 3] = aten::expand_copy.out(y.1, [1, 2, 6, 3], "
-         "False)\n"
-         "y.5: float32[2, 6, 3] = aten::view_copy.out(y.4, [2, 6, 3])\n"
-         "y.6: float32[2, 3, 7] = aten::view_copy.out(y.3, [2, 3, 7])\n"
-         "y.7: float32[2, 6, 7] = aten::bmm.out(y.5, y.6)\n"
-         "y: float32[1, 2, 6, 7] = aten::view_copy.out(y.7, [1, 2, 6, 7])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[1, 2, 3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
+      "     args: [x, [6, 7], false, null]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[6, 3] = dim_order_ops::_to_dim_order_copy.out(const "
+      "float64[6, 3], False, [0, 1])\n"
+      "y.2: float32[7, 4] = dim_order_ops::_to_dim_order_copy.out(const "
+      "float64[7, 4], False, [0, 1])\n"
+      "y.3: float32[1, 2, 3, 7] = aten::linear.out(x, y.2, None)\n"
+      "y.4: float32[1, 2, 6, 3] = aten::expand_copy.out(y.1, [1, 2, 6, 3], "
+      "False)\n"
+      "y.5: float32[2, 6, 3] = aten::view_copy.out(y.4, [2, 6, 3])\n"
+      "y.6: float32[2, 3, 7] = aten::view_copy.out(y.3, [2, 3, 7])\n"
+      "y.7: float32[2, 6, 7] = aten::bmm.out(y.5, y.6)\n"
+      "y: float32[1, 2, 6, 7] = aten::view_copy.out(y.7, [1, 2, 6, 7])\n"
+      "return y\n");
 }
 
 static void what_cannot_be_resampled_is_refused(void** state) {
   (void)state;
-  refuse(ETX_TARGET_ETX,
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, 2, s, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
-         "     args: [x, [6, 7], false, null]}\n"
-         "outputs: [y]\n",
-         "of sizes that vary");
-  refuse(ETX_TARGET_ETX,
-         "inputs: [{name: x, type: 'float32[1, 2, 3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.upsample_bilinear2d.default,\n"
-         "     args: [x, [6, 7], false, 2.0, 2.0]}\n"
-         "outputs: [y]\n",
-         "does not lead to the stated size");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {s: {min: 1, max: 8}}\n"
+                 "inputs: [{name: x, type: 'float32[1, 2, s, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.upsample_bicubic2d.vec,\n"
+                 "     args: [x, [6, 7], false, null]}\n"
+                 "outputs: [y]\n",
+                 "of sizes that vary");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[1, 2, 3, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.upsample_bilinear2d.default,\n"
+                 "     args: [x, [6, 7], false, 2.0, 2.0]}\n"
+                 "outputs: [y]\n",
+                 "does not lead to the stated size");
 }
 
 // The stock library convolves lines and planes.
@@ -226,44 +217,46 @@ static void boxes_are_convolved_by_planes_for_the_stock_library(void** state) {
       "nodes:\n"
       "  - {out: y, op: aten.conv3d.default, args: [x, w]}\n"
       "outputs: [y]\n";
-  expect(ETX_TARGET_ETX, yaml,
-         "y: float32[1, 3, 2, 2, 2] = aten::convolution.out(x, w, None, [1, 1, "
-         "1], [0, 0, 0], [1, 1, 1], False, [0, 0, 0], 1)\n"
-         "return y\n");
-  expect(ETX_TARGET_EXECUTORCH, yaml,
-         "y.1: float32[1, 2, 2, 4, 4] = aten::slice_copy.Tensor_out(x, 2, 0, "
-         "2, 1)\n"
-         "y.2: float32[1, 2, 2, 4, 4] = aten::permute_copy.out(y.1, [0, 2, 1, "
-         "3, 4])\n"
-         "y.3: float32[2, 2, 4, 4] = aten::view_copy.out(y.2, [2, 2, 4, 4])\n"
-         "y.4: float32[3, 2, 1, 3, 3] = aten::slice_copy.Tensor_out(w, 2, 0, "
-         "1, 1)\n"
-         "y.5: float32[3, 2, 3, 3] = aten::view_copy.out(y.4, [3, 2, 3, 3])\n"
-         "y.6: float32[2, 3, 2, 2] = aten::convolution.out(y.3, y.5, None, [1, "
-         "1], [0, 0], [1, 1], False, [0, 0], 1)\n"
-         "y.7: float32[1, 2, 2, 4, 4] = aten::slice_copy.Tensor_out(x, 2, 1, "
-         "3, 1)\n"
-         "y.8: float32[1, 2, 2, 4, 4] = aten::permute_copy.out(y.7, [0, 2, 1, "
-         "3, 4])\n"
-         "y.9: float32[2, 2, 4, 4] = aten::view_copy.out(y.8, [2, 2, 4, 4])\n"
-         "y.10: float32[3, 2, 1, 3, 3] = aten::slice_copy.Tensor_out(w, 2, 1, "
-         "2, 1)\n"
-         "y.11: float32[3, 2, 3, 3] = aten::view_copy.out(y.10, [3, 2, 3, 3])\n"
-         "y.12: float32[2, 3, 2, 2] = aten::convolution.out(y.9, y.11, None, "
-         "[1, 1], [0, 0], [1, 1], False, [0, 0], 1)\n"
-         "y.13: float32[2, 3, 2, 2] = aten::add.out(y.6, y.12, 1)\n"
-         "y.14: float32[1, 2, 3, 2, 2] = aten::view_copy.out(y.13, [1, 2, 3, "
-         "2, 2])\n"
-         "y: float32[1, 3, 2, 2, 2] = aten::permute_copy.out(y.14, [0, 2, 1, "
-         "3, 4])\n"
-         "return y\n");
-  refuse(ETX_TARGET_EXECUTORCH,
-         "inputs: [{name: x, type: 'float32[1, 2, 3, 4, 4]'},\n"
-         "         {name: w, type: 'float32[2, 3, 2, 3, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.conv_transpose3d.input, args: [x, w]}\n"
-         "outputs: [y]\n",
-         "three dimensions, transposed");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify", yaml,
+      "y: float32[1, 3, 2, 2, 2] = aten::convolution.out(x, w, None, [1, 1, "
+      "1], [0, 0, 0], [1, 1, 1], False, [0, 0, 0], 1)\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower simplify", yaml,
+      "y.1: float32[1, 2, 2, 4, 4] = aten::slice_copy.Tensor_out(x, 2, 0, "
+      "2, 1)\n"
+      "y.2: float32[1, 2, 2, 4, 4] = aten::permute_copy.out(y.1, [0, 2, 1, "
+      "3, 4])\n"
+      "y.3: float32[2, 2, 4, 4] = aten::view_copy.out(y.2, [2, 2, 4, 4])\n"
+      "y.4: float32[3, 2, 1, 3, 3] = aten::slice_copy.Tensor_out(w, 2, 0, "
+      "1, 1)\n"
+      "y.5: float32[3, 2, 3, 3] = aten::view_copy.out(y.4, [3, 2, 3, 3])\n"
+      "y.6: float32[2, 3, 2, 2] = aten::convolution.out(y.3, y.5, None, [1, "
+      "1], [0, 0], [1, 1], False, [0, 0], 1)\n"
+      "y.7: float32[1, 2, 2, 4, 4] = aten::slice_copy.Tensor_out(x, 2, 1, "
+      "3, 1)\n"
+      "y.8: float32[1, 2, 2, 4, 4] = aten::permute_copy.out(y.7, [0, 2, 1, "
+      "3, 4])\n"
+      "y.9: float32[2, 2, 4, 4] = aten::view_copy.out(y.8, [2, 2, 4, 4])\n"
+      "y.10: float32[3, 2, 1, 3, 3] = aten::slice_copy.Tensor_out(w, 2, 1, "
+      "2, 1)\n"
+      "y.11: float32[3, 2, 3, 3] = aten::view_copy.out(y.10, [3, 2, 3, 3])\n"
+      "y.12: float32[2, 3, 2, 2] = aten::convolution.out(y.9, y.11, None, "
+      "[1, 1], [0, 0], [1, 1], False, [0, 0], 1)\n"
+      "y.13: float32[2, 3, 2, 2] = aten::add.out(y.6, y.12, 1)\n"
+      "y.14: float32[1, 2, 3, 2, 2] = aten::view_copy.out(y.13, [1, 2, 3, "
+      "2, 2])\n"
+      "y: float32[1, 3, 2, 2, 2] = aten::permute_copy.out(y.14, [0, 2, 1, "
+      "3, 4])\n"
+      "return y\n");
+  expect_refused(ETX_TARGET_EXECUTORCH, "lower",
+                 "inputs: [{name: x, type: 'float32[1, 2, 3, 4, 4]'},\n"
+                 "         {name: w, type: 'float32[2, 3, 2, 3, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.conv_transpose3d.input, args: [x, w]}\n"
+                 "outputs: [y]\n",
+                 "three dimensions, transposed");
 }
 
 int main(void) {

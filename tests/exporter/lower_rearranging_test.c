@@ -8,48 +8,39 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void differences_may_start_from_something_else(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'int64[2, 5]'}, {name: p, type: "
-         "'float32[2, 1]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.diff.default, args: [x, 1, -1, p]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[2, 5] = dim_order_ops::_to_dim_order_copy.out(x, "
-         "False, [0, 1])\n"
-         "y.2: float32[2, 6] = aten::cat.out([p, y.1], 1)\n"
-         "y.3: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 0, 5, 1)\n"
-         "y.4: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 1, 6, 1)\n"
-         "y: float32[2, 5] = aten::sub.out(y.4, y.3, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'int64[2, 5]'}, {name: p, type: "
+      "'float32[2, 1]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.diff.default, args: [x, 1, -1, p]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 5] = dim_order_ops::_to_dim_order_copy.out(x, "
+      "False, [0, 1])\n"
+      "y.2: float32[2, 6] = aten::cat.out([p, y.1], 1)\n"
+      "y.3: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 0, 5, 1)\n"
+      "y.4: float32[2, 5] = aten::slice_copy.Tensor_out(y.2, 1, 1, 6, 1)\n"
+      "y: float32[2, 5] = aten::sub.out(y.4, y.3, 1)\n"
+      "return y\n");
 }
 
 static void checks_are_gone(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[2]'}]\n"
-         "nodes:\n"
-         "  - {op: aten._assert_tensor_metadata.default, args: [x, null, null, "
-         "float32]}\n"
-         "outputs: [x]\n",
-         "return x\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[2]'}]\n"
+      "nodes:\n"
+      "  - {op: aten._assert_tensor_metadata.default, args: [x, null, null, "
+      "float32]}\n"
+      "outputs: [x]\n",
+      "return x\n");
 }
 
 static void edges_by_mode(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[2, 5]'}]\n"
       "nodes:\n"
@@ -71,16 +62,17 @@ static void edges_by_mode(void** state) {
 
 static void windows_are_left_to_the_operator(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s + 3]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.unfold.default, args: [x, 0, 3, 1]}\n"
-         "  - {out: z, op: aten.roll.default, args: [y, [1, 2], [0, 1]]}\n"
-         "outputs: [z]\n",
-         "y: float32[s + 1, 3] = aten::unfold_copy.out(x, 0, 3, 1)\n"
-         "z: float32[s + 1, 3] = aten::roll.out(y, [1, 2], [0, 1])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s + 3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.unfold.default, args: [x, 0, 3, 1]}\n"
+      "  - {out: z, op: aten.roll.default, args: [y, [1, 2], [0, 1]]}\n"
+      "outputs: [z]\n",
+      "y: float32[s + 1, 3] = aten::unfold_copy.out(x, 0, 3, 1)\n"
+      "z: float32[s + 1, 3] = aten::roll.out(y, [1, 2], [0, 1])\n"
+      "return z\n");
 }
 
 int main(void) {

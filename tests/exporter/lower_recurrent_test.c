@@ -8,20 +8,9 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void a_gru_cell_is_two_layers_and_gates(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[1, 3]'}, {name: h, type: 'float32[1, "
       "2]'}]\n"
@@ -54,61 +43,63 @@ static void a_gru_cell_is_two_layers_and_gates(void** state) {
 
 static void an_lstm_cell_gives_two_states(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[1, 3]'}, {name: h, type: "
-         "'float32[1, 2]'}, {name: c, type: 'float32[1, 2]'}]\n"
-         "buffers: [{name: wi, type: 'float32[8, 3]', init: 1}, {name: wh, "
-         "type: 'float32[8, 2]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: [y, z], op: aten.lstm_cell.default, args: [x, [h, c], wi, "
-         "wh]}\n"
-         "outputs: [y, z]\n",
-         "y.1: float32[1, 8] = aten::linear.out(x, wi, None)\n"
-         "y.2: float32[1, 8] = aten::linear.out(h, wh, None)\n"
-         "y.3: float32[1, 8] = aten::add.out(y.1, y.2, 1)\n"
-         "y.4: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 0, 2, 1)\n"
-         "y.5: float32[1, 2] = aten::sigmoid.out(y.4)\n"
-         "y.6: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 2, 4, 1)\n"
-         "y.7: float32[1, 2] = aten::sigmoid.out(y.6)\n"
-         "y.8: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 4, 6, 1)\n"
-         "y.9: float32[1, 2] = aten::tanh.out(y.8)\n"
-         "y.10: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 6, 8, 1)\n"
-         "y.11: float32[1, 2] = aten::sigmoid.out(y.10)\n"
-         "y.12: float32[1, 2] = aten::mul.out(y.7, c)\n"
-         "y.13: float32[1, 2] = aten::mul.out(y.5, y.9)\n"
-         "z: float32[1, 2] = aten::add.out(y.12, y.13, 1)\n"
-         "y.15: float32[1, 2] = aten::tanh.out(z)\n"
-         "y: float32[1, 2] = aten::mul.out(y.11, y.15)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[1, 3]'}, {name: h, type: "
+      "'float32[1, 2]'}, {name: c, type: 'float32[1, 2]'}]\n"
+      "buffers: [{name: wi, type: 'float32[8, 3]', init: 1}, {name: wh, "
+      "type: 'float32[8, 2]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: [y, z], op: aten.lstm_cell.default, args: [x, [h, c], wi, "
+      "wh]}\n"
+      "outputs: [y, z]\n",
+      "y.1: float32[1, 8] = aten::linear.out(x, wi, None)\n"
+      "y.2: float32[1, 8] = aten::linear.out(h, wh, None)\n"
+      "y.3: float32[1, 8] = aten::add.out(y.1, y.2, 1)\n"
+      "y.4: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 0, 2, 1)\n"
+      "y.5: float32[1, 2] = aten::sigmoid.out(y.4)\n"
+      "y.6: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 2, 4, 1)\n"
+      "y.7: float32[1, 2] = aten::sigmoid.out(y.6)\n"
+      "y.8: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 4, 6, 1)\n"
+      "y.9: float32[1, 2] = aten::tanh.out(y.8)\n"
+      "y.10: float32[1, 2] = aten::slice_copy.Tensor_out(y.3, 1, 6, 8, 1)\n"
+      "y.11: float32[1, 2] = aten::sigmoid.out(y.10)\n"
+      "y.12: float32[1, 2] = aten::mul.out(y.7, c)\n"
+      "y.13: float32[1, 2] = aten::mul.out(y.5, y.9)\n"
+      "z: float32[1, 2] = aten::add.out(y.12, y.13, 1)\n"
+      "y.15: float32[1, 2] = aten::tanh.out(z)\n"
+      "y: float32[1, 2] = aten::mul.out(y.11, y.15)\n"
+      "return y\n"
+      "return z\n");
 }
 
 static void a_layer_projects_all_steps_at_once(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 1, 3]'}, {name: h, type: "
-         "'float32[1, 1, 2]'}]\n"
-         "buffers: [{name: wi, type: 'float32[2, 3]', init: 1}, {name: wh, "
-         "type: 'float32[2, 2]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: [y, z], op: aten.rnn_tanh.input, args: [x, h, [wi, wh], "
-         "false, 1, 0.0, false, false, false]}\n"
-         "outputs: [y, z]\n",
-         "y.1: float32[1, 2] = aten::select_copy.int_out(h, 0, 0)\n"
-         "y.2: float32[2, 1, 2] = aten::linear.out(x, wi, None)\n"
-         "y.3: float32[1, 2] = aten::select_copy.int_out(y.2, 0, 0)\n"
-         "y.4: float32[1, 2] = aten::linear.out(y.1, wh, None)\n"
-         "y.5: float32[1, 2] = aten::add.out(y.3, y.4, 1)\n"
-         "y.6: float32[1, 2] = aten::tanh.out(y.5)\n"
-         "y.7: float32[1, 2] = aten::select_copy.int_out(y.2, 0, 1)\n"
-         "y.8: float32[1, 2] = aten::linear.out(y.6, wh, None)\n"
-         "y.9: float32[1, 2] = aten::add.out(y.7, y.8, 1)\n"
-         "y.10: float32[1, 2] = aten::tanh.out(y.9)\n"
-         "y.11: float32[1, 1, 2] = aten::view_copy.out(y.6, [1, 1, 2])\n"
-         "y.12: float32[1, 1, 2] = aten::view_copy.out(y.10, [1, 1, 2])\n"
-         "y: float32[2, 1, 2] = aten::cat.out([y.11, y.12], 0)\n"
-         "return y\n"
-         "return y.12\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 1, 3]'}, {name: h, type: "
+      "'float32[1, 1, 2]'}]\n"
+      "buffers: [{name: wi, type: 'float32[2, 3]', init: 1}, {name: wh, "
+      "type: 'float32[2, 2]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: [y, z], op: aten.rnn_tanh.input, args: [x, h, [wi, wh], "
+      "false, 1, 0.0, false, false, false]}\n"
+      "outputs: [y, z]\n",
+      "y.1: float32[1, 2] = aten::select_copy.int_out(h, 0, 0)\n"
+      "y.2: float32[2, 1, 2] = aten::linear.out(x, wi, None)\n"
+      "y.3: float32[1, 2] = aten::select_copy.int_out(y.2, 0, 0)\n"
+      "y.4: float32[1, 2] = aten::linear.out(y.1, wh, None)\n"
+      "y.5: float32[1, 2] = aten::add.out(y.3, y.4, 1)\n"
+      "y.6: float32[1, 2] = aten::tanh.out(y.5)\n"
+      "y.7: float32[1, 2] = aten::select_copy.int_out(y.2, 0, 1)\n"
+      "y.8: float32[1, 2] = aten::linear.out(y.6, wh, None)\n"
+      "y.9: float32[1, 2] = aten::add.out(y.7, y.8, 1)\n"
+      "y.10: float32[1, 2] = aten::tanh.out(y.9)\n"
+      "y.11: float32[1, 1, 2] = aten::view_copy.out(y.6, [1, 1, 2])\n"
+      "y.12: float32[1, 1, 2] = aten::view_copy.out(y.10, [1, 1, 2])\n"
+      "y: float32[2, 1, 2] = aten::cat.out([y.11, y.12], 0)\n"
+      "return y\n"
+      "return y.12\n");
 }
 
 int main(void) {

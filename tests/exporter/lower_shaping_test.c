@@ -8,68 +8,59 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void views_that_change_nothing_vanish(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.view.default, args: [x, [2, -1]]}\n"
-         "  - {out: b, op: aten.expand.default, args: [a, [-1, 3]]}\n"
-         "  - {out: d, op: aten.clone.default, args: [b]}\n"
-         "  - {out: e, op: aten.slice.Tensor, args: [d, 0, 0, "
-         "9223372036854775807]}\n"
-         "  - {out: f, op: aten.permute.default, args: [e, [0, 1]]}\n"
-         "  - {out: g, op: aten.neg.default, args: [f]}\n"
-         "outputs: [g]\n",
-         "g: float32[2, 3] = aten::neg.out(x)\n"
-         "return g\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.view.default, args: [x, [2, -1]]}\n"
+                 "  - {out: b, op: aten.expand.default, args: [a, [-1, 3]]}\n"
+                 "  - {out: d, op: aten.clone.default, args: [b]}\n"
+                 "  - {out: e, op: aten.slice.Tensor, args: [d, 0, 0, "
+                 "9223372036854775807]}\n"
+                 "  - {out: f, op: aten.permute.default, args: [e, [0, 1]]}\n"
+                 "  - {out: g, op: aten.neg.default, args: [f]}\n"
+                 "outputs: [g]\n",
+                 "g: float32[2, 3] = aten::neg.out(x)\n"
+                 "return g\n");
 }
 
 static void a_missing_size_divides_out_of_symbols(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s, 4, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.view.default, args: [x, [-1, 3]]}\n"
-         "  - {out: b, op: aten.view.default, args: [x, [2, -1, 12]]}\n"
-         "  - {out: d, op: aten.view.default, args: [x, [{sym: s}, -1]]}\n"
-         "outputs: [a, b, d]\n",
-         "a: float32[8*s, 3] = aten::view_copy.out(x, [8*s, 3])\n"
-         "b: float32[2, s, 12] = aten::view_copy.out(x, [2, s, 12])\n"
-         "d: float32[s, 24] = aten::view_copy.out(x, [s, 24])\n"
-         "return a\n"
-         "return b\n"
-         "return d\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s, 4, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.view.default, args: [x, [-1, 3]]}\n"
+      "  - {out: b, op: aten.view.default, args: [x, [2, -1, 12]]}\n"
+      "  - {out: d, op: aten.view.default, args: [x, [{sym: s}, -1]]}\n"
+      "outputs: [a, b, d]\n",
+      "a: float32[8*s, 3] = aten::view_copy.out(x, [8*s, 3])\n"
+      "b: float32[2, s, 12] = aten::view_copy.out(x, [2, s, 12])\n"
+      "d: float32[s, 24] = aten::view_copy.out(x, [s, 24])\n"
+      "return a\n"
+      "return b\n"
+      "return d\n");
 }
 
 static void a_transpose_of_one_row_is_a_view(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[1, 4, 32]'}, {name: w, type: "
-         "'float32[2, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.transpose.int, args: [x, 0, 1]}\n"
-         "  - {out: b, op: aten.transpose.int, args: [w, 0, 1]}\n"
-         "  - {out: d, op: aten.t.default, args: [w]}\n"
-         "outputs: [a, b, d]\n",
-         "a: float32[4, 1, 32] = aten::view_copy.out(x, [4, 1, 32])\n"
-         "b: float32[3, 2] = aten::permute_copy.out(w, [1, 0])\n"
-         "d: float32[3, 2] = aten::permute_copy.out(w, [1, 0])\n"
-         "return a\n"
-         "return b\n"
-         "return d\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[1, 4, 32]'}, {name: w, type: "
+      "'float32[2, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.transpose.int, args: [x, 0, 1]}\n"
+      "  - {out: b, op: aten.transpose.int, args: [w, 0, 1]}\n"
+      "  - {out: d, op: aten.t.default, args: [w]}\n"
+      "outputs: [a, b, d]\n",
+      "a: float32[4, 1, 32] = aten::view_copy.out(x, [4, 1, 32])\n"
+      "b: float32[3, 2] = aten::permute_copy.out(w, [1, 0])\n"
+      "d: float32[3, 2] = aten::permute_copy.out(w, [1, 0])\n"
+      "return a\n"
+      "return b\n"
+      "return d\n");
 }
 
 static const char padded[] =
@@ -84,74 +75,78 @@ static const char padded[] =
 
 static void padding_by_less_than_nothing_is_a_slice_for_stock(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower", padded,
-         "a.1: float32[2, s - 1] = aten::slice_copy.Tensor_out(x, 1, 0, s - 1, "
-         "1)\n"
-         "a: float32[2, s] = aten::constant_pad_nd.out(a.1, [1, 0], 0)\n"
-         "b: float32[2, s - 3] = aten::slice_copy.Tensor_out(x, 1, 1, s - 2, "
-         "1)\n"
-         "return a\n"
-         "return b\n"
-         "return x\n");
-  expect(ETX_TARGET_ETX, "lower", padded,
-         "a: float32[2, s] = aten::constant_pad_nd.out(x, [1, -1], 0)\n"
-         "b: float32[2, s - 3] = aten::constant_pad_nd.out(x, [-1, -2, 0, 0], "
-         "0)\n"
-         "return a\n"
-         "return b\n"
-         "return x\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower", padded,
+      "a.1: float32[2, s - 1] = aten::slice_copy.Tensor_out(x, 1, 0, s - 1, "
+      "1)\n"
+      "a: float32[2, s] = aten::constant_pad_nd.out(a.1, [1, 0], 0)\n"
+      "b: float32[2, s - 3] = aten::slice_copy.Tensor_out(x, 1, 1, s - 2, "
+      "1)\n"
+      "return a\n"
+      "return b\n"
+      "return x\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower", padded,
+      "a: float32[2, s] = aten::constant_pad_nd.out(x, [1, -1], 0)\n"
+      "b: float32[2, s - 3] = aten::constant_pad_nd.out(x, [-1, -2, 0, 0], "
+      "0)\n"
+      "return a\n"
+      "return b\n"
+      "return x\n");
 }
 
 static void slices_are_brought_into_range(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[8, s]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.slice.Tensor, args: [x, 0, -3, 100]}\n"
-         "  - {out: b, op: aten.slice.Tensor, args: [x, 0, 0, {sym: s}]}\n"
-         "  - {out: d, op: aten.slice.Tensor, args: [x, -1, 1, {sym: s}]}\n"
-         "  - {out: e, op: aten.select.int, args: [x, 0, -1]}\n"
-         "outputs: [a, b, d, e]\n",
-         "a: float32[3, s] = aten::slice_copy.Tensor_out(x, 0, 5, 8, 1)\n"
-         "b: float32[s, s] = aten::slice_copy.Tensor_out(x, 0, 0, s, 1)\n"
-         "d: float32[8, s - 1] = aten::slice_copy.Tensor_out(x, 1, 1, s, 1)\n"
-         "e: float32[s] = aten::select_copy.int_out(x, 0, 7)\n"
-         "return a\n"
-         "return b\n"
-         "return d\n"
-         "return e\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[8, s]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.slice.Tensor, args: [x, 0, -3, 100]}\n"
+      "  - {out: b, op: aten.slice.Tensor, args: [x, 0, 0, {sym: s}]}\n"
+      "  - {out: d, op: aten.slice.Tensor, args: [x, -1, 1, {sym: s}]}\n"
+      "  - {out: e, op: aten.select.int, args: [x, 0, -1]}\n"
+      "outputs: [a, b, d, e]\n",
+      "a: float32[3, s] = aten::slice_copy.Tensor_out(x, 0, 5, 8, 1)\n"
+      "b: float32[s, s] = aten::slice_copy.Tensor_out(x, 0, 0, s, 1)\n"
+      "d: float32[8, s - 1] = aten::slice_copy.Tensor_out(x, 1, 1, s, 1)\n"
+      "e: float32[s] = aten::select_copy.int_out(x, 0, 7)\n"
+      "return a\n"
+      "return b\n"
+      "return d\n"
+      "return e\n");
 }
 
 static void splits_are_slices(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[7, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: [a, b, c], op: aten.split.Tensor, args: [x, 3]}\n"
-         "  - {out: [d, e], op: aten.split_with_sizes.default, args: [x, [1, "
-         "3], 1]}\n"
-         "  - {out: [f, g], op: aten.chunk.default, args: [x, 2]}\n"
-         "outputs: [a, b, c, d, e, f, g]\n",
-         "a: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 3, 1)\n"
-         "b: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 3, 6, 1)\n"
-         "c: float32[1, 4] = aten::slice_copy.Tensor_out(x, 0, 6, 7, 1)\n"
-         "d: float32[7, 1] = aten::slice_copy.Tensor_out(x, 1, 0, 1, 1)\n"
-         "e: float32[7, 3] = aten::slice_copy.Tensor_out(x, 1, 1, 4, 1)\n"
-         "f: float32[4, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 4, 1)\n"
-         "g: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 4, 7, 1)\n"
-         "return a\n"
-         "return b\n"
-         "return c\n"
-         "return d\n"
-         "return e\n"
-         "return f\n"
-         "return g\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[7, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: [a, b, c], op: aten.split.Tensor, args: [x, 3]}\n"
+      "  - {out: [d, e], op: aten.split_with_sizes.default, args: [x, [1, "
+      "3], 1]}\n"
+      "  - {out: [f, g], op: aten.chunk.default, args: [x, 2]}\n"
+      "outputs: [a, b, c, d, e, f, g]\n",
+      "a: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 3, 1)\n"
+      "b: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 3, 6, 1)\n"
+      "c: float32[1, 4] = aten::slice_copy.Tensor_out(x, 0, 6, 7, 1)\n"
+      "d: float32[7, 1] = aten::slice_copy.Tensor_out(x, 1, 0, 1, 1)\n"
+      "e: float32[7, 3] = aten::slice_copy.Tensor_out(x, 1, 1, 4, 1)\n"
+      "f: float32[4, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 4, 1)\n"
+      "g: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 4, 7, 1)\n"
+      "return a\n"
+      "return b\n"
+      "return c\n"
+      "return d\n"
+      "return e\n"
+      "return f\n"
+      "return g\n");
 }
 
 static void stack_is_a_cat_of_views(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float32[4]'}, {name: i, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -166,7 +161,7 @@ static void stack_is_a_cat_of_views(void** state) {
 
 static void repeats_of_rows_are_expanded(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
       "nodes:\n"
@@ -186,57 +181,61 @@ static void repeats_of_rows_are_expanded(void** state) {
 
 static void select_scatter_writes_one_slice(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
-         "'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.select_scatter.default, args: [x, r, 0, -1]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[1, 4] = aten::view_copy.out(r, [1, 4])\n"
-         "y: float32[3, 4] = aten::slice_scatter.out(x, y.1, 0, 2, 3, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
+      "'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.select_scatter.default, args: [x, r, 0, -1]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[1, 4] = aten::view_copy.out(r, [1, 4])\n"
+      "y: float32[3, 4] = aten::slice_scatter.out(x, y.1, 0, 2, 3, 1)\n"
+      "return y\n");
 }
 
 static void index_copy_is_an_index_put_behind_none(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[2, 5, 3]'}, {name: p, type: "
-         "'int64[1]'}, {name: r, type: 'float32[2, 1, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.index_copy.default, args: [x, 1, p, r]}\n"
-         "outputs: [y]\n",
-         "y: float32[2, 5, 3] = aten::index_put.out(x, [None, p], r, False)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[2, 5, 3]'}, {name: p, type: "
+      "'int64[1]'}, {name: r, type: 'float32[2, 1, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.index_copy.default, args: [x, 1, p, r]}\n"
+      "outputs: [y]\n",
+      "y: float32[2, 5, 3] = aten::index_put.out(x, [None, p], r, False)\n"
+      "return y\n");
 }
 
 static void index_put_keeps_none_in_its_list(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[2, 5, 3]'}, {name: p, type: "
-         "'int64[2]'}, {name: r, type: 'float32[2, 2, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.index_put.default, args: [x, [null, p], r]}\n"
-         "outputs: [y]\n",
-         "y: float32[2, 5, 3] = aten::index_put.out(x, [None, p], r, False)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[2, 5, 3]'}, {name: p, type: "
+      "'int64[2]'}, {name: r, type: 'float32[2, 2, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.index_put.default, args: [x, [null, p], r]}\n"
+      "outputs: [y]\n",
+      "y: float32[2, 5, 3] = aten::index_put.out(x, [None, p], r, False)\n"
+      "return y\n");
 }
 
 static void slice_scatter_over_all_is_its_source(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
-         "'float32[3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.slice_scatter.default, args: [x, r, 0, 0, 3]}\n"
-         "  - {out: z, op: aten.neg.default, args: [y]}\n"
-         "outputs: [z]\n",
-         "z: float32[3, 4] = aten::neg.out(r)\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
+      "'float32[3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.slice_scatter.default, args: [x, r, 0, 0, 3]}\n"
+      "  - {out: z, op: aten.neg.default, args: [y]}\n"
+      "outputs: [z]\n",
+      "z: float32[3, 4] = aten::neg.out(r)\n"
+      "return z\n");
 }
 
 static void copy_takes_the_targets_type_and_sizes(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float32[3, 4]'}, {name: i, type: "
       "'int64[4]'}]\n"
@@ -250,19 +249,19 @@ static void copy_takes_the_targets_type_and_sizes(void** state) {
 
 static void zeros_in_the_size_of_another(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.full_like.default, args: [x, 0]}\n"
-         "  - {out: z, op: aten.zeros.default, args: [[2]]}\n"
-         "  - {out: w, op: aten.zero.default, args: [z]}\n"
-         "outputs: [y, w]\n",
-         "y: float32[s, 4] = aten::full.out([s, 4], 0)\n"
-         "z: float32[2] = aten::full.out([2], 0)\n"
-         "w: float32[2] = aten::full.out([2], 0)\n"
-         "return y\n"
-         "return w\n");
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "dims: {s: {min: 1, max: 8}}\n"
+                 "inputs: [{name: x, type: 'float32[s, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.full_like.default, args: [x, 0]}\n"
+                 "  - {out: z, op: aten.zeros.default, args: [[2]]}\n"
+                 "  - {out: w, op: aten.zero.default, args: [z]}\n"
+                 "outputs: [y, w]\n",
+                 "y: float32[s, 4] = aten::full.out([s, 4], 0)\n"
+                 "z: float32[2] = aten::full.out([2], 0)\n"
+                 "w: float32[2] = aten::full.out([2], 0)\n"
+                 "return y\n"
+                 "return w\n");
 }
 
 int main(void) {

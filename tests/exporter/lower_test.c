@@ -14,12 +14,6 @@
 
 static lowered l;
 
-static void refuses(etx_target target, const char* yaml, const char* part) {
-  lowered_open(&l, target, yaml);
-  assert_pass_refuses(&l, "lower", part);
-  lowered_close(&l);
-}
-
 static void every_row_has_a_schema(void** state) {
   (void)state;
   for (size_t i = 0; i < etx_lowering_count(); ++i) {
@@ -35,18 +29,15 @@ static void every_row_has_a_schema(void** state) {
 
 static void results_keep_the_authors_names(void** state) {
   (void)state;
-  lowered_open(&l, ETX_TARGET_EXECUTORCH,
-               "inputs: [{name: x, type: 'float32[4]'}]\n"
-               "nodes:\n"
-               "  - {out: gate, op: aten.silu.default, args: [x]}\n"
-               "  - {out: same, op: aten.clone.default, args: [gate]}\n"
-               "outputs: [same]\n");
-  lowered_run(&l, "lower");
-  assert_lines(&l,
-               "gate.1: float32[4] = aten::sigmoid.out(x)\n"
-               "gate: float32[4] = aten::mul.out(x, gate.1)\n"
-               "return gate\n");
-  lowered_close(&l);
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: gate, op: aten.silu.default, args: [x]}\n"
+                 "  - {out: same, op: aten.clone.default, args: [gate]}\n"
+                 "outputs: [same]\n",
+                 "gate.1: float32[4] = aten::sigmoid.out(x)\n"
+                 "gate: float32[4] = aten::mul.out(x, gate.1)\n"
+                 "return gate\n");
 }
 
 static void unknown_operators_are_all_named(void** state) {
@@ -68,52 +59,49 @@ static void unknown_operators_are_all_named(void** state) {
 
 static void sizes_that_do_not_fit_are_refused_at_their_node(void** state) {
   (void)state;
-  refuses(ETX_TARGET_ETX,
-          "inputs: [{name: x, type: 'float32[4]'}, {name: y, type: "
-          "'float32[3]'}]\n"
-          "nodes:\n"
-          "  - {out: z, op: aten.add.Tensor, args: [x, y]}\n"
-          "outputs: [z]\n",
-          "m.yaml:5:5: ");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[4]'}, {name: y, type: "
+                 "'float32[3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.add.Tensor, args: [x, y]}\n"
+                 "outputs: [z]\n",
+                 "m.yaml:5:5: ");
 }
 
 static void a_stated_dtype_must_be_right(void** state) {
   (void)state;
-  refuses(ETX_TARGET_ETX,
-          "inputs: [{name: x, type: 'int64[4]'}]\n"
-          "nodes:\n"
-          "  - {out: z, op: aten.add.Tensor, args: [x, 2.5], type: "
-          "'int64[4]'}\n"
-          "outputs: [z]\n",
-          "'z' is stated as int64, found float32");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'int64[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.add.Tensor, args: [x, 2.5], type: "
+                 "'int64[4]'}\n"
+                 "outputs: [z]\n",
+                 "'z' is stated as int64, found float32");
 }
 
 static void a_stated_size_must_be_right(void** state) {
   (void)state;
-  refuses(ETX_TARGET_ETX,
-          "dims: {s: {min: 1, max: 8}}\n"
-          "inputs: [{name: x, type: 'float32[s]'}]\n"
-          "nodes:\n"
-          "  - {out: z, op: aten.cat.default, args: [[x, x]], type: "
-          "'float32[s + 1]'}\n"
-          "outputs: [z]\n",
-          "dimension 0 of 'z' is stated as 9, found 16");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "dims: {s: {min: 1, max: 8}}\n"
+                 "inputs: [{name: x, type: 'float32[s]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.cat.default, args: [[x, x]], type: "
+                 "'float32[s + 1]'}\n"
+                 "outputs: [z]\n",
+                 "dimension 0 of 'z' is stated as 9, found 16");
 }
 
 static void equal_sizes_may_be_spelled_differently(void** state) {
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               "dims: {s: {min: 1, max: 8}}\n"
-               "inputs: [{name: x, type: 'float32[s, 6]'}]\n"
-               "nodes:\n"
-               "  - {out: z, op: aten.view.default, args: [x, [-1, 3]], "
-               "type: 'float32[2*s, 3]'}\n"
-               "outputs: [z]\n");
-  lowered_run(&l, "lower");
-  assert_lines(&l,
-               "z: float32[2*s, 3] = aten::view_copy.out(x, [2*s, 3])\n"
-               "return z\n");
-  lowered_close(&l);
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "dims: {s: {min: 1, max: 8}}\n"
+                 "inputs: [{name: x, type: 'float32[s, 6]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.view.default, args: [x, [-1, 3]], "
+                 "type: 'float32[2*s, 3]'}\n"
+                 "outputs: [z]\n",
+                 "z: float32[2*s, 3] = aten::view_copy.out(x, [2*s, 3])\n"
+                 "return z\n");
 }
 
 // Adds an input that is an integer with bounds, as archives have them.
@@ -153,12 +141,13 @@ static void integers_that_vary_are_refused_for_the_stock_target(void** state) {
 
 static void training_is_refused(void** state) {
   (void)state;
-  refuses(ETX_TARGET_ETX,
-          "inputs: [{name: x, type: 'float32[4]'}]\n"
-          "nodes:\n"
-          "  - {out: z, op: aten.dropout.default, args: [x, 0.5, true]}\n"
-          "outputs: [z]\n",
-          "export the model in eval mode");
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.dropout.default, args: [x, 0.5, true]}\n"
+      "outputs: [z]\n",
+      "export the model in eval mode");
 }
 
 static void the_same_graph_gives_the_same_lines(void** state) {

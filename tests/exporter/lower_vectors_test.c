@@ -8,47 +8,37 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void similarity_divides_by_lengths(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: "
-         "'float32[3]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.cosine_similarity.default, args: [x, y, 1, "
-         "1.0e-6]}\n"
-         "outputs: [z]\n",
-         "z.1: float32[2, 3] = aten::mul.out(x, x)\n"
-         "z.2: float32[2, 1] = aten::sum.IntList_out(z.1, [1], True, None)\n"
-         "z.3: float32[2, 1] = aten::sqrt.out(z.2)\n"
-         "z.4: float32[2, 1] = aten::maximum.out(z.3, "
-         "9.999999974752427e-07:float32)\n"
-         "z.5: float32[2, 3] = aten::div.out(x, z.4)\n"
-         "z.6: float32[2, 3] = aten::expand_copy.out(y, [2, 3], False)\n"
-         "z.7: float32[2, 3] = aten::mul.out(y, z.6)\n"
-         "z.8: float32[2, 1] = aten::sum.IntList_out(z.7, [1], True, None)\n"
-         "z.9: float32[2, 1] = aten::sqrt.out(z.8)\n"
-         "z.10: float32[2, 1] = aten::maximum.out(z.9, "
-         "9.999999974752427e-07:float32)\n"
-         "z.11: float32[2, 3] = aten::div.out(y, z.10)\n"
-         "z.12: float32[2, 3] = aten::mul.out(z.5, z.11)\n"
-         "z: float32[2] = aten::sum.IntList_out(z.12, [1], False, None)\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: "
+      "'float32[3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.cosine_similarity.default, args: [x, y, 1, "
+      "1.0e-6]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[2, 3] = aten::mul.out(x, x)\n"
+      "z.2: float32[2, 1] = aten::sum.IntList_out(z.1, [1], True, None)\n"
+      "z.3: float32[2, 1] = aten::sqrt.out(z.2)\n"
+      "z.4: float32[2, 1] = aten::maximum.out(z.3, "
+      "9.999999974752427e-07:float32)\n"
+      "z.5: float32[2, 3] = aten::div.out(x, z.4)\n"
+      "z.6: float32[2, 3] = aten::expand_copy.out(y, [2, 3], False)\n"
+      "z.7: float32[2, 3] = aten::mul.out(y, z.6)\n"
+      "z.8: float32[2, 1] = aten::sum.IntList_out(z.7, [1], True, None)\n"
+      "z.9: float32[2, 1] = aten::sqrt.out(z.8)\n"
+      "z.10: float32[2, 1] = aten::maximum.out(z.9, "
+      "9.999999974752427e-07:float32)\n"
+      "z.11: float32[2, 3] = aten::div.out(y, z.10)\n"
+      "z.12: float32[2, 3] = aten::mul.out(z.5, z.11)\n"
+      "z: float32[2] = aten::sum.IntList_out(z.12, [1], False, None)\n"
+      "return z\n");
 }
 
 static void contracted_dimensions_are_inner(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: y, type: "
       "'float32[4, 5, 2]'}]\n"
@@ -72,58 +62,60 @@ static void contracted_dimensions_are_inner(void** state) {
 
 static void a_cross_product_turns_by_one_and_two(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[3, 4]'}, {name: y, type: "
-         "'float32[3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.cross.default, args: [x, y]}\n"
-         "outputs: [z]\n",
-         "z.1: float32[3, 4] = aten::roll.out(x, [-1], [0])\n"
-         "z.2: float32[3, 4] = aten::roll.out(y, [-2], [0])\n"
-         "z.3: float32[3, 4] = aten::mul.out(z.1, z.2)\n"
-         "z.4: float32[3, 4] = aten::roll.out(x, [-2], [0])\n"
-         "z.5: float32[3, 4] = aten::roll.out(y, [-1], [0])\n"
-         "z.6: float32[3, 4] = aten::mul.out(z.4, z.5)\n"
-         "z: float32[3, 4] = aten::sub.out(z.3, z.6, 1)\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[3, 4]'}, {name: y, type: "
+                 "'float32[3, 4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.cross.default, args: [x, y]}\n"
+                 "outputs: [z]\n",
+                 "z.1: float32[3, 4] = aten::roll.out(x, [-1], [0])\n"
+                 "z.2: float32[3, 4] = aten::roll.out(y, [-2], [0])\n"
+                 "z.3: float32[3, 4] = aten::mul.out(z.1, z.2)\n"
+                 "z.4: float32[3, 4] = aten::roll.out(x, [-2], [0])\n"
+                 "z.5: float32[3, 4] = aten::roll.out(y, [-1], [0])\n"
+                 "z.6: float32[3, 4] = aten::mul.out(z.4, z.5)\n"
+                 "z: float32[3, 4] = aten::sub.out(z.3, z.6, 1)\n"
+                 "return z\n");
 }
 
 static void places_are_counted(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3]'}, {name: b, type: "
-         "'float32[5]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.bucketize.Tensor, args: [x, b]}\n"
-         "  - {out: w, op: aten.isin.Tensor_Tensor, args: [x, b], kwargs: "
-         "{invert: true}}\n"
-         "outputs: [z, w]\n",
-         "z.1: float32[2, 3, 1] = aten::view_copy.out(x, [2, 3, 1])\n"
-         "z.2: bool[2, 3, 5] = aten::lt.Tensor_out(b, z.1)\n"
-         "z.3: int64[2, 3, 5] = dim_order_ops::_to_dim_order_copy.out(z.2, "
-         "False, [0, 1, 2])\n"
-         "z: int64[2, 3] = aten::sum.IntList_out(z.3, [-1], False, None)\n"
-         "w.2: bool[2, 3, 5] = aten::eq.Tensor_out(z.1, b)\n"
-         "w.3: bool[2, 3] = aten::any.out(w.2, -1, False)\n"
-         "w: bool[2, 3] = aten::logical_not.out(w.3)\n"
-         "return z\n"
-         "return w\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}, {name: b, type: "
+      "'float32[5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.bucketize.Tensor, args: [x, b]}\n"
+      "  - {out: w, op: aten.isin.Tensor_Tensor, args: [x, b], kwargs: "
+      "{invert: true}}\n"
+      "outputs: [z, w]\n",
+      "z.1: float32[2, 3, 1] = aten::view_copy.out(x, [2, 3, 1])\n"
+      "z.2: bool[2, 3, 5] = aten::lt.Tensor_out(b, z.1)\n"
+      "z.3: int64[2, 3, 5] = dim_order_ops::_to_dim_order_copy.out(z.2, "
+      "False, [0, 1, 2])\n"
+      "z: int64[2, 3] = aten::sum.IntList_out(z.3, [-1], False, None)\n"
+      "w.2: bool[2, 3, 5] = aten::eq.Tensor_out(z.1, b)\n"
+      "w.3: bool[2, 3] = aten::any.out(w.2, -1, False)\n"
+      "w: bool[2, 3] = aten::logical_not.out(w.3)\n"
+      "return z\n"
+      "return w\n");
 }
 
 static void truths_are_sorted_as_bytes_for_stock(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower",
-         "inputs: [{name: x, type: 'bool[2, 3]'}]\n"
-         "nodes:\n"
-         "  - {out: z, op: aten.argsort.default, args: [x]}\n"
-         "outputs: [z]\n",
-         "z.1: uint8[2, 3] = dim_order_ops::_to_dim_order_copy.out(x, False, "
-         "[0, 1])\n"
-         "z.2: uint8[2, 3], z: int64[2, 3] = aten::topk.values(z.1, 3, 1, "
-         "False, True)\n"
-         "z.4: bool[2, 3] = dim_order_ops::_to_dim_order_copy.out(z.2, False, "
-         "[0, 1])\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "inputs: [{name: x, type: 'bool[2, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.argsort.default, args: [x]}\n"
+      "outputs: [z]\n",
+      "z.1: uint8[2, 3] = dim_order_ops::_to_dim_order_copy.out(x, False, "
+      "[0, 1])\n"
+      "z.2: uint8[2, 3], z: int64[2, 3] = aten::topk.values(z.1, 3, 1, "
+      "False, True)\n"
+      "z.4: bool[2, 3] = dim_order_ops::_to_dim_order_copy.out(z.2, False, "
+      "[0, 1])\n"
+      "return z\n");
 }
 
 int main(void) {

@@ -208,6 +208,25 @@ void assert_lines(lowered* l, const char* wanted) {
   }
 }
 
+// ---------------------------------------------------------------- whole tests
+
+static lowered whole;  // too large for a stack
+
+void expect_lowered(etx_target target, const char* passes, const char* yaml,
+                    const char* wanted) {
+  lowered_open(&whole, target, yaml);
+  lowered_run(&whole, passes);
+  assert_lines(&whole, wanted);
+  lowered_close(&whole);
+}
+
+void expect_refused(etx_target target, const char* pass, const char* yaml,
+                    const char* part) {
+  lowered_open(&whole, target, yaml);
+  assert_pass_refuses(&whole, pass, part);
+  lowered_close(&whole);
+}
+
 const etx_ir_constant* lowered_constant(const lowered* l, size_t output) {
   const etx_ir_arg* const arg = &method_of(l)->outputs[output].arg;
   assert_int_equal(arg->kind, ETX_IR_ARG_VALUE);

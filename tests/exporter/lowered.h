@@ -40,6 +40,14 @@ void assert_pass_refuses(lowered* l, const char* pass, const char* part);
 const char* lowered_lines(lowered* l);
 void assert_lines(lowered* l, const char* wanted);
 
+// The whole of a test: reads `yaml`, runs `passes` as lowered_run does and
+// compares the lines with `wanted`.
+void expect_lowered(etx_target target, const char* passes, const char* yaml,
+                    const char* wanted);
+// The same where `pass` reports a problem that contains `part`.
+void expect_refused(etx_target target, const char* pass, const char* yaml,
+                    const char* part);
+
 // The bytes of the constant that output `index` of the method is.
 const etx_ir_constant* lowered_constant(const lowered* l, size_t output);
 

@@ -8,16 +8,6 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 // Two heads of keys for six of queries.
 #define HEADS                                                             \
   "dims: {s: {min: 1, max: 8}}\n"                                         \
@@ -39,45 +29,48 @@ static void expect(etx_target target, const char* passes, const char* yaml,
 
 static void heads_that_share_keys_are_rows_of_one_product(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
-         HEADS,
-         "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
-         "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
-         "w.4: float32[2, 3*s, 8] = aten::view_copy.out(w.3, [2, 3*s, 8])\n"
-         "w.5: float32[2, 3*s, 5] = etx::bmm_nt.out(w.4, w.1)\n"
-         "y.1: float32[2, 5, 4] = aten::view_copy.out(v, [2, 5, 4])\n"
-         "y.3: float32[2, 3*s, 4] = aten::bmm.out(w.5, y.1)\n"
-         "y: float32[6, s, 4] = aten::view_copy.out(y.3, [6, s, 4])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
+      HEADS,
+      "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
+      "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
+      "w.4: float32[2, 3*s, 8] = aten::view_copy.out(w.3, [2, 3*s, 8])\n"
+      "w.5: float32[2, 3*s, 5] = etx::bmm_nt.out(w.4, w.1)\n"
+      "y.1: float32[2, 5, 4] = aten::view_copy.out(v, [2, 5, 4])\n"
+      "y.3: float32[2, 3*s, 4] = aten::bmm.out(w.5, y.1)\n"
+      "y: float32[6, s, 4] = aten::view_copy.out(y.3, [6, s, 4])\n"
+      "return y\n");
 }
 
 static void other_repetitions_stay(void** state) {
   (void)state;
   // Each row is repeated, not each head.
-  expect(ETX_TARGET_ETX, "lower recompose_groups",
-         "inputs: [{name: q, type: 'float32[2, 3, 6]'}, {name: k, type: "
-         "'float32[2, 6, 1]'}]\n"
-         "nodes:\n"
-         "  - {out: e, op: aten.expand.default, args: [k, [2, 6, 4]]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, e]}\n"
-         "outputs: [y]\n",
-         "e: float32[2, 6, 4] = aten::expand_copy.out(k, [2, 6, 4], False)\n"
-         "y: float32[2, 3, 4] = aten::bmm.out(q, e)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_groups",
+      "inputs: [{name: q, type: 'float32[2, 3, 6]'}, {name: k, type: "
+      "'float32[2, 6, 1]'}]\n"
+      "nodes:\n"
+      "  - {out: e, op: aten.expand.default, args: [k, [2, 6, 4]]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, e]}\n"
+      "outputs: [y]\n",
+      "e: float32[2, 6, 4] = aten::expand_copy.out(k, [2, 6, 4], False)\n"
+      "y: float32[2, 3, 4] = aten::bmm.out(q, e)\n"
+      "return y\n");
   // All heads are, behind each other.
-  expect(ETX_TARGET_ETX, "lower recompose_groups",
-         "inputs: [{name: q, type: 'float32[6, 3, 5]'}, {name: k, type: "
-         "'float32[1, 2, 5, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: e, op: aten.expand.default, args: [k, [3, 2, 5, 8]]}\n"
-         "  - {out: f, op: aten.view.default, args: [e, [6, 5, 8]]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, f]}\n"
-         "outputs: [y]\n",
-         "e: float32[3, 2, 5, 8] = aten::expand_copy.out(k, [3, 2, 5, 8], "
-         "False)\n"
-         "f: float32[6, 5, 8] = aten::view_copy.out(e, [6, 5, 8])\n"
-         "y: float32[6, 3, 8] = aten::bmm.out(q, f)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_groups",
+      "inputs: [{name: q, type: 'float32[6, 3, 5]'}, {name: k, type: "
+      "'float32[1, 2, 5, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: e, op: aten.expand.default, args: [k, [3, 2, 5, 8]]}\n"
+      "  - {out: f, op: aten.view.default, args: [e, [6, 5, 8]]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, f]}\n"
+      "outputs: [y]\n",
+      "e: float32[3, 2, 5, 8] = aten::expand_copy.out(k, [3, 2, 5, 8], "
+      "False)\n"
+      "f: float32[6, 5, 8] = aten::view_copy.out(e, [6, 5, 8])\n"
+      "y: float32[6, 3, 8] = aten::bmm.out(q, f)\n"
+      "return y\n");
 }
 
 int main(void) {

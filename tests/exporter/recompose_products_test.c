@@ -8,144 +8,141 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void addmm_with_a_transposed_weight_is_linear(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
-         "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
-         "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
-         "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
-         "outputs: [y]\n",
-         "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
+      "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
+      "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
+      "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
+      "outputs: [y]\n",
+      "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
+      "return y\n");
 }
 
 static void the_stock_target_keeps_addmm(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
-         "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
-         "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
-         "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
-         "outputs: [y]\n",
-         "v: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
-         "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
-         "m: float32[s, 3] = aten::addmm.out(b, v, t, 1, 1)\n"
-         "y: float32[1, s, 3] = aten::view_copy.out(m, [1, s, 3])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
+      "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
+      "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
+      "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
+      "outputs: [y]\n",
+      "v: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
+      "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+      "m: float32[s, 3] = aten::addmm.out(b, v, t, 1, 1)\n"
+      "y: float32[1, s, 3] = aten::view_copy.out(m, [1, s, 3])\n"
+      "return y\n");
 }
 
 static void mm_with_a_transposed_weight_is_linear(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.t.default, args: [w]}\n"
-         "  - {out: y, op: aten.mm.default, args: [x, t]}\n"
-         "outputs: [y]\n",
-         "y: float32[2, 3] = aten::linear.out(x, w, None)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.t.default, args: [w]}\n"
+      "  - {out: y, op: aten.mm.default, args: [x, t]}\n"
+      "outputs: [y]\n",
+      "y: float32[2, 3] = aten::linear.out(x, w, None)\n"
+      "return y\n");
 }
 
 static void scaled_addmm_is_left_alone(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
-         "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-         "'float32[3]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
-         "  - {out: y, op: aten.addmm.default, args: [b, x, t], kwargs: {beta: "
-         "2}}\n"
-         "outputs: [y]\n",
-         "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
-         "y: float32[2, 3] = aten::addmm.out(b, x, t, 2, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+      "'float32[3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
+      "  - {out: y, op: aten.addmm.default, args: [b, x, t], kwargs: {beta: "
+      "2}}\n"
+      "outputs: [y]\n",
+      "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+      "y: float32[2, 3] = aten::addmm.out(b, x, t, 2, 1)\n"
+      "return y\n");
 }
 
 static void keys_are_read_as_they_lie(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
-         "'float32[4, 6, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
-         "outputs: [y]\n",
-         "y: float32[4, 2, 6] = etx::bmm_nt.out(q, k)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
+      "'float32[4, 6, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+      "outputs: [y]\n",
+      "y: float32[4, 2, 6] = etx::bmm_nt.out(q, k)\n"
+      "return y\n");
 }
 
 static void for_the_stock_target_one_query_stands_on_the_right(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[4, 1, 8]'}, {name: k, type: "
-         "'float32[4, 6, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[4, 8, 1] = aten::view_copy.out(q, [4, 8, 1])\n"
-         "y.2: float32[4, 6, 1] = aten::bmm.out(k, y.1)\n"
-         "y: float32[4, 1, 6] = aten::view_copy.out(y.2, [4, 1, 6])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[4, 1, 8]'}, {name: k, type: "
+      "'float32[4, 6, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[4, 8, 1] = aten::view_copy.out(q, [4, 8, 1])\n"
+      "y.2: float32[4, 6, 1] = aten::bmm.out(k, y.1)\n"
+      "y: float32[4, 1, 6] = aten::view_copy.out(y.2, [4, 1, 6])\n"
+      "return y\n");
 }
 
 static void for_the_stock_target_few_queries_are_turned(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
-         "'float32[4, 6, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[4, 8, 2] = aten::permute_copy.out(q, [0, 2, 1])\n"
-         "y.2: float32[4, 6, 2] = aten::bmm.out(k, y.1)\n"
-         "y: float32[4, 2, 6] = aten::permute_copy.out(y.2, [0, 2, 1])\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
+      "'float32[4, 6, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[4, 8, 2] = aten::permute_copy.out(q, [0, 2, 1])\n"
+      "y.2: float32[4, 6, 2] = aten::bmm.out(k, y.1)\n"
+      "y: float32[4, 2, 6] = aten::permute_copy.out(y.2, [0, 2, 1])\n"
+      "return y\n");
 }
 
 static void for_the_stock_target_several_queries_stay(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[4, 4, 8]'}, {name: k, type: "
-         "'float32[4, 6, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
-         "outputs: [y]\n",
-         "t: float32[4, 8, 6] = aten::permute_copy.out(k, [0, 2, 1])\n"
-         "y: float32[4, 4, 6] = aten::bmm.out(q, t)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[4, 4, 8]'}, {name: k, type: "
+      "'float32[4, 6, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.transpose.int, args: [k, 1, 2]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+      "outputs: [y]\n",
+      "t: float32[4, 8, 6] = aten::permute_copy.out(k, [0, 2, 1])\n"
+      "y: float32[4, 4, 6] = aten::bmm.out(q, t)\n"
+      "return y\n");
 }
 
 static void keys_of_several_batches_too(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower recompose_products simplify",
       "dims: {s: {min: 1, max: 8}}\n"
       "inputs: [{name: q, type: 'float32[2, 3, s, 8]'}, {name: k, type: "
@@ -164,36 +161,38 @@ static void keys_of_several_batches_too(void** state) {
 
 static void a_factor_of_the_keys_moves_to_the_queries(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
-         "'float32[1, 4, 6, 8]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.permute.default, args: [k, [0, 1, 3, 2]]}\n"
-         "  - {out: f, op: aten.mul.Scalar, args: [t, 0.5]}\n"
-         "  - {out: e, op: aten.expand.default, args: [f, [1, 4, 8, 6]]}\n"
-         "  - {out: v, op: aten.view.default, args: [e, [4, 8, 6]]}\n"
-         "  - {out: u, op: aten.view.default, args: [q, [4, 2, 8]]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [u, v]}\n"
-         "outputs: [y]\n",
-         "u: float32[4, 2, 8] = aten::view_copy.out(q, [4, 2, 8])\n"
-         "y.1: float32[4, 6, 8] = aten::view_copy.out(k, [4, 6, 8])\n"
-         "y.2: float32[4, 2, 8] = aten::mul.out(u, 0.5:float32)\n"
-         "y: float32[4, 2, 6] = etx::bmm_nt.out(y.2, y.1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[1, 4, 2, 8]'}, {name: k, type: "
+      "'float32[1, 4, 6, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.permute.default, args: [k, [0, 1, 3, 2]]}\n"
+      "  - {out: f, op: aten.mul.Scalar, args: [t, 0.5]}\n"
+      "  - {out: e, op: aten.expand.default, args: [f, [1, 4, 8, 6]]}\n"
+      "  - {out: v, op: aten.view.default, args: [e, [4, 8, 6]]}\n"
+      "  - {out: u, op: aten.view.default, args: [q, [4, 2, 8]]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [u, v]}\n"
+      "outputs: [y]\n",
+      "u: float32[4, 2, 8] = aten::view_copy.out(q, [4, 2, 8])\n"
+      "y.1: float32[4, 6, 8] = aten::view_copy.out(k, [4, 6, 8])\n"
+      "y.2: float32[4, 2, 8] = aten::mul.out(u, 0.5:float32)\n"
+      "y: float32[4, 2, 6] = etx::bmm_nt.out(y.2, y.1)\n"
+      "return y\n");
 }
 
 static void a_permute_that_would_only_move_is_left_alone(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower recompose_products simplify",
-         "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
-         "'float32[8, 4, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: t, op: aten.permute.default, args: [k, [1, 0, 2]]}\n"
-         "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
-         "outputs: [y]\n",
-         "t: float32[4, 8, 6] = aten::permute_copy.out(k, [1, 0, 2])\n"
-         "y: float32[4, 2, 6] = aten::bmm.out(q, t)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products simplify",
+      "inputs: [{name: q, type: 'float32[4, 2, 8]'}, {name: k, type: "
+      "'float32[8, 4, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: t, op: aten.permute.default, args: [k, [1, 0, 2]]}\n"
+      "  - {out: y, op: aten.bmm.default, args: [q, t]}\n"
+      "outputs: [y]\n",
+      "t: float32[4, 8, 6] = aten::permute_copy.out(k, [1, 0, 2])\n"
+      "y: float32[4, 2, 6] = aten::bmm.out(q, t)\n"
+      "return y\n");
 }
 
 int main(void) {

@@ -8,73 +8,64 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void a_choice_of_one_row_is_a_slice_scatter(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
-         "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
-         "'float32[4, 2]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
-         "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
-         "  - {out: e, op: aten.eq.Scalar, args: [v, 1]}\n"
-         "  - {out: u, op: aten.unsqueeze.default, args: [r, 0]}\n"
-         "  - {out: w, op: aten.expand.default, args: [u, [3, 4, 2]]}\n"
-         "  - {out: y, op: aten.where.self, args: [e, w, x]}\n"
-         "outputs: [y]\n",
-         "u: float32[1, 4, 2] = aten::view_copy.out(r, [1, 4, 2])\n"
-         "y: float32[3, 4, 2] = aten::slice_scatter.out(x, u, 0, 1, 2, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
+      "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
+      "'float32[4, 2]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
+      "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
+      "  - {out: e, op: aten.eq.Scalar, args: [v, 1]}\n"
+      "  - {out: u, op: aten.unsqueeze.default, args: [r, 0]}\n"
+      "  - {out: w, op: aten.expand.default, args: [u, [3, 4, 2]]}\n"
+      "  - {out: y, op: aten.where.self, args: [e, w, x]}\n"
+      "outputs: [y]\n",
+      "u: float32[1, 4, 2] = aten::view_copy.out(r, [1, 4, 2])\n"
+      "y: float32[3, 4, 2] = aten::slice_scatter.out(x, u, 0, 1, 2, 1)\n"
+      "return y\n");
 }
 
 static void the_same_for_the_stock_target(void** state) {
   (void)state;
-  expect(ETX_TARGET_EXECUTORCH,
-         "lower fold_constants recompose_updates simplify",
-         "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
-         "'float32[4, 2]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
-         "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
-         "  - {out: e, op: aten.eq.Scalar, args: [v, 1]}\n"
-         "  - {out: u, op: aten.unsqueeze.default, args: [r, 0]}\n"
-         "  - {out: w, op: aten.expand.default, args: [u, [3, 4, 2]]}\n"
-         "  - {out: y, op: aten.where.self, args: [e, w, x]}\n"
-         "outputs: [y]\n",
-         "u: float32[1, 4, 2] = aten::view_copy.out(r, [1, 4, 2])\n"
-         "y: float32[3, 4, 2] = aten::slice_scatter.out(x, u, 0, 1, 2, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower fold_constants recompose_updates simplify",
+      "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
+      "'float32[4, 2]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
+      "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
+      "  - {out: e, op: aten.eq.Scalar, args: [v, 1]}\n"
+      "  - {out: u, op: aten.unsqueeze.default, args: [r, 0]}\n"
+      "  - {out: w, op: aten.expand.default, args: [u, [3, 4, 2]]}\n"
+      "  - {out: y, op: aten.where.self, args: [e, w, x]}\n"
+      "outputs: [y]\n",
+      "u: float32[1, 4, 2] = aten::view_copy.out(r, [1, 4, 2])\n"
+      "y: float32[3, 4, 2] = aten::slice_scatter.out(x, u, 0, 1, 2, 1)\n"
+      "return y\n");
 }
 
 static void several_rows_in_a_row_are_one_slice(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
-         "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
-         "'float32[3, 4, 2]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
-         "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
-         "  - {out: e, op: aten.ge.Scalar, args: [v, 1]}\n"
-         "  - {out: y, op: aten.where.self, args: [e, r, x]}\n"
-         "outputs: [y]\n",
-         "y.1: float32[2, 4, 2] = aten::slice_copy.Tensor_out(r, 0, 1, 3, 1)\n"
-         "y: float32[3, 4, 2] = aten::slice_scatter.out(x, y.1, 0, 1, 3, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
+      "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
+      "'float32[3, 4, 2]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.arange.start_step, args: [0, 3]}\n"
+      "  - {out: v, op: aten.view.default, args: [a, [-1, 1, 1]]}\n"
+      "  - {out: e, op: aten.ge.Scalar, args: [v, 1]}\n"
+      "  - {out: y, op: aten.where.self, args: [e, r, x]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 4, 2] = aten::slice_copy.Tensor_out(r, 0, 1, 3, 1)\n"
+      "y: float32[3, 4, 2] = aten::slice_scatter.out(x, y.1, 0, 1, 3, 1)\n"
+      "return y\n");
 }
 
 static void rows_apart_are_left_alone(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
       "inputs: [{name: x, type: 'float32[3, 4, 2]'}, {name: r, type: "
       "'float32[3, 4, 2]'}]\n"
@@ -90,16 +81,17 @@ static void rows_apart_are_left_alone(void** state) {
 
 static void a_mask_that_is_not_known_is_left_alone(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower fold_constants recompose_updates simplify",
-         "inputs: [{name: x, type: 'float32[3, 2]'}, {name: r, type: "
-         "'float32[3, 2]'}, {name: i, type: 'int64[3, 1]'}]\n"
-         "nodes:\n"
-         "  - {out: e, op: aten.eq.Scalar, args: [i, 1]}\n"
-         "  - {out: y, op: aten.where.self, args: [e, r, x]}\n"
-         "outputs: [y]\n",
-         "e: bool[3, 1] = aten::eq.Scalar_out(i, 1)\n"
-         "y: float32[3, 2] = aten::where.self_out(e, r, x)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX,
+                 "lower fold_constants recompose_updates simplify",
+                 "inputs: [{name: x, type: 'float32[3, 2]'}, {name: r, type: "
+                 "'float32[3, 2]'}, {name: i, type: 'int64[3, 1]'}]\n"
+                 "nodes:\n"
+                 "  - {out: e, op: aten.eq.Scalar, args: [i, 1]}\n"
+                 "  - {out: y, op: aten.where.self, args: [e, r, x]}\n"
+                 "outputs: [y]\n",
+                 "e: bool[3, 1] = aten::eq.Scalar_out(i, 1)\n"
+                 "y: float32[3, 2] = aten::where.self_out(e, r, x)\n"
+                 "return y\n");
 }
 
 int main(void) {

@@ -8,34 +8,23 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
-// Lowers `yaml`, runs `passes` and compares the lines.
-static void expect(etx_target target, const char* passes, const char* yaml,
-                   const char* wanted) {
-  lowered_open(&l, target, yaml);
-  lowered_run(&l, passes);
-  assert_lines(&l, wanted);
-  lowered_close(&l);
-}
-
 static void equal_nodes_are_one(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.exp.default, args: [x]}\n"
-         "  - {out: b, op: aten.exp.default, args: [x]}\n"
-         "  - {out: y, op: aten.add.Tensor, args: [a, b]}\n"
-         "outputs: [y]\n",
-         "a: float32[4] = aten::exp.out(x)\n"
-         "y: float32[4] = aten::add.out(a, a, 1)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.exp.default, args: [x]}\n"
+                 "  - {out: b, op: aten.exp.default, args: [x]}\n"
+                 "  - {out: y, op: aten.add.Tensor, args: [a, b]}\n"
+                 "outputs: [y]\n",
+                 "a: float32[4] = aten::exp.out(x)\n"
+                 "y: float32[4] = aten::add.out(a, a, 1)\n"
+                 "return y\n");
 }
 
 static void casts_to_different_types_are_not_equal(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: i, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -52,20 +41,20 @@ static void casts_to_different_types_are_not_equal(void** state) {
 
 static void dead_nodes_go(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.exp.default, args: [x]}\n"
-         "  - {out: b, op: aten.neg.default, args: [a]}\n"
-         "  - {out: y, op: aten.neg.default, args: [x]}\n"
-         "outputs: [y]\n",
-         "y: float32[4] = aten::neg.out(x)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.exp.default, args: [x]}\n"
+                 "  - {out: b, op: aten.neg.default, args: [a]}\n"
+                 "  - {out: y, op: aten.neg.default, args: [x]}\n"
+                 "outputs: [y]\n",
+                 "y: float32[4] = aten::neg.out(x)\n"
+                 "return y\n");
 }
 
 static void multiplying_by_one_goes(void** state) {
   (void)state;
-  expect(
+  expect_lowered(
       ETX_TARGET_ETX, "lower simplify",
       "inputs: [{name: x, type: 'float32[4]'}, {name: i, type: 'int64[4]'}]\n"
       "nodes:\n"
@@ -83,201 +72,208 @@ static void multiplying_by_one_goes(void** state) {
 
 static void adding_zero_to_floats_stays(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.add.Tensor, args: [x, 0.0]}\n"
-         "outputs: [a]\n",
-         "a: float32[4] = aten::add.out(x, 0.0:float32, 1)\n"
-         "return a\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.add.Tensor, args: [x, 0.0]}\n"
+                 "outputs: [a]\n",
+                 "a: float32[4] = aten::add.out(x, 0.0:float32, 1)\n"
+                 "return a\n");
 }
 
 static void a_neutral_element_that_broadcasts_stays(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[4]'}]\n"
-         "buffers: [{name: w, type: 'float32[2, 4]', init: 1}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.mul.Tensor, args: [x, w]}\n"
-         "outputs: [a]\n",
-         "a: float32[2, 4] = aten::mul.out(x, w)\n"
-         "return a\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "buffers: [{name: w, type: 'float32[2, 4]', init: 1}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.mul.Tensor, args: [x, w]}\n"
+                 "outputs: [a]\n",
+                 "a: float32[2, 4] = aten::mul.out(x, w)\n"
+                 "return a\n");
 }
 
 static void views_of_views_are_one(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 6]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.view.default, args: [x, [3, 4]]}\n"
-         "  - {out: b, op: aten.view.default, args: [a, [12]]}\n"
-         "  - {out: y, op: aten.neg.default, args: [b]}\n"
-         "  - {out: d, op: aten.view.default, args: [a, [2, 6]]}\n"
-         "  - {out: z, op: aten.neg.default, args: [d]}\n"
-         "outputs: [y, z]\n",
-         "b: float32[12] = aten::view_copy.out(x, [12])\n"
-         "y: float32[12] = aten::neg.out(b)\n"
-         "z: float32[2, 6] = aten::neg.out(x)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[2, 6]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.view.default, args: [x, [3, 4]]}\n"
+                 "  - {out: b, op: aten.view.default, args: [a, [12]]}\n"
+                 "  - {out: y, op: aten.neg.default, args: [b]}\n"
+                 "  - {out: d, op: aten.view.default, args: [a, [2, 6]]}\n"
+                 "  - {out: z, op: aten.neg.default, args: [d]}\n"
+                 "outputs: [y, z]\n",
+                 "b: float32[12] = aten::view_copy.out(x, [12])\n"
+                 "y: float32[12] = aten::neg.out(b)\n"
+                 "z: float32[2, 6] = aten::neg.out(x)\n"
+                 "return y\n"
+                 "return z\n");
 }
 
 static void permutes_of_permutes_are_one(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 3, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.permute.default, args: [x, [1, 2, 0]]}\n"
-         "  - {out: b, op: aten.permute.default, args: [a, [1, 0, 2]]}\n"
-         "  - {out: d, op: aten.permute.default, args: [a, [2, 0, 1]]}\n"
-         "  - {out: y, op: aten.neg.default, args: [d]}\n"
-         "outputs: [b, y]\n",
-         "b: float32[4, 3, 2] = aten::permute_copy.out(x, [2, 1, 0])\n"
-         "y: float32[2, 3, 4] = aten::neg.out(x)\n"
-         "return b\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.permute.default, args: [x, [1, 2, 0]]}\n"
+      "  - {out: b, op: aten.permute.default, args: [a, [1, 0, 2]]}\n"
+      "  - {out: d, op: aten.permute.default, args: [a, [2, 0, 1]]}\n"
+      "  - {out: y, op: aten.neg.default, args: [d]}\n"
+      "outputs: [b, y]\n",
+      "b: float32[4, 3, 2] = aten::permute_copy.out(x, [2, 1, 0])\n"
+      "y: float32[2, 3, 4] = aten::neg.out(x)\n"
+      "return b\n"
+      "return y\n");
 }
 
 static void slices_of_slices_are_one(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[20, 2]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.slice.Tensor, args: [x, 0, 4, 16]}\n"
-         "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 1, {sym: s + 1}]}\n"
-         "outputs: [y]\n",
-         "y: float32[s, 2] = aten::slice_copy.Tensor_out(x, 0, 5, s + 5, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[20, 2]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.slice.Tensor, args: [x, 0, 4, 16]}\n"
+      "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 1, {sym: s + 1}]}\n"
+      "outputs: [y]\n",
+      "y: float32[s, 2] = aten::slice_copy.Tensor_out(x, 0, 5, s + 5, 1)\n"
+      "return y\n");
 }
 
 static void a_row_read_back_is_the_row(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
-         "'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.select_scatter.default, args: [x, r, 0, 1]}\n"
-         "  - {out: y, op: aten.select.int, args: [a, 0, 1]}\n"
-         "  - {out: n, op: aten.neg.default, args: [y]}\n"
-         "  - {out: z, op: aten.select.int, args: [a, 0, 2]}\n"
-         "outputs: [a, n, z]\n",
-         "a.1: float32[1, 4] = aten::view_copy.out(r, [1, 4])\n"
-         "a: float32[3, 4] = aten::slice_scatter.out(x, a.1, 0, 1, 2, 1)\n"
-         "n: float32[4] = aten::neg.out(r)\n"
-         "z: float32[4] = aten::select_copy.int_out(x, 0, 2)\n"
-         "return a\n"
-         "return n\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[3, 4]'}, {name: r, type: "
+      "'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.select_scatter.default, args: [x, r, 0, 1]}\n"
+      "  - {out: y, op: aten.select.int, args: [a, 0, 1]}\n"
+      "  - {out: n, op: aten.neg.default, args: [y]}\n"
+      "  - {out: z, op: aten.select.int, args: [a, 0, 2]}\n"
+      "outputs: [a, n, z]\n",
+      "a.1: float32[1, 4] = aten::view_copy.out(r, [1, 4])\n"
+      "a: float32[3, 4] = aten::slice_scatter.out(x, a.1, 0, 1, 2, 1)\n"
+      "n: float32[4] = aten::neg.out(r)\n"
+      "z: float32[4] = aten::select_copy.int_out(x, 0, 2)\n"
+      "return a\n"
+      "return n\n"
+      "return z\n");
 }
 
 static void rows_that_may_overlap_are_read_from_the_whole(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[8, 4]'}, {name: r, type: "
-         "'float32[2, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.slice_scatter.default, args: [x, r, 0, 3, 5]}\n"
-         "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 0, {sym: s}]}\n"
-         "  - {out: z, op: aten.slice.Tensor, args: [a, 0, 0, 3]}\n"
-         "outputs: [y, z]\n",
-         "a: float32[8, 4] = aten::slice_scatter.out(x, r, 0, 3, 5, 1)\n"
-         "y: float32[s, 4] = aten::slice_copy.Tensor_out(a, 0, 0, s, 1)\n"
-         "z: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 3, 1)\n"
-         "return y\n"
-         "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[8, 4]'}, {name: r, type: "
+      "'float32[2, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.slice_scatter.default, args: [x, r, 0, 3, 5]}\n"
+      "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 0, {sym: s}]}\n"
+      "  - {out: z, op: aten.slice.Tensor, args: [a, 0, 0, 3]}\n"
+      "outputs: [y, z]\n",
+      "a: float32[8, 4] = aten::slice_scatter.out(x, r, 0, 3, 5, 1)\n"
+      "y: float32[s, 4] = aten::slice_copy.Tensor_out(a, 0, 0, s, 1)\n"
+      "z: float32[3, 4] = aten::slice_copy.Tensor_out(x, 0, 0, 3, 1)\n"
+      "return y\n"
+      "return z\n");
 }
 
 static void a_piece_of_a_cat_is_the_piece(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s, 4]'}, {name: r, type: "
-         "'float32[2, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.cat.default, args: [[x, r]]}\n"
-         "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 0, {sym: s}]}\n"
-         "  - {out: z, op: aten.slice.Tensor, args: [a, 0, {sym: s}, {sym: s + "
-         "2}]}\n"
-         "  - {out: yy, op: aten.neg.default, args: [y]}\n"
-         "  - {out: zz, op: aten.neg.default, args: [z]}\n"
-         "outputs: [yy, zz]\n",
-         "yy: float32[s, 4] = aten::neg.out(x)\n"
-         "zz: float32[2, 4] = aten::neg.out(r)\n"
-         "return yy\n"
-         "return zz\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s, 4]'}, {name: r, type: "
+      "'float32[2, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.cat.default, args: [[x, r]]}\n"
+      "  - {out: y, op: aten.slice.Tensor, args: [a, 0, 0, {sym: s}]}\n"
+      "  - {out: z, op: aten.slice.Tensor, args: [a, 0, {sym: s}, {sym: s + "
+      "2}]}\n"
+      "  - {out: yy, op: aten.neg.default, args: [y]}\n"
+      "  - {out: zz, op: aten.neg.default, args: [z]}\n"
+      "outputs: [yy, zz]\n",
+      "yy: float32[s, 4] = aten::neg.out(x)\n"
+      "zz: float32[2, 4] = aten::neg.out(r)\n"
+      "return yy\n"
+      "return zz\n");
 }
 
 static void a_scatter_that_is_hidden_goes(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[8, 4]'}, {name: r, type: "
-         "'float32[2, 4]'}, {name: q, type: 'float32[4, 4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.slice_scatter.default, args: [x, r, 0, 3, 5]}\n"
-         "  - {out: y, op: aten.slice_scatter.default, args: [a, q, 0, 2, 6]}\n"
-         "outputs: [y]\n",
-         "y: float32[8, 4] = aten::slice_scatter.out(x, q, 0, 2, 6, 1)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[8, 4]'}, {name: r, type: "
+      "'float32[2, 4]'}, {name: q, type: 'float32[4, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.slice_scatter.default, args: [x, r, 0, 3, 5]}\n"
+      "  - {out: y, op: aten.slice_scatter.default, args: [a, q, 0, 2, 6]}\n"
+      "outputs: [y]\n",
+      "y: float32[8, 4] = aten::slice_scatter.out(x, q, 0, 2, 6, 1)\n"
+      "return y\n");
 }
 
 static void operands_are_not_spread_out_before_broadcasting(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
-         "'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.expand.default, args: [r, [2, 4]]}\n"
-         "  - {out: b, op: aten.full.default, args: [[2, 4], 3.0]}\n"
-         "  - {out: y, op: aten.add.Tensor, args: [x, a]}\n"
-         "  - {out: z, op: aten.mul.Tensor, args: [y, b]}\n"
-         "outputs: [z]\n",
-         "y: float32[2, 4] = aten::add.out(x, r, 1)\n"
-         "z: float32[2, 4] = aten::mul.out(y, 3.0:float32)\n"
-         "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
+                 "'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.expand.default, args: [r, [2, 4]]}\n"
+                 "  - {out: b, op: aten.full.default, args: [[2, 4], 3.0]}\n"
+                 "  - {out: y, op: aten.add.Tensor, args: [x, a]}\n"
+                 "  - {out: z, op: aten.mul.Tensor, args: [y, b]}\n"
+                 "outputs: [z]\n",
+                 "y: float32[2, 4] = aten::add.out(x, r, 1)\n"
+                 "z: float32[2, 4] = aten::mul.out(y, 3.0:float32)\n"
+                 "return z\n");
 }
 
 static void an_operand_that_gives_the_size_stays(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: r, type: 'float32[4]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.expand.default, args: [r, [2, 4]]}\n"
-         "  - {out: y, op: aten.add.Tensor, args: [a, 3]}\n"
-         "outputs: [y]\n",
-         "a: float32[2, 4] = aten::expand_copy.out(r, [2, 4], False)\n"
-         "y: float32[2, 4] = aten::add.out(a, 3.0:float32, 1)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: r, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.expand.default, args: [r, [2, 4]]}\n"
+                 "  - {out: y, op: aten.add.Tensor, args: [a, 3]}\n"
+                 "outputs: [y]\n",
+                 "a: float32[2, 4] = aten::expand_copy.out(r, [2, 4], False)\n"
+                 "y: float32[2, 4] = aten::add.out(a, 3.0:float32, 1)\n"
+                 "return y\n");
 }
 
 // What gives the size is spread out, so nothing may be made anew each round.
 static void a_number_that_varies_stays_spread_out(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "dims: {s: {min: 1, max: 8}}\n"
-         "inputs: [{name: x, type: 'float32[s]'}]\n"
-         "nodes:\n"
-         "  - {out: a, op: aten.full.default, args: [[2], {sym: s}], kwargs: "
-         "{dtype: int64}}\n"
-         "  - {out: y, op: aten.mul.Tensor, args: [a, a]}\n"
-         "outputs: [y]\n",
-         "a: int64[2] = aten::full.out([2], s)\n"
-         "y: int64[2] = aten::mul.out(a, a)\n"
-         "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "dims: {s: {min: 1, max: 8}}\n"
+      "inputs: [{name: x, type: 'float32[s]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.full.default, args: [[2], {sym: s}], kwargs: "
+      "{dtype: int64}}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [a, a]}\n"
+      "outputs: [y]\n",
+      "a: int64[2] = aten::full.out([2], s)\n"
+      "y: int64[2] = aten::mul.out(a, a)\n"
+      "return y\n");
 }
 
 static void a_choice_that_is_known_is_made(void** state) {
   (void)state;
-  expect(ETX_TARGET_ETX, "lower simplify",
-         "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
-         "'float32[4]'}]\n"
-         "buffers: [{name: c, type: 'bool[2, 4]', init: true}]\n"
-         "nodes:\n"
-         "  - {out: y, op: aten.where.self, args: [c, r, x]}\n"
-         "outputs: [y]\n",
-         "y: float32[2, 4] = aten::expand_copy.out(r, [2, 4], False)\n"
-         "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[2, 4]'}, {name: r, type: "
+                 "'float32[4]'}]\n"
+                 "buffers: [{name: c, type: 'bool[2, 4]', init: true}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.where.self, args: [c, r, x]}\n"
+                 "outputs: [y]\n",
+                 "y: float32[2, 4] = aten::expand_copy.out(r, [2, 4], False)\n"
+                 "return y\n");
 }
 
 int main(void) {

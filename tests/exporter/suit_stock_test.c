@@ -12,18 +12,13 @@
 
 #include "tests/exporter/lowered.h"
 
-static lowered l;
-
 // One operator over `inputs`, for the stock runtime.
 static void expect(const char* inputs, const char* node, const char* wanted) {
   char yaml[512];
   snprintf(yaml, sizeof yaml,
            "inputs: [%s]\nnodes:\n  - {out: y, %s}\noutputs: [y]\n", inputs,
            node);
-  lowered_open(&l, ETX_TARGET_EXECUTORCH, yaml);
-  lowered_run(&l, "lower suit_stock");
-  assert_lines(&l, wanted);
-  lowered_close(&l);
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower suit_stock", yaml, wanted);
 }
 
 #define TWO(type) \
@@ -97,20 +92,15 @@ static void sums_that_a_float_does_not_hold_go_over_two_dimensions(
 
 static void the_own_runtime_keeps_them(void** state) {
   (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               "inputs: [" TWO("int64") "]\n"
+  expect_lowered(ETX_TARGET_ETX, "lower suit_stock", "inputs: [" TWO("int64") "]\n"
                "nodes:\n"
                "  - {out: r, op: aten.remainder.Tensor, args: [a, b]}\n"
                "  - {out: p, op: aten.pow.Tensor_Scalar, args: [r, 5]}\n"
                "  - {out: y, op: aten.sum.dim_IntList, args: [p, [0]]}\n"
-               "outputs: [y]\n");
-  lowered_run(&l, "lower suit_stock");
-  assert_lines(&l,
-               "r: int64[4] = aten::remainder.Tensor_out(a, b)\n"
+               "outputs: [y]\n", "r: int64[4] = aten::remainder.Tensor_out(a, b)\n"
                "p: int64[4] = aten::pow.Tensor_Scalar_out(r, 5)\n"
                "y: int64[] = aten::sum.IntList_out(p, [0], False, None)\n"
                "return y\n");
-  lowered_close(&l);
 }
 
 int main(void) {

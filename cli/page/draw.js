@@ -30,7 +30,13 @@ function hsl(hue, saturation, light) {
   return `hsl(${hue} ${saturation}% ${light}%)`;
 }
 
-function fillOf(box) {
+// Boxes of a few pixels have no edges and stand out less: they get more colour.
+function fillOf(box, isSmall) {
+  const by = isDark() ? 16 : -16;
+  return colourOf(box).replace(/([\d.]+)%\)$/, (_, light) => `${Number(light) + (isSmall ? by : 0)}%)`);
+}
+
+function colourOf(box) {
   const dark = isDark();
   if (colouring === "size") {
     const weight = Math.min(1, Math.log2(1 + box.bytes) / 28);
@@ -112,7 +118,7 @@ function drawRect(context, plane, rect, look) {
   const {box} = rect;
   const isDim = look.matches !== null && !look.matches.has(box.id);
   context.globalAlpha = isDim ? 0.16 : 1;
-  context.fillStyle = look.fill(box);
+  context.fillStyle = look.fill(box, place.width < 5 || place.height < 4);
   const gap = place.width > 5 && place.height > 5 ? 0.5 : 0;
   context.fillRect(place.x + gap, place.y + gap, place.width - 2 * gap, place.height - 2 * gap);
   if (place.width > 5 && place.height > 4) {
@@ -236,10 +242,11 @@ function currentLook(matches) {
   const fills = new Map();
   const dark = isDark();
   return {
-    matches, fill(box) {
-      const key = colouring === "operator" ? box.group + ":" + (box.roles & ROLE_INPUT)
+    matches, fill(box, isSmall) {
+      const what = colouring === "operator" ? box.group + ":" + (box.roles & ROLE_INPUT)
         : colouring === "size" ? box.bytes : box.kind + ":" + box.roles;
-      if (!fills.has(key)) fills.set(key, fillOf(box));
+      const key = isSmall ? "small " + what : what;
+      if (!fills.has(key)) fills.set(key, fillOf(box, isSmall));
       return fills.get(key);
     },
     ink: styleOf("--ink"), soft: styleOf("--soft"), grid: styleOf("--grid"), free: styleOf("--free"),

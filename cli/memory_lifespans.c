@@ -253,6 +253,15 @@ static etx_status touch(lifespans* l, uint32_t index, uint32_t first_of_step) {
   return ETX_OK;
 }
 
+// The caller writes inputs before the first step, even those that are not
+// needed.
+static void open_inputs(lifespans* l) {
+  for (uint32_t p = 0; p < l->uses->piece_count; ++p) {
+    const etx_memory_piece* const piece = &l->uses->pieces[p];
+    if (piece->is_input && is_planned(piece)) open_span(l, p, 0, 1);
+  }
+}
+
 static void open_at_start(lifespans* l, uint32_t block) {
   const uint32_t start = l->blocks.first[block];
   for (size_t w = 0; w < l->words; ++w) {
@@ -283,6 +292,7 @@ static etx_status span_block(lifespans* l, uint32_t block) {
   const etx_memory_touch* const touches = l->uses->touches;
   uint32_t first = l->first_touch[block];
   open_at_start(l, block);
+  if (block == 0) open_inputs(l);
   for (uint32_t t = first; t < l->first_touch[block + 1]; ++t) {
     if (touches[t].step != touches[first].step) first = t;
     ETX_TRY(touch(l, t, first));
@@ -290,17 +300,14 @@ static etx_status span_block(lifespans* l, uint32_t block) {
   return close_at_end(l, block);
 }
 
-// What the caller writes and what it reads is there even if no step runs.
+// Without steps there is what the caller writes and reads.
 static etx_status span_callers(lifespans* l) {
+  open_inputs(l);
   for (uint32_t p = 0; p < l->uses->piece_count; ++p) {
     const etx_memory_piece* const piece = &l->uses->pieces[p];
-    const bool is_seen =
-        piece->is_input || (piece->is_output && l->blocks.count == 0);
-    if (!is_seen || !is_planned(piece) || l->last[p] != 0) continue;
-    open_span(l, p, 0, 1);
-    ETX_TRY(close_span(l, p));
+    if (piece->is_output && is_planned(piece)) open_span(l, p, 0, 1);
+    if (l->open[p].end != 0) ETX_TRY(close_span(l, p));
   }
-  l->opened_count = 0;
   return ETX_OK;
 }
 
@@ -322,7 +329,7 @@ etx_status etx_memory_find_lifespans(const etx_verify_method* m,
   for (uint32_t b = 0; b < l.blocks.count; ++b) {
     if (l.is_reached[b]) ETX_TRY(span_block(&l, b));
   }
-  ETX_TRY(span_callers(&l));
+  if (l.blocks.count == 0) ETX_TRY(span_callers(&l));
   *out_spans = l.spans;
   *out_count = l.span_count;
   return ETX_OK;

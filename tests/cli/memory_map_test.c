@@ -119,18 +119,21 @@ static void a_value_written_again_has_two_spans(void** state) {
 
 static void what_nobody_reads_lives_for_a_step(void** state) {
   (void)state;
-  const small s = start(48);
+  const small s = start(64);
   const int x = test_input(s.p, four_at(s.p, 0), "x");
   const int a = four_at(s.p, 16), b = four_at(s.p, 32);
   const int unread = test_input(s.p, four_at(s.p, 16), "z");
+  const int replaced = test_input(s.p, four_at(s.p, 48), "r");
   relu(s.p, x, b);
   relu(s.p, x, a);
+  relu(s.p, b, replaced);
   test_output(s.p, b, "y");
   read_map(s.p);
   expect_box(x, 0, 16, "0-2");
   expect_box(a, 16, 16, "1-2");
-  expect_box(b, 32, 16, "0-2");
+  expect_box(b, 32, 16, "0-3");
   expect_box(unread, 16, 16, "0-1");
+  expect_box(replaced, 48, 16, "0-1 2-3");
   end_map(s.p);
 }
 

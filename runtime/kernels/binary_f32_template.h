@@ -4,6 +4,7 @@
 #include "runtime/kernels/binary_loops.h"
 #include "runtime/kernels/half_float.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/near_or_any.h"
 
 // Rounds to a half type, whose code `type` is.
 static inline float etx_cut_f32(float x, float type) {
@@ -28,33 +29,27 @@ static inline float etx_floor_divide_of_halves_f32(float x, float y,
   return is_above ? etx_cut_f32(whole + 1.0f, type) : whole;
 }
 
-// Elements looked at together.
-enum { ETX_QUOTIENT_GROUP = 64 };
-
-ETX_BINARY_LOOP(far_quotients, float, uint8_t, f32,
+ETX_BINARY_LOOP(far_f32, float, uint8_t, f32,
                 etx_quotient_is_near_f32(x, y) ? 0 : 1)
 
-// Both loops give the same bits where the quotient is near.
-static void run_quotients(float* out, const float* a, const float* b,
-                          size_t count, etx_number parameter,
-                          etx_binary_loop near, etx_binary_loop any) {
-  for (size_t done = 0; done < count; done += ETX_QUOTIENT_GROUP) {
-    const size_t left = count - done;
-    const size_t part = left < ETX_QUOTIENT_GROUP ? left : ETX_QUOTIENT_GROUP;
-    uint8_t far[ETX_QUOTIENT_GROUP];
-    unsigned all = 0;
-    far_quotients(far, a + done, b + done, part, parameter);
-    for (size_t i = 0; i < part; ++i) all |= far[i];
-    (all != 0 ? any : near)(out + done, a + done, b + done, part, parameter);
-  }
+static bool are_near_f32(const void* a, const void* b, size_t count) {
+  const etx_number none = {0};
+  uint8_t far[ETX_NEAR_GROUP];
+  unsigned all = 0;
+  far_f32(far, a, b, count, none);
+  for (size_t i = 0; i < count; ++i) all |= far[i];
+  return all == 0;
 }
 
 #define QUOTIENT_LOOPS(name, f)                                             \
-  ETX_BINARY_LOOP(name##_near, float, float, f32, etx_##f##_near_f32(x, y)) \
-  ETX_BINARY_LOOP(name##_any, float, float, f32, etx_##f##_f32(x, y))       \
+  ETX_BINARY_LOOP(name##_near_f32, float, float, f32,                       \
+                  etx_##f##_near_f32(x, y))                                 \
+  ETX_BINARY_LOOP(name##_any_f32, float, float, f32, etx_##f##_f32(x, y))   \
   static void name##_f32(void* out, const void* a, const void* b,           \
                          size_t count, etx_number parameter) {              \
-    run_quotients(out, a, b, count, parameter, name##_near, name##_any);    \
+    static const etx_near_or_any loops = {sizeof(float), are_near_f32,      \
+                                          name##_near_f32, name##_any_f32}; \
+    etx_near_or_any_run(&loops, out, a, b, count, parameter);               \
   }
 
 #define F(f) etx_##f##_f32

@@ -3,12 +3,32 @@
 
 #include "runtime/kernels/binary_loops.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/near_or_any.h"
+#include "runtime/kernels/near_quotients.h"
 #include "runtime/kernels/whole_math.h"
+
+static bool are_near_i64(const void* a, const void* b, size_t count) {
+  const int64_t *x = a, *y = b;
+  uint64_t all = 0;
+  for (size_t i = 0; i < count; ++i) all |= etx_near_test(x[i], y[i]);
+  return all >> 52 == 0;
+}
+
+#define WHOLE_QUOTIENT(name, f, whole)                                        \
+  ETX_BINARY_LOOP(name##_near_i64, int64_t, int64_t, i64, etx_near_##f(x, y)) \
+  ETX_BINARY_LOOP(name##_any_i64, int64_t, int64_t, i64, whole)               \
+  static void name##_i64(void* out, const void* a, const void* b,             \
+                         size_t count, etx_number parameter) {                \
+    static const etx_near_or_any loops = {sizeof(int64_t), are_near_i64,      \
+                                          name##_near_i64, name##_any_i64};   \
+    etx_near_or_any_run(&loops, out, a, b, count, parameter);                 \
+  }
 
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_i64, int64_t, int64_t, i64, whole)
 #define REAL(name, real)
 #define SINGLE(name, real)
+#define QUOTIENT(name, f, whole) WHOLE_QUOTIENT(name, f, whole)
 #define COMPARISON(name, expression) \
   ETX_BINARY_LOOP(name##_i64, int64_t, uint8_t, i64, expression)
 #define WHOLE(name, whole) \

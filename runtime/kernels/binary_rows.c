@@ -77,13 +77,47 @@ static void run_direct(const etx_binary* b, const etx_walk* walk,
                    b->parameter);
 }
 
-// Operands of short rows, as one long row.
+// Operands of short rows, as one long row, with room behind it for what a row
+// writes too much.
+enum { GATHERED = 2048, PATTERN = 16 };
+
 typedef union gathered {
-  uint64_t eights[256];
-  uint32_t fours[512];
-  uint16_t twos[1024];
-  char bytes[2048];
+  uint64_t eights[(GATHERED + PATTERN) / 8];
+  uint32_t fours[(GATHERED + PATTERN) / 4];
+  uint16_t twos[(GATHERED + PATTERN) / 2];
+  char bytes[GATHERED + PATTERN];
 } gathered;
+
+// One element over and over in eight bytes.
+static uint64_t pattern_of(const char* element, size_t bytes) {
+  uint64_t eight;
+  uint32_t four;
+  uint16_t two;
+  if (bytes == 8) {
+    memcpy(&eight, element, sizeof eight);
+    return eight;
+  }
+  if (bytes == 4) {
+    memcpy(&four, element, sizeof four);
+    return four * UINT64_C(0x0000000100000001);
+  }
+  if (bytes == 2) {
+    memcpy(&two, element, sizeof two);
+    return two * UINT64_C(0x0001000100010001);
+  }
+  return *(const uint8_t*)element * UINT64_C(0x0101010101010101);
+}
+
+// An element `count` times, and up to PATTERN bytes more.
+static void spread_short(char* to, const char* from, size_t count,
+                         size_t bytes) {
+  typedef uint64_t pattern __attribute__((vector_size(PATTERN)));
+  const uint64_t eight = pattern_of(from, bytes);
+  const pattern both = {eight, eight};
+  for (size_t at = 0; at < count * bytes; at += PATTERN) {
+    memcpy(to + at, &both, PATTERN);
+  }
+}
 
 // The row of an operand that moves, or its one element as often.
 static void gather_row(char* to, const char* from, size_t count, bool moves,
@@ -91,7 +125,7 @@ static void gather_row(char* to, const char* from, size_t count, bool moves,
   if (moves) {
     etx_copy_short(to, from, count * bytes);
   } else {
-    etx_spread(to, from, count, bytes);
+    spread_short(to, from, count, bytes);
   }
 }
 
@@ -99,7 +133,7 @@ static void gather_row(char* to, const char* from, size_t count, bool moves,
 // follow each other. An operand whose rows do is read where it lies.
 static void run_gathered(const etx_binary* b, etx_walk* walk,
                          etx_binary_loop loop, etx_loop_bytes bytes) {
-  const size_t most = sizeof(gathered) / (walk->count * bytes.in);
+  const size_t most = GATHERED / (walk->count * bytes.in);
   const bool is_whole[] = {etx_walk_is_dense(walk, 1),
                            etx_walk_is_dense(walk, 2)};
   gathered rows[2];
@@ -155,8 +189,7 @@ static void run_blocks(const etx_binary* b, const etx_walk* walk) {
 static void run_rows(const etx_binary* b, etx_walk* walk, etx_binary_loop loop,
                      etx_loop_bytes bytes) {
   const size_t row = walk->count * bytes.in;
-  if (walk->rank > 0 && row <= sizeof(gathered) / 2 &&
-      etx_walk_is_dense(walk, 0)) {
+  if (walk->rank > 0 && row <= GATHERED / 2 && etx_walk_is_dense(walk, 0)) {
     run_gathered(b, walk, loop, bytes);
     return;
   }

@@ -8,6 +8,7 @@
 #include "format/base/assertion.h"
 #include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/half_float.h"
+#include "runtime/kernels/half_loops.h"
 
 etx_wide etx_wide_of(etx_dtype dtype) {
   switch (dtype) {
@@ -35,19 +36,22 @@ etx_dtype etx_wide_dtype(etx_wide wide) {
   return dtypes[wide];
 }
 
-// Runs a statement for every i below count, with `at` where element i lies;
-// apart for elements that lie densely, which become vectors.
-#define EACH(i, at, stride, count, ...)             \
-  if ((stride) == 1) {                              \
-    for (size_t i = 0; i < (count); ++i) {          \
-      const size_t at = i;                          \
-      __VA_ARGS__                                   \
-    }                                               \
-  } else {                                          \
-    for (size_t i = 0; i < (count); ++i) {          \
-      const ptrdiff_t at = (ptrdiff_t)i * (stride); \
-      __VA_ARGS__                                   \
-    }                                               \
+// Runs a statement for every i below count, with `at` where element i lies.
+#define SCATTERED(i, at, stride, count, ...)      \
+  for (size_t i = 0; i < (count); ++i) {          \
+    const ptrdiff_t at = (ptrdiff_t)i * (stride); \
+    __VA_ARGS__                                   \
+  }
+
+// The same, apart for elements that lie densely, which become vectors.
+#define EACH(i, at, stride, count, ...)          \
+  if ((stride) == 1) {                           \
+    for (size_t i = 0; i < (count); ++i) {       \
+      const size_t at = i;                       \
+      __VA_ARGS__                                \
+    }                                            \
+  } else {                                       \
+    SCATTERED(i, at, stride, count, __VA_ARGS__) \
   }
 
 static void load_exact(int64_t* restrict out, etx_dtype dtype, const void* in,
@@ -70,7 +74,11 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
   } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
-    EACH(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
+    if (stride == 1) {
+      etx_half_loops_best()->read(out, halves, count);
+      return;
+    }
+    SCATTERED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     EACH(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
   }
@@ -165,7 +173,11 @@ static void store_real(const float* restrict in, etx_dtype dtype, void* out,
   if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, singles[at] = in[i];)
   } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
-    EACH(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
+    if (stride == 1) {
+      etx_half_loops_best()->write(halves, in, count);
+      return;
+    }
+    SCATTERED(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
     EACH(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
   }

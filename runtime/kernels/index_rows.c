@@ -36,25 +36,9 @@ bool etx_index_rows_plan(etx_call* call, const etx_tensor* tensor,
   return true;
 }
 
-#define ANY_OUTSIDE(T)                                        \
-  for (size_t i = 0; i < count; ++i) {                        \
-    const int64_t at = ((const T*)data)[i];                   \
-    const int64_t wrapped = at < 0 && wraps ? at + size : at; \
-    outside |= (uint64_t)wrapped >= (uint64_t)size;           \
-  }
-
 etx_status etx_index_rows_check(const etx_call* call, const etx_tensor* index,
                                 bool wraps) {
-  const size_t count = (size_t)call->prepared[COUNT];
-  const int64_t size = call->prepared[SIZE];
-  const void* data = index->data;
-  bool outside = false;
-  if (index->dtype == ETX_DTYPE_INT32) {
-    ANY_OUTSIDE(int32_t)
-  } else {
-    ANY_OUTSIDE(int64_t)
-  }
-  return outside ? etx_index_check(call, index, size, wraps) : ETX_OK;
+  return etx_index_check(call, index, call->prepared[SIZE], wraps);
 }
 
 typedef struct moving {

@@ -13,29 +13,32 @@ etx_status etx_index_check_dtype(const etx_call* call,
                          etx_dtype_name(indices->dtype));
 }
 
-#define ANY_OUTSIDE(T)                         \
-  for (size_t i = 0; i < count; ++i) {         \
-    const int64_t index = ((const T*)data)[i]; \
-    outside |= index < least || index >= size; \
+// The high bit is set by an index that is outside; vectors have no other way.
+#define ALL_WITHIN(T)                                                \
+  for (size_t i = 0; i < count; ++i) {                               \
+    const uint64_t index = (uint64_t)((const T*)indices)[i];         \
+    outside |= (index - (uint64_t)least) | ((uint64_t)last - index); \
   }
 
-// True if all of a dense tensor's are in least..size - 1.
-static bool are_within(const etx_tensor* indices, int64_t least, int64_t size) {
-  const size_t count = etx_tensor_numel(indices);
-  const void* data = indices->data;
-  bool outside = false;
-  if (indices->dtype == ETX_DTYPE_INT32) {
-    ANY_OUTSIDE(int32_t)
+bool etx_index_are_within(etx_dtype dtype, const void* indices, size_t count,
+                          int64_t least, int64_t size) {
+  const int64_t last = size - 1;
+  uint64_t outside = 0;
+  if (dtype == ETX_DTYPE_INT32) {
+    ALL_WITHIN(int32_t)
   } else {
-    ANY_OUTSIDE(int64_t)
+#pragma GCC unroll 4
+    ALL_WITHIN(int64_t)
   }
-  return !outside;
+  return outside >> 63 == 0;
 }
 
 etx_status etx_index_check(const etx_call* call, const etx_tensor* indices,
                            int64_t size, bool wraps) {
   const int64_t least = wraps ? -size : 0;
-  if (etx_tensor_is_contiguous(indices) && are_within(indices, least, size)) {
+  if (etx_tensor_is_contiguous(indices) &&
+      etx_index_are_within(indices->dtype, indices->data,
+                           etx_tensor_numel(indices), least, size)) {
     return ETX_OK;
   }
   etx_walk walk;

@@ -2,6 +2,7 @@
 // largest. Types narrower than those they are summed in collect their sums in
 // a piece of a plane at a time, so that a sum is rounded once.
 
+#include "runtime/kernels/index_tensor.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/planes.h"
@@ -78,12 +79,14 @@ static void collect_dense(const backward* b, const char* indices,
   if (etx_is_f64(b->wide)) {
     const double* x = (const double*)(const void*)grad;
     double* sums = (double*)(void*)out;
+#pragma GCC unroll 4
     for (int64_t i = 0; i < count; ++i) {
       if (at[i] >= 0) sums[at[i]] += x[i];
     }
   } else {
     const float* x = (const float*)(const void*)grad;
     float* sums = (float*)(void*)out;
+#pragma GCC unroll 4
     for (int64_t i = 0; i < count; ++i) {
       if (at[i] >= 0) sums[at[i]] += x[i];
     }
@@ -130,27 +133,18 @@ static void backward_planes(const void* context, size_t first, size_t end) {
   }
 }
 
-// True if all indices of a dense plane lie between -1 and the last element.
-static bool all_fit(const backward* b, const char* plane) {
-  const int64_t* at = (const int64_t*)(const void*)plane;
-  const int64_t count = b->indices.rows * b->indices.columns;
-  const uint64_t last = (uint64_t)(b->out.rows * b->out.columns) - 1;
-  uint64_t negative = 0;  // the high bit is set by an index that does not fit
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t index = (uint64_t)at[i];
-    negative |= (last - index) | (index + 1);
-  }
-  return negative >> 63 == 0;
-}
-
 // Indices must lie in the plane; -1 takes a gradient nowhere.
 static etx_status check_indices(const etx_call* call, const backward* b) {
   const int64_t numel = b->out.rows * b->out.columns;
   const int64_t planes = b->out.images * b->out.channels;
+  const size_t count = (size_t)(b->indices.rows * b->indices.columns);
   for (int64_t i = 0; i < planes; ++i) {
     const char* plane =
         etx_planes_at(&b->indices, i / b->out.channels, i % b->out.channels);
-    if (is_dense(b) && all_fit(b, plane)) continue;
+    if (is_dense(b) &&
+        etx_index_are_within(ETX_DTYPE_INT64, plane, count, -1, numel)) {
+      continue;
+    }
     for (int64_t y = 0; y < b->indices.rows; ++y) {
       for (int64_t x = 0; x < b->indices.columns; ++x) {
         const int64_t index = index_at(b, plane, y, x);

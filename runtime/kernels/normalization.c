@@ -46,18 +46,23 @@ static void write_statistics(const statistics* s, size_t at, double mean,
 
 // Mean and 1/deviation of a group. In PyTorch the mean of a group with an
 // infinity is NaN, and that of no elements 0.
-static void measure(const norm* n, const void* in, double* out_mean,
-                    double* out_scale) {
-  etx_moments m = {0};
+static void settle(const norm* n, const etx_moments* m, double* out_mean,
+                   double* out_scale) {
   if (n->count == 0) {
     *out_mean = 0;
     *out_scale = __builtin_nan("");
     return;
   }
-  etx_moments_add_strided(&m, n->dtype, in, 1, n->count);
-  const double variance = m.squares / (double)n->count;
-  *out_mean = variance != variance ? variance : m.mean;
+  const double variance = m->squares / (double)n->count;
+  *out_mean = variance != variance ? variance : m->mean;
   *out_scale = etx_inverse_deviation(variance, n->eps);
+}
+
+static void measure(const norm* n, const void* in, double* out_mean,
+                    double* out_scale) {
+  etx_moments m = {0};
+  etx_moments_add_strided(&m, n->dtype, in, 1, n->count);
+  settle(n, &m, out_mean, out_scale);
 }
 
 static void write_floats(const float* weight, const float* bias,
@@ -156,6 +161,44 @@ static void normalize_floats(const norm* n, const statistics* s, size_t rows,
   }
 }
 
+// Rows of halves that fit a block: each is converted once, and so are the
+// parameters.
+static bool is_short(const norm* n) {
+  return n->wide == ETX_WIDE_F32 && n->dtype != ETX_DTYPE_FLOAT32 &&
+         n->count > 0 && n->count <= ETX_BLOCK;
+}
+
+static void normalize_halves(const norm* n, const statistics* s, size_t rows,
+                             const char* in, char* out) {
+  const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
+  const size_t step = etx_dtype_bytes(s->dtype);
+  etx_block x, y, weights, biases, means, scales;
+  const void* weight = NULL;
+  const void* bias = NULL;
+  if (n->weight.data != NULL) {
+    weight = etx_parameter_load(&n->weight, 0, n->count, n->wide, &weights);
+  }
+  if (n->bias.data != NULL) {
+    bias = etx_parameter_load(&n->bias, 0, n->count, n->wide, &biases);
+  }
+  for (size_t row = 0, held = 0; row < rows; ++row) {
+    etx_moments m = {0};
+    double* mean = &means.f64[held];
+    double* scale = &scales.f64[held];
+    etx_block_load(&x, n->wide, n->dtype, in + row * bytes, 1, n->count);
+    etx_moments_add(&m, n->wide, &x, n->count);
+    settle(n, &m, mean, scale);
+    write_floats(weight, bias, x.f32, y.f32, n->count, (float)*mean,
+                 (float)*scale);
+    etx_block_store(&y, n->wide, n->dtype, out + row * bytes, 1, n->count);
+    if (++held < ETX_BLOCK && row + 1 < rows) continue;
+    const size_t at = (row + 1 - held) * step;
+    etx_block_store(&means, ETX_WIDE_F64, s->dtype, s->means + at, 1, held);
+    etx_block_store(&scales, ETX_WIDE_F64, s->dtype, s->scales + at, 1, held);
+    held = 0;
+  }
+}
+
 static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
   const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
   const norm n = {.dtype = dtype,
@@ -178,6 +221,10 @@ static etx_status run_layer_norm(etx_call* call) {
   if (is_plain(&n, &s)) {
     normalize_floats(&n, &s, rows, (const float*)(const void*)in,
                      (float*)(void*)out);
+    return ETX_OK;
+  }
+  if (is_short(&n)) {
+    normalize_halves(&n, &s, rows, in, out);
     return ETX_OK;
   }
   for (size_t row = 0; row < rows; ++row) {

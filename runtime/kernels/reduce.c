@@ -62,6 +62,24 @@ static void fold_row(const etx_reduction* r, etx_folded* folded, size_t at,
   }
 }
 
+// Rows that lie behind each other and are converted, as many at once as fit.
+static void fold_short_rows(const etx_reduction* r, group* g, size_t count) {
+  const size_t most = ETX_BLOCK / count;
+  const size_t bytes = etx_dtype_bytes(r->native);
+  const char* data = g->data;
+  for (size_t done = 0; done < g->count; done += most) {
+    const size_t rows = smaller(g->count - done, most);
+    etx_block block;
+    load(r, &block, data, 1, rows * count);
+    for (size_t i = 0; i < rows; ++i) {
+      const size_t at = done + i;
+      r->fold->row(&g->folded[at / ETX_BLOCK], at % ETX_BLOCK,
+                   (const char*)&block + i * count * bytes, count, 0);
+    }
+    data += rows * count * etx_dtype_bytes(r->self->dtype);
+  }
+}
+
 // Result by result. A finished walk stands at its first row again, so it is
 // moved and used once more.
 static void fold_rows(const etx_reduction* r, group* g, etx_walk* inner) {
@@ -72,6 +90,11 @@ static void fold_rows(const etx_reduction* r, group* g, etx_walk* inner) {
       r->fold->row(&g->folded[i / ETX_BLOCK], i % ETX_BLOCK, data, inner->count,
                    0);
     }
+    return;
+  }
+  if (inner->rank == 0 && inner->stride[0] == 1 &&
+      inner->count <= ETX_BLOCK / 2 && g->stride == (ptrdiff_t)inner->count) {
+    fold_short_rows(r, g, inner->count);
     return;
   }
   for (size_t i = 0; i < g->count; ++i, data += step) {

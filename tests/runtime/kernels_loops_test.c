@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/half_float.h"
+#include "runtime/kernels/half_loops.h"
 #include "runtime/kernels/loop_run.h"
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
@@ -79,6 +80,50 @@ static void whole_numbers_too(void** state) {
   for (size_t i = 0; i < COUNT; ++i) {
     const int64_t count = y[i] < 0 || y[i] > 63 ? 63 : y[i];
     assert_true(one[i] == x[i] >> count);
+  }
+}
+
+static void check_quotients(const etx_float_loops* loops, const int64_t* x,
+                            const int64_t* y) {
+  static int64_t rests[COUNT], signed_rests[COUNT], floors[COUNT];
+  const etx_number none = {0};
+  loops->whole[ETX_BINARY_remainder](rests, x, y, COUNT, none);
+  loops->whole[ETX_BINARY_fmod](signed_rests, x, y, COUNT, none);
+  loops->whole[ETX_BINARY_divide_floor](floors, x, y, COUNT, none);
+  for (size_t i = 0; i < COUNT; ++i) {
+    const int64_t rest = y[i] == -1 ? 0 : x[i] % y[i];
+    const bool is_off = rest != 0 && (rest < 0) != (y[i] < 0);
+    const int64_t whole = y[i] == -1 ? -x[i] : x[i] / y[i];
+    assert_true(signed_rests[i] == rest);
+    assert_true(rests[i] == (is_off ? rest + y[i] : rest));
+    assert_true(floors[i] == (is_off ? whole - 1 : whole));
+  }
+}
+
+// Numbers of every length, those at both ends of the ones that are divided as
+// doubles, and multiples give or take one.
+static void integers_divide_exactly(void** state) {
+  static int64_t x[COUNT], y[COUNT];
+  const int64_t edge = INT64_C(1) << 51;
+  (void)state;
+  test_random_start();
+  for (int bits = 1; bits < 64; ++bits) {
+    for (size_t i = 0; i < COUNT; ++i) {
+      const uint64_t a =
+          (uint64_t)test_random_bits() << 32 | test_random_bits();
+      const uint64_t b =
+          (uint64_t)test_random_bits() << 32 | test_random_bits();
+      x[i] = (int64_t)(a << 1) >> (63 - bits) >> (i & 1);
+      y[i] = (int64_t)b >> (64 - bits) >> (i % 5 * 8 % bits);
+      if (i % 3 == 0 && bits < 32)
+        x[i] = y[i] * (x[i] >> 8) + (int64_t)(i % 9) - 4;
+      if (i % 64 == 1 && bits < 52) x[i] = i % 128 == 1 ? -edge : edge - 1;
+      if (i % 64 == 2 && bits < 52) y[i] = i % 128 == 2 ? -edge : edge - 1;
+      if (x[i] == INT64_MIN) x[i] = 1;
+      if (y[i] == 0) y[i] = i % 2 == 0 ? 1 : -1;
+    }
+    check_quotients(&etx_float_loops_base, x, y);
+    check_quotients(etx_float_loops_best(), x, y);
   }
 }
 
@@ -172,6 +217,34 @@ static void floats_round_to_the_nearest_half(void** state) {
   assert_int_equal(etx_half_of_f32(1e30f), 0x7c00);
 }
 
+// What a NaN carries included; arrays with and without one, of any length.
+static void every_instruction_set_converts_halves_alike(void** state) {
+  static float x[COUNT], one[COUNT], other[COUNT];
+  uint16_t halves[2][COUNT];
+  const etx_half_loops *base = &etx_half_loops_base,
+                       *best = etx_half_loops_best();
+  (void)state;
+  test_random_start();
+  fill(x);
+  for (uint32_t half = 0; half < 65536; half += 8) {
+    for (size_t i = 0; i < 8; ++i) halves[0][i] = (uint16_t)(half + i);
+    base->read(one, halves[0], 8);
+    best->read(other, halves[0], 8);
+    assert_memory_equal(one, other, 8 * sizeof *one);
+  }
+  for (size_t at = 0, count = 0; at + count < COUNT; at += count, ++count) {
+    memset(halves, 0xcd, sizeof halves);
+    base->write(halves[0], x + at, count);
+    best->write(halves[1], x + at, count);
+    assert_memory_equal(halves[0], halves[1], sizeof halves[0]);
+    memset(one, 0xcd, sizeof one);
+    memset(other, 0xcd, sizeof other);
+    base->read(one, halves[0], count);
+    best->read(other, halves[0], count);
+    assert_memory_equal(one, other, sizeof one);
+  }
+}
+
 static void floats_round_to_the_nearest_bfloat(void** state) {
   (void)state;
   assert_int_equal(etx_bfloat_of_f32(1.0f), 0x3f80);
@@ -188,10 +261,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
       cmocka_unit_test(whole_numbers_too),
+      cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),
       cmocka_unit_test(padding_is_no_divisor_of_its_own),
       cmocka_unit_test(every_half_is_its_float),
       cmocka_unit_test(floats_round_to_the_nearest_half),
+      cmocka_unit_test(every_instruction_set_converts_halves_alike),
       cmocka_unit_test(floats_round_to_the_nearest_bfloat),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,23 @@
+// Between arrays of floats and of float16, once in plain C and once in the
+// processor's own instructions where it has them: the same bits, NaNs included.
+
+#ifndef ETX_RUNTIME_KERNELS_HALF_LOOPS_H
+#define ETX_RUNTIME_KERNELS_HALF_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Arrays do not overlap and have any length.
+typedef struct etx_half_loops {
+  const char* name;  // of the instruction set
+  void (*read)(float* restrict out, const uint16_t* restrict in, size_t count);
+  void (*write)(uint16_t* restrict out, const float* restrict in, size_t count);
+} etx_half_loops;
+
+// For every machine that the compiler was told of.
+extern const etx_half_loops etx_half_loops_base;
+
+// The fastest set that this processor has.
+const etx_half_loops* etx_half_loops_best(void);
+
+#endif

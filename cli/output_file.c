@@ -73,9 +73,11 @@ etx_sink etx_output_file_sink(etx_output_file* output) {
 }
 
 etx_status etx_output_file_finish(etx_output_file* output) {
-  const bool is_written =
-      fflush(output->file) == 0 && fsync(fileno(output->file)) == 0;
-  const int code = errno;
+  // Bytes that could not be written earlier have left their mark.
+  const bool was_written = ferror(output->file) == 0;
+  const bool is_written = fflush(output->file) == 0 && was_written &&
+                          fsync(fileno(output->file)) == 0;
+  const int code = was_written || errno != 0 ? errno : EIO;
   const bool is_closed = fclose(output->file) == 0;
   output->file = NULL;
   if (is_written && is_closed) return ETX_OK;

@@ -12,7 +12,7 @@ static etx_status find_op(const etx_verify_method* m, int32_t index,
                           const etx_op** out_op) {
   const etx_pte_operator op = etx_pte_operator_at(&m->plan, (size_t)index);
   *out_op = etx_op_find(op.name, op.overload);
-  if (*out_op != NULL) return ETX_OK;
+  if (*out_op != NULL || m->takes_unknown) return ETX_OK;
   return etx_diag_fail(m->diag, ETX_MISSING_OPERATOR,
                        "operator '%t%s%t' is not known, so nothing can be "
                        "proved about it (method '%t')",
@@ -118,7 +118,9 @@ etx_status etx_verify_effects_init(etx_verify_effects* effects,
   for (size_t s = 0; s < m->step_count; ++s) {
     const etx_pte_instruction* const at = &m->steps[s].instruction;
     size_t count = at->argument_count;
-    if (at->kind != ETX_PTE_KERNEL_CALL) continue;
+    if (at->kind != ETX_PTE_KERNEL_CALL && at->kind != ETX_PTE_DELEGATE_CALL) {
+      continue;
+    }
     for (size_t i = 0; i < at->argument_count; ++i) {
       const etx_pte_value value =
           etx_pte_value_at(&m->plan, (size_t)at->arguments[i]);
@@ -245,6 +247,33 @@ static etx_status read_call(const etx_verify_method* m, size_t index,
   return ETX_OK;
 }
 
+static void guess_tensor(const etx_verify_method* m, int32_t value,
+                         etx_verify_effects* effects) {
+  if (value < 0 || m->values[value].home == ETX_VERIFY_NO_TENSOR) return;
+  const etx_verify_access access = {.value = (uint32_t)value};
+  effects->reads[effects->read_count++] = access;
+  if (m->values[value].home == ETX_VERIFY_CONSTANT) return;
+  effects->writes[effects->write_count++] = access;
+}
+
+static void guess_call(const etx_verify_method* m, size_t index,
+                       etx_verify_effects* effects) {
+  const etx_pte_instruction* const at = &m->steps[index].instruction;
+  effects->is_guessed = true;
+  for (size_t i = 0; i < at->argument_count; ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(&m->plan, (size_t)at->arguments[i]);
+    guess_tensor(m, at->arguments[i], effects);
+    if (value.kind != ETX_PTE_TENSOR_LIST &&
+        value.kind != ETX_PTE_OPTIONAL_TENSOR_LIST) {
+      continue;
+    }
+    for (size_t k = 0; k < value.as.tensors.count; ++k) {
+      guess_tensor(m, value.as.tensors.items[k], effects);
+    }
+  }
+}
+
 static etx_status read_move(const etx_verify_method* m, size_t index,
                             etx_verify_effects* effects) {
   const etx_pte_instruction* const move = &m->steps[index].instruction;
@@ -260,6 +289,7 @@ static etx_status read_move(const etx_verify_method* m, size_t index,
     effects->rebound_from = (uint32_t)move->index;
     return ETX_OK;
   }
+  if (m->takes_unknown) return ETX_OK;
   return etx_verify_at(
       m, index,
       etx_diag_fail(m->diag, ETX_UNSUPPORTED,
@@ -277,9 +307,12 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
   effects->rebound = effects->rebound_from = ETX_VERIFY_NONE;
   effects->sized = ETX_VERIFY_NONE;
   effects->released = ETX_VERIFY_NONE;
+  effects->is_guessed = false;
   switch (at->kind) {
     case ETX_PTE_KERNEL_CALL:
-      return read_call(m, index, effects);
+      if (m->steps[index].op != NULL) return read_call(m, index, effects);
+      guess_call(m, index, effects);
+      return ETX_OK;
     case ETX_PTE_MOVE_CALL:
       return read_move(m, index, effects);
     case ETX_PTE_JUMP_FALSE_CALL:
@@ -292,7 +325,9 @@ etx_status etx_verify_effects_of(const etx_verify_method* m, size_t index,
       effects->released = (uint32_t)at->index;
       return ETX_OK;
     case ETX_PTE_DELEGATE_CALL:
-      break;
+      if (!m->takes_unknown) break;
+      guess_call(m, index, effects);
+      return ETX_OK;
   }
   return etx_verify_at(
       m, index,

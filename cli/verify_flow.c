@@ -29,19 +29,16 @@ typedef struct flow {
   etx_verify_holding holding;
   bool* was_written;  // by value, while states of a stock file are sought
   bool discovers;     // states of a stock file are sought
-  uint32_t* blocks;   // first step of each block, and step_count at the end
-  size_t block_count;
-  uint32_t* block_of;  // by step: its block; of step_count: block_count
-  uint64_t* states;    // of each block: what holds when it starts
-  bool* is_reached;    // by block
-  bool* varies;        // by value: a number that can change
+  etx_verify_blocks blocks;
+  uint64_t* states;  // of each block: what holds when it starts
+  bool* is_reached;  // by block
 } flow;
 
 // ---- reads ----
 
 static etx_status refuse_read(const flow* f, uint32_t value, const char* who) {
   const uint32_t top = f->m->values[value].top;
-  if (f->holding.killers[top] == 0 && f->block_count > 1) {
+  if (f->holding.killers[top] == 0 && f->blocks.count > 1) {
     return etx_verify_refuse(f->m,
                              "%s value '%u', which not every path wrote or "
                              "kept until here",
@@ -191,43 +188,20 @@ static etx_status leave(flow* f) {
 
 // ---- blocks ----
 
-static etx_status find_blocks(flow* f) {
-  const size_t count = f->m->step_count;
-  bool* const starts = etx_verify_take(f->m->memory, count + 1, sizeof *starts);
-  f->blocks = etx_verify_take(f->m->memory, count + 2, sizeof *f->blocks);
-  f->block_of = etx_verify_take(f->m->memory, count + 1, sizeof *f->block_of);
-  if (starts == NULL || f->blocks == NULL || f->block_of == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  starts[0] = true;
-  for (size_t s = 0; s < count; ++s) {
-    if (f->m->steps[s].instruction.kind != ETX_PTE_JUMP_FALSE_CALL) continue;
-    starts[f->m->steps[s].target] = true;
-    starts[s + 1] = true;
-  }
-  for (size_t s = 0; s < count; ++s) {
-    if (starts[s]) f->blocks[f->block_count++] = (uint32_t)s;
-    f->block_of[s] = (uint32_t)(f->block_count - 1);
-  }
-  f->blocks[f->block_count] = (uint32_t)count;
-  f->block_of[count] = (uint32_t)f->block_count;
-  return ETX_OK;
-}
-
 static etx_status take_states(flow* f) {
-  const uint64_t bytes = (uint64_t)f->block_count *
+  const uint64_t bytes = (uint64_t)f->blocks.count *
                          f->holding.intact.word_count * sizeof *f->states;
   if (bytes > max_state_bytes) {
     return etx_diag_fail(f->m->diag, ETX_UNSUPPORTED,
                          "method '%t' has %z jumps and %z values, too many to "
                          "be proved",
-                         f->m->name, f->block_count, f->m->value_count);
+                         f->m->name, f->blocks.count, f->m->value_count);
   }
   f->states = etx_verify_take(f->m->memory,
-                              f->block_count * f->holding.intact.word_count,
+                              f->blocks.count * f->holding.intact.word_count,
                               sizeof *f->states);
   f->is_reached =
-      etx_verify_take(f->m->memory, f->block_count, sizeof *f->is_reached);
+      etx_verify_take(f->m->memory, f->blocks.count, sizeof *f->is_reached);
   return f->states == NULL || f->is_reached == NULL ? ETX_OUT_OF_MEMORY
                                                     : ETX_OK;
 }
@@ -254,45 +228,20 @@ static etx_status run_block(flow* f, uint32_t block) {
   etx_verify_intact* const intact = &f->holding.intact;
   memset(f->holding.killers, 0, f->m->value_count * sizeof *f->holding.killers);
   etx_verify_intact_load(intact, &f->states[block * intact->word_count]);
-  for (uint32_t s = f->blocks[block]; s < f->blocks[block + 1]; ++s) {
+  for (uint32_t s = f->blocks.first[block]; s < f->blocks.first[block + 1];
+       ++s) {
     ETX_TRY(run_step(f, s));
   }
   return ETX_OK;
 }
 
-// True if the condition of a jump is a number that never changes. A jump that
-// is always taken is written like that.
-static bool is_decided(const flow* f, const etx_verify_step* step,
-                       bool* out_condition) {
-  const size_t value = (size_t)step->instruction.index;
-  const etx_pte_value condition = etx_pte_value_at(&f->m->plan, value);
-  if (condition.kind != ETX_PTE_BOOL || f->varies[value]) return false;
-  *out_condition = condition.as.boolean;
-  return true;
-}
-
-// Where control may go after a block: the next one, and the target of a jump.
-static size_t successors(const flow* f, uint32_t block, uint32_t next[2]) {
-  const uint32_t last = f->blocks[block + 1] - 1;
-  const etx_verify_step* const step = &f->m->steps[last];
-  bool condition = true;
-  next[0] = block + 1;
-  if (step->instruction.kind != ETX_PTE_JUMP_FALSE_CALL) return 1;
-  next[1] = f->block_of[step->target];
-  if (is_decided(f, step, &condition)) {
-    if (!condition) next[0] = next[1];
-    return 1;
-  }
-  return next[1] == next[0] ? 1 : 2;
-}
-
 // Runs the blocks that have news, in order, until none has.
 static etx_status run_blocks(flow* f) {
   bool* const pending =
-      etx_verify_take(f->m->memory, f->block_count, sizeof *pending);
+      etx_verify_take(f->m->memory, f->blocks.count, sizeof *pending);
   if (pending == NULL) return ETX_OUT_OF_MEMORY;
   pending[0] = flow_into(f, 0);
-  for (uint32_t block = 0; block < f->block_count;) {
+  for (uint32_t block = 0; block < f->blocks.count;) {
     uint32_t next[2];
     uint32_t back = block + 1;
     if (!pending[block]) {
@@ -301,9 +250,9 @@ static etx_status run_blocks(flow* f) {
     }
     pending[block] = false;
     ETX_TRY(run_block(f, block));
-    const size_t count = successors(f, block, next);
+    const size_t count = etx_verify_successors(f->m, &f->blocks, block, next);
     for (size_t i = 0; i < count; ++i) {
-      if (next[i] == f->block_count) {
+      if (next[i] == f->blocks.count) {
         ETX_TRY(leave(f));
       } else if (flow_into(f, next[i])) {
         pending[next[i]] = true;
@@ -343,8 +292,7 @@ etx_status etx_verify_flow(etx_verify_method* m) {
   if (m->blob == NULL) ETX_TRY(discover_states(&f));
   enter(&f);
   if (m->step_count == 0) return leave(&f);
-  ETX_TRY(etx_verify_find_varying(m, &f.varies));
-  ETX_TRY(find_blocks(&f));
+  ETX_TRY(etx_verify_find_blocks(m, &f.blocks));
   ETX_TRY(take_states(&f));
   return run_blocks(&f);
 }

@@ -1,7 +1,6 @@
-// What the files of the proof share, and nobody else.
+// What the files of the proof share, and nobody else. What a picture of the
+// plan needs as well is in verify_method.h.
 //
-//   verify_places    where every tensor of a method lies, on one line of bytes
-//   verify_effects   what an instruction reads and writes
 //   verify_rebinding which other tensor a slot may come to name
 //   verify_sharing   outputs that lie on arguments
 //   verify_holding   which values hold, by the bytes of verify_intact, which
@@ -9,114 +8,11 @@
 //   verify_flow      the proof: forward over all paths
 //   verify_sizes     sizes against the operators' rules
 //   verify_state     what all methods must agree about (verify_state.h)
-//
-// All memory lives as long as the proof.
 
 #ifndef ETX_CLI_VERIFY_INTERNAL_H
 #define ETX_CLI_VERIFY_INTERNAL_H
 
-#include "cli/verify_memory.h"
-#include "format/base/diag.h"
-#include "format/ops/op_schema.h"
-#include "format/pte/etx_blob.h"
-#include "format/pte/pte_program.h"
-
-#define ETX_VERIFY_NONE UINT32_MAX
-
-// Bytes on the line of a method: [start, end). Empty if they are equal.
-typedef struct etx_verify_range {
-  uint64_t start;
-  uint64_t end;
-} etx_verify_range;
-
-static inline bool etx_verify_overlap(etx_verify_range a, etx_verify_range b) {
-  return a.start < b.end && b.start < a.end;
-}
-static inline bool etx_verify_contains(etx_verify_range outer,
-                                       etx_verify_range inner) {
-  return outer.start <= inner.start && inner.end <= outer.end;
-}
-
-typedef enum etx_verify_home {
-  ETX_VERIFY_NO_TENSOR,  // another kind of value
-  ETX_VERIFY_CONSTANT,   // read-only bytes of the file
-  ETX_VERIFY_PLANNED,    // in an arena
-  ETX_VERIFY_CALLER,     // bytes of its own, outside all arenas
-} etx_verify_home;
-
-typedef struct etx_verify_value {
-  etx_verify_home home;
-  etx_verify_range range;  // its own bytes at the upper bounds
-  uint32_t parent;         // the blob says that it lies in this larger value
-  uint64_t parent_offset;  // from that byte on
-  uint32_t top;            // the last of its parents, or itself
-  uint32_t first_part;     // the blob says that it is made of these
-  uint32_t part_count;
-  uint32_t named_by;     // 1 + the one value whose header it takes over
-                         // (et_view, a move); 0: none or several
-  bool is_rebound;       // some instruction gives it another header
-  bool is_written;       // some instruction, or the caller, writes it
-  bool is_changed;       // some instruction changes it in place
-  bool is_state;         // its content outlives the call; set by the flow
-  bool may_be_constant;  // some header it takes over is a constant's
-  uint32_t first_place;  // where its bytes may be: one range, more if it
-  uint32_t place_count;  // takes over several headers
-} etx_verify_value;
-
-// One instruction of any chain, in the order of running.
-typedef struct etx_verify_step {
-  etx_pte_instruction instruction;
-  const etx_op* op;  // of a KernelCall
-  uint32_t chain;
-  uint32_t index;   // in the chain
-  uint32_t target;  // of a jump: step; step_count: the end
-} etx_verify_step;
-
-typedef struct etx_verify_method {
-  const etx_pte* pte;
-  const etx_blob* blob;  // NULL: a stock file
-  size_t blob_method;    // position in the blob, or SIZE_MAX
-  etx_pte_plan plan;
-  etx_text name;
-  etx_verify_memory* memory;
-  etx_diag* diag;
-  etx_verify_value* values;
-  size_t value_count;
-  uint32_t* parts;  // values, see etx_verify_value
-  etx_verify_range* places;
-  size_t place_count;
-  size_t place_capacity;
-  etx_verify_step* steps;
-  size_t step_count;
-} etx_verify_method;
-
-// The bytes of a value at position `index` of its places.
-static inline etx_verify_range etx_verify_place(const etx_verify_method* m,
-                                                uint32_t value, size_t index) {
-  return m->places[m->values[value].first_place + index];
-}
-
-// One tensor that an instruction touches.
-typedef struct etx_verify_access {
-  uint32_t value;
-  bool is_first;    // the operator's first tensor argument
-  bool is_changed;  // written: an argument that had a content before
-  bool updates;     // changed: and keeps some of it
-} etx_verify_access;
-
-// What an instruction does. Arrays are the cursor's and change with the next
-// instruction.
-typedef struct etx_verify_effects {
-  etx_verify_access* reads;  // bytes are read
-  size_t read_count;
-  etx_verify_access* writes;  // bytes are written
-  size_t write_count;
-  uint32_t rebound;       // value that gets the header of ...
-  uint32_t rebound_from;  // ... this one; ETX_VERIFY_NONE
-  uint32_t sized;         // value that gets sizes only: its bytes stay
-  uint32_t released;      // value whose bytes are gone
-  size_t capacity;        // of both arrays
-} etx_verify_effects;
+#include "cli/verify_method.h"
 
 // Refuses the plan; the message is followed by the method's name.
 etx_status etx_verify_refuse(const etx_verify_method* m, const char* format,
@@ -124,23 +20,6 @@ etx_status etx_verify_refuse(const etx_verify_method* m, const char* format,
 // Adds where in the method it happened to a message, and returns `status`.
 etx_status etx_verify_at(const etx_verify_method* m, size_t step,
                          etx_status status);
-
-// verify_places
-
-// Finds the range of every tensor, families of views and the steps.
-ETX_MUST_USE etx_status etx_verify_find_places(etx_verify_method* m);
-
-// verify_effects
-
-// Reads the rows of all operators and flattens the chains into steps.
-ETX_MUST_USE etx_status etx_verify_find_steps(etx_verify_method* m);
-// Room for the effects of any step.
-ETX_MUST_USE etx_status etx_verify_effects_init(etx_verify_effects* effects,
-                                                const etx_verify_method* m);
-// What step `index` does.
-ETX_MUST_USE etx_status etx_verify_effects_of(const etx_verify_method* m,
-                                              size_t index,
-                                              etx_verify_effects* effects);
 
 // verify_rebinding
 
@@ -162,10 +41,6 @@ ETX_MUST_USE etx_status etx_verify_flow(etx_verify_method* m);
 
 // verify_sizes
 
-// Finds the numbers that can change: inputs, targets of moves, results of
-// operators. Everything else is what the file says.
-ETX_MUST_USE etx_status etx_verify_find_varying(const etx_verify_method* m,
-                                                bool** out_varies);
 // Proves that fixed sizes are those that the operators make.
 ETX_MUST_USE etx_status etx_verify_sizes(const etx_verify_method* m);
 

@@ -49,16 +49,8 @@ static etx_status prove_plan(etx_verify_program_state* program, size_t index,
                              etx_verify_report* report) {
   etx_verify_memory memory = {NULL};
   etx_verify_method m;
-  memset(&m, 0, sizeof m);
-  m.pte = program->pte;
-  m.blob = program->blob;
-  m.plan = etx_pte_plan_at(program->pte, index);
-  m.name = etx_pte_plan_name(&m.plan);
-  m.memory = &memory;
-  m.diag = program->diag;
-  if (m.blob == NULL || !etx_blob_method_find(m.blob, m.name, &m.blob_method)) {
-    m.blob_method = SIZE_MAX;
-  }
+  etx_verify_method_init(&m, program->pte, program->blob, index, &memory,
+                         program->diag);
   const etx_status status = prove_method(&m, program);
   if (status == ETX_OK) {
     report->method_count += 1;

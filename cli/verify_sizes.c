@@ -224,27 +224,6 @@ static etx_status judge(sizing* s) {
   return etx_verify_refuse(s->m, "%s", why.text);
 }
 
-// ---- numbers that vary ----
-
-etx_status etx_verify_find_varying(const etx_verify_method* m,
-                                   bool** out_varies) {
-  bool* const varies = etx_verify_take(m->memory, m->value_count, 1);
-  const size_t inputs = etx_pte_input_count(&m->plan);
-  if (varies == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < inputs; ++i) {
-    varies[etx_pte_input_at(&m->plan, i)] = true;
-  }
-  for (size_t s = 0; s < m->step_count; ++s) {
-    const etx_pte_instruction* const at = &m->steps[s].instruction;
-    if (at->kind == ETX_PTE_MOVE_CALL) varies[at->target] = true;
-    if (m->steps[s].op != NULL && m->steps[s].op->result == ETX_RESULT_SCALAR) {
-      varies[at->arguments[at->argument_count - 1]] = true;
-    }
-  }
-  *out_varies = varies;
-  return ETX_OK;
-}
-
 etx_status etx_verify_sizes(const etx_verify_method* m) {
   bool* varies = NULL;
   ETX_TRY(etx_verify_find_varying(m, &varies));

@@ -100,6 +100,26 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   return apply(&self);
 }
 
+etx_status etx_rewrite_module(etx_pass_context* context,
+                              const etx_rewrite_rule* rules,
+                              size_t rule_count) {
+  for (size_t i = 0; i < context->module->method_count; ++i) {
+    bool changed = false;
+    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
+                               rule_count, &changed));
+  }
+  return ETX_OK;
+}
+
+const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
+                                   const etx_ir_arg* arg) {
+  return etx_lower_shape(&rewrite->lower, arg->as.value);
+}
+
+bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted) {
+  return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
+}
+
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
                                        const etx_ir_node* node, size_t position,
                                        etx_op_id op) {
@@ -128,6 +148,21 @@ bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
     *at = definition;
   }
   return true;
+}
+
+bool etx_rewrite_step_over_factor(const etx_rewrite* rewrite,
+                                  const etx_ir_node** at,
+                                  uint32_t* out_factor) {
+  const etx_ir_node* const node = *at;
+  if (node->op->id != ETX_OP_mul_out) return true;
+  const etx_ir_arg* const factor = &node->args[1];
+  if (factor->kind != ETX_IR_ARG_VALUE ||
+      etx_rewrite_shape(rewrite, factor)->rank != 0) {
+    return false;
+  }
+  *out_factor = factor->as.value;
+  *at = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  return *at != NULL;
 }
 
 bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value) {

@@ -30,6 +30,18 @@ ETX_MUST_USE etx_status etx_rewrite_method(etx_pass_context* context,
                                            size_t rule_count,
                                            bool* out_changed);
 
+// Walks every method of the module once.
+ETX_MUST_USE etx_status etx_rewrite_module(etx_pass_context* context,
+                                           const etx_rewrite_rule* rules,
+                                           size_t rule_count);
+
+// Type of a tensor argument, as etx_lower_shape.
+const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
+                                   const etx_ir_arg* arg);
+
+// True if the argument is this integer.
+bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted);
+
 // Node of `op` that defines tensor argument `position` of `node`, or NULL.
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
                                        const etx_ir_node* node, size_t position,
@@ -40,6 +52,12 @@ const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
 // stands there that does more, or one of no node's result.
 bool etx_rewrite_step_over_batches(const etx_rewrite* rewrite,
                                    const etx_ir_node** at);
+
+// Moves on over a product with a 0-d tensor, which `*out_factor` becomes; stays
+// where there is none. False if the product is another one, or of no node's
+// result.
+bool etx_rewrite_step_over_factor(const etx_rewrite* rewrite,
+                                  const etx_ir_node** at, uint32_t* out_factor);
 
 // True if nothing but the node offered used `value` in the graph as it was.
 bool etx_rewrite_is_only_use(const etx_rewrite* rewrite, uint32_t value);

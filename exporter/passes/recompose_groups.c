@@ -24,21 +24,6 @@ static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
   return etx_ir_definition(rewrite->lower.method, value);
 }
 
-// mul(x, 0-d)
-static bool step_over_factor(const etx_rewrite* rewrite, const etx_ir_node** at,
-                             repeated* r) {
-  const etx_ir_node* const node = *at;
-  if (node->op->id != ETX_OP_mul_out) return true;
-  const etx_ir_arg* const factor = &node->args[1];
-  if (factor->kind != ETX_IR_ARG_VALUE ||
-      etx_lower_shape(&rewrite->lower, factor->as.value)->rank != 0) {
-    return false;
-  }
-  r->factor = factor->as.value;
-  *at = definition_of(rewrite, node->args[0].as.value);
-  return *at != NULL;
-}
-
 // A permute of the last two dimensions and no others.
 static bool step_over_transpose(const etx_rewrite* rewrite,
                                 const etx_ir_node** at, repeated* r) {
@@ -82,7 +67,7 @@ static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
   const etx_ir_node* at = definition_of(rewrite, operand);
   *r = (repeated){ETX_IR_NONE, 1, ETX_IR_NONE, false};
   return at != NULL && etx_rewrite_step_over_batches(rewrite, &at) &&
-         step_over_factor(rewrite, &at, r) &&
+         etx_rewrite_step_over_factor(rewrite, &at, &r->factor) &&
          step_over_transpose(rewrite, &at, r) &&
          etx_rewrite_step_over_batches(rewrite, &at) &&
          read_expand(rewrite, at, r);
@@ -134,10 +119,5 @@ static etx_status find_product(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_recompose_groups(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_product};
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules, 1,
-                               &changed));
-  }
-  return ETX_OK;
+  return etx_rewrite_module(context, rules, 1);
 }

@@ -15,15 +15,6 @@
 
 #include "exporter/ir_rewrite.h"
 
-static const etx_shape* shape_of(const etx_rewrite* rewrite,
-                                 const etx_ir_arg* arg) {
-  return etx_lower_shape(&rewrite->lower, arg->as.value);
-}
-
-static bool is_int(const etx_ir_arg* arg, int64_t wanted) {
-  return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
-}
-
 // The matrix whose transpose is operand `position` of the node, or NULL.
 static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
                                            size_t position) {
@@ -52,11 +43,11 @@ static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_addmm_out) return ETX_OK;
   const etx_ir_arg* const weight = transposed_matrix(rewrite, 2);
-  if (weight == NULL || !is_int(&node->args[3], 1) ||
-      !is_int(&node->args[4], 1)) {
+  if (weight == NULL || !etx_rewrite_is_int(&node->args[3], 1) ||
+      !etx_rewrite_is_int(&node->args[4], 1)) {
     return ETX_OK;
   }
-  const etx_shape bias = *shape_of(rewrite, &node->args[0]);
+  const etx_shape bias = *etx_rewrite_shape(rewrite, &node->args[0]);
   const bool fits = bias.rank == 1 || (bias.rank == 2 && bias.dims[0] == 1);
   if (!fits) return ETX_OK;
   uint32_t flat = 0;
@@ -81,12 +72,12 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const view =
       etx_rewrite_operand(rewrite, linear, 0, ETX_OP_view_copy_out);
   if (view == NULL) return ETX_OK;
-  const etx_shape* const from = shape_of(rewrite, &view->args[0]);
+  const etx_shape* const from = etx_rewrite_shape(rewrite, &view->args[0]);
   const etx_shape* const to =
       etx_lower_shape(&rewrite->lower, node->outputs[0]);
-  const etx_shape* const flat = shape_of(rewrite, &linear->args[0]);
+  const etx_shape* const flat = etx_rewrite_shape(rewrite, &linear->args[0]);
   const etx_symbols* const symbols = &rewrite->lower.method->symbols;
-  const etx_dim wide = shape_of(rewrite, &linear->args[1])->dims[0];
+  const etx_dim wide = etx_rewrite_shape(rewrite, &linear->args[1])->dims[0];
   const bool fits = from->rank == to->rank && from->rank != 0 &&
                     etx_lower_same_dims(&rewrite->lower, from->dims, to->dims,
                                         from->rank - 1u) &&
@@ -105,38 +96,23 @@ static etx_status find_viewed_linear(etx_rewrite* rewrite, bool* out_done) {
 // What the right operand of a bmm is made of, from the operand inward.
 typedef struct chain {
   const etx_ir_node* permute;
-  const etx_ir_arg* factor;  // 0-d tensor that scales it, or NULL
+  uint32_t factor;  // 0-d tensor that scales it, or ETX_IR_NONE
 } chain;
-
-static bool is_scalar(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
-  return arg->kind == ETX_IR_ARG_VALUE && shape_of(rewrite, arg)->rank == 0;
-}
-
-// Steps over mul(x, 0-d).
-static bool step_over_factor(const etx_rewrite* rewrite, const etx_ir_node** at,
-                             chain* out) {
-  const etx_ir_node* const node = *at;
-  if (node->op->id != ETX_OP_mul_out) return true;
-  if (!is_scalar(rewrite, &node->args[1])) return false;
-  out->factor = &node->args[1];
-  *at = etx_rewrite_operand(rewrite, node, 0, ETX_OP_permute_copy_out);
-  return *at != NULL;
-}
 
 static bool read_chain(const etx_rewrite* rewrite, uint32_t operand,
                        chain* out) {
   const etx_ir_value* const value = &rewrite->lower.method->values[operand];
-  *out = (chain){NULL, NULL};
+  *out = (chain){NULL, ETX_IR_NONE};
   if (value->origin != ETX_IR_FROM_NODE) return false;
   const etx_ir_node* at = &rewrite->lower.method->nodes[value->index];
   if (!etx_rewrite_step_over_batches(rewrite, &at)) return false;
-  if (!step_over_factor(rewrite, &at, out)) return false;
+  if (!etx_rewrite_step_over_factor(rewrite, &at, &out->factor)) return false;
   if (at->op->id != ETX_OP_permute_copy_out) return false;
   out->permute = at;
   // Rows must come out whole, or transposing would only move elsewhere.
   const size_t rank = at->args[1].as.list.count;
-  return rank >= 2 &&
-         is_int(&at->args[1].as.list.items[rank - 2], (int64_t)rank - 1);
+  return rank >= 2 && etx_rewrite_is_int(&at->args[1].as.list.items[rank - 2],
+                                         (int64_t)rank - 1);
 }
 
 // The operand of the permute in the order that bmm_nt reads: [N, S, K].
@@ -191,18 +167,16 @@ static etx_status rewrite_bmm(etx_rewrite* rewrite, product emit,
   const etx_ir_node* const node = rewrite->lower.node;
   chain c;
   if (!read_chain(rewrite, node->args[1].as.value, &c)) return ETX_OK;
-  const etx_shape operand = *shape_of(rewrite, &node->args[1]);
+  const etx_shape operand = *etx_rewrite_shape(rewrite, &node->args[1]);
   // Appending nodes may move the array that the chain points into.
   const etx_ir_node permute = *c.permute;
-  const bool scaled = c.factor != NULL;
-  const uint32_t factor = scaled ? c.factor->as.value : 0;
   c.permute = &permute;
   uint32_t left = node->args[0].as.value;
   uint32_t right = 0;
   ETX_TRY(emit_right(rewrite, &c, &operand, &right));
-  if (scaled) {
-    ETX_TRY(
-        etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, factor, &left));
+  if (c.factor != ETX_IR_NONE) {
+    ETX_TRY(etx_lower_binary(&rewrite->lower, ETX_OP_mul_out, left, c.factor,
+                             &left));
   }
   *out_done = true;
   return emit(rewrite, left, right);
@@ -225,8 +199,8 @@ static double upper(const etx_rewrite* rewrite, etx_dim dim) {
 static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
-  const etx_shape* const left = shape_of(rewrite, &node->args[0]);
-  const etx_shape* const right = shape_of(rewrite, &node->args[1]);
+  const etx_shape* const left = etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_shape* const right = etx_rewrite_shape(rewrite, &node->args[1]);
   const double m = upper(rewrite, left->dims[1]);
   const double k = upper(rewrite, left->dims[2]);
   const double s = upper(rewrite, right->dims[2]);
@@ -238,14 +212,8 @@ etx_status etx_pass_recompose_products(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_mm, find_addmm,
                                            find_viewed_linear, find_bmm};
   static const etx_rewrite_rule stock_rules[] = {find_few_queries};
-  const bool is_stock = context->options->target != ETX_TARGET_ETX;
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(
-        context, &context->module->methods[i], is_stock ? stock_rules : rules,
-        is_stock ? sizeof stock_rules / sizeof *stock_rules
-                 : sizeof rules / sizeof *rules,
-        &changed));
-  }
-  return ETX_OK;
+  return context->options->target == ETX_TARGET_ETX
+             ? etx_rewrite_module(context, rules, sizeof rules / sizeof *rules)
+             : etx_rewrite_module(context, stock_rules,
+                                  sizeof stock_rules / sizeof *stock_rules);
 }

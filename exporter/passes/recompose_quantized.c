@@ -15,15 +15,6 @@
 // number 5) and of dequantize_per_token.
 enum { INPUT = 0, SCALES = 1, ZEROS = 2, AXIS = 3, LOW = 4, HIGH = 5 };
 
-static const etx_shape* shape_of(const etx_rewrite* rewrite,
-                                 const etx_ir_arg* arg) {
-  return etx_lower_shape(&rewrite->lower, arg->as.value);
-}
-
-static bool is_int(const etx_ir_arg* arg, int64_t wanted) {
-  return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
-}
-
 // A byte matrix with one scale for each row, as float32, or NULL.
 static const etx_ir_node* find_weight(const etx_rewrite* rewrite,
                                       const etx_ir_node* node, size_t position,
@@ -31,14 +22,17 @@ static const etx_ir_node* find_weight(const etx_rewrite* rewrite,
   const etx_ir_node* const weight = etx_rewrite_operand(
       rewrite, node, position, ETX_OP_dequantize_per_channel_out);
   if (weight == NULL) return NULL;
-  const etx_shape* const bytes = shape_of(rewrite, &weight->args[INPUT]);
-  const etx_shape* const scales = shape_of(rewrite, &weight->args[SCALES]);
+  const etx_shape* const bytes =
+      etx_rewrite_shape(rewrite, &weight->args[INPUT]);
+  const etx_shape* const scales =
+      etx_rewrite_shape(rewrite, &weight->args[SCALES]);
   const bool is_byte = bytes->dtype == ETX_DTYPE_INT8 ||
                        (takes_uint8 && bytes->dtype == ETX_DTYPE_UINT8);
-  const bool by_row =
-      is_int(&weight->args[AXIS], 0) || is_int(&weight->args[AXIS], -2);
+  const bool by_row = etx_rewrite_is_int(&weight->args[AXIS], 0) ||
+                      etx_rewrite_is_int(&weight->args[AXIS], -2);
   const bool is_float =
-      shape_of(rewrite, &node->args[position])->dtype == ETX_DTYPE_FLOAT32;
+      etx_rewrite_shape(rewrite, &node->args[position])->dtype ==
+      ETX_DTYPE_FLOAT32;
   return is_byte && by_row && is_float && bytes->rank == 2 &&
                  scales->dims[0] == bytes->dims[0]
              ? weight
@@ -82,10 +76,10 @@ static const etx_ir_arg* find_rows(const etx_rewrite* rewrite,
   if (pair == NULL || pair->args[0].as.value != there->args[0].as.value ||
       !are_results(pair, &back->args[SCALES], &back->args[ZEROS]) ||
       !are_results(pair, &there->args[SCALES], &there->args[ZEROS]) ||
-      !is_int(&there->args[3], INT8_MIN) ||
-      !is_int(&there->args[4], INT8_MAX) ||
-      shape_of(rewrite, &there->args[0])->dtype != ETX_DTYPE_FLOAT32 ||
-      shape_of(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32) {
+      !etx_rewrite_is_int(&there->args[3], INT8_MIN) ||
+      !etx_rewrite_is_int(&there->args[4], INT8_MAX) ||
+      etx_rewrite_shape(rewrite, &there->args[0])->dtype != ETX_DTYPE_FLOAT32 ||
+      etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_FLOAT32) {
     return NULL;
   }
   return &there->args[0];
@@ -138,10 +132,5 @@ static etx_status find_embedding(etx_rewrite* rewrite, bool* out_done) {
 etx_status etx_pass_recompose_quantized(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_linear, find_embedding};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
-                               sizeof rules / sizeof *rules, &changed));
-  }
-  return ETX_OK;
+  return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

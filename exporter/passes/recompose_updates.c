@@ -97,10 +97,5 @@ static etx_status find_where(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_recompose_updates(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_where};
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules, 1,
-                               &changed));
-  }
-  return ETX_OK;
+  return etx_rewrite_module(context, rules, 1);
 }

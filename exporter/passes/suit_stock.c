@@ -221,10 +221,5 @@ etx_status etx_pass_suit_stock(etx_pass_context* context) {
       suit_fmod,      suit_truncation,
       suit_power,     suit_sum};
   if (context->options->target == ETX_TARGET_ETX) return ETX_OK;
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, &context->module->methods[i], rules,
-                               sizeof rules / sizeof *rules, &changed));
-  }
-  return ETX_OK;
+  return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

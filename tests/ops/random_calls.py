@@ -1,16 +1,22 @@
 """What generators of random operator calls share.
 
-A Call runs an operator of PyTorch on arguments, once as they are and once in
-float64, and writes a case in the format that tests/data/ops/README.md tells:
-the float64 result with a tolerance, or the fact that PyTorch refuses. A result
-of PyTorch's own float32 or half kernel that misses the tolerance drops the
-case, since then the tolerance is wrong.
+A generator draws the arguments of an operator, asks PyTorch for the result or
+that it refuses, and writes cases in the format that tests/data/ops/README.md
+tells. Here are the types, what is drawn and how tensors lie, an argument of a
+case, the two files of an operator, and the command line:
+
+    random_<family>.py TARGET [--seed N] [--count N] [--only PART] [--wild]
+
+COUNT cases of each operator whose name contains PART. Same seed, same bytes.
+Needs torch 2.13.
 """
 
+import argparse
 import json
 import math
+import os
 import random
-import re
+import zlib
 
 import torch
 
@@ -30,51 +36,20 @@ UNIT = {F32: 2.0**-23, F64: 2.0**-52, F16: 2.0**-10, BF16: 2.0**-7,
         C64: 2.0**-23, C128: 2.0**-52}
 TINY = {F32: 2.0**-149, F64: 2.0**-1074, F16: 2.0**-24, BF16: 2.0**-133,
         C64: 2.0**-149, C128: 2.0**-1074}
+# By rank: channels last, as an order of dimensions and as PyTorch's name.
+ORDERS = {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]}
+FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
-class Writer:
-    """One operator's two files."""
-
-    def __init__(self, base):
-        self.base, self.cases, self.known, self.blobs = base, [], {}, []
-
-    def put(self, tensor):
-        tensor = tensor.detach().resolve_conj()
-        if tensor.is_complex():
-            tensor = torch.view_as_real(tensor)
-        tensor = tensor.contiguous()
-        view = tensor.view(torch.int16) if tensor.dtype == BF16 else tensor
-        raw = view.numpy().tobytes()
-        key = (tensor.dtype, tuple(tensor.shape), raw)
-        if key not in self.known:
-            self.known[key] = f"t{len(self.known)}"
-            self.blobs.append((self.known[key], NAMES[tensor.dtype],
-                               list(tensor.shape), raw))
-        return self.known[key]
-
-    def save(self):
-        header, offset = {}, 0
-        for name, dtype, shape, raw in self.blobs:
-            header[name] = {"dtype": dtype, "shape": shape,
-                            "data_offsets": [offset, offset + len(raw)]}
-            offset += len(raw)
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        with open(self.base + ".safetensors", "wb") as out:
-            out.write(len(text).to_bytes(8, "little") + text)
-            out.write(b"".join(blob[3] for blob in self.blobs))
-        with open(self.base + ".jsonl", "w") as out:
-            for case in self.cases:
-                out.write(json.dumps(case, separators=(",", ":")) + "\n")
+class Skip(Exception):
+    """What was drawn says nothing about the operator."""
 
 
-def spread(draw, t):
-    """One place of a dimension for all of it, with stride 0."""
-    at = draw.randrange(t.dim())
-    return t.narrow(at, 0, 1).expand(t.shape)
-
+# ------------------------------------------------ what is drawn
 
 class Draw:
+    """Random numbers and tensors; families draw other sizes and values."""
+
     wild = False  # tensors with stride 0, and many elements, too
 
     def __init__(self, seed):
@@ -89,6 +64,11 @@ class Draw:
 
     def pick(self, items):
         return self.random.choice(items)
+
+    def shuffled(self, count):
+        order = list(range(count))
+        self.random.shuffle(order)
+        return order
 
     def shape(self, low, high, most=6, long=300):
         shape = [self.pick([1, 2, 3, self.int(1, most)])
@@ -126,34 +106,53 @@ class Draw:
                     [math.nan, math.inf, -math.inf, -0.0, 0.0])
         return t
 
+    # The ways a tensor may lie.
+
+    def spread(self, t):
+        """One place of a dimension for all of it, with stride 0."""
+        return t.narrow(self.int(0, t.dim() - 1), 0, 1).expand(t.shape)
+
+    def reordered(self, t):
+        """The same elements in another order of dimensions."""
+        order = self.shuffled(t.dim())
+        back = [order.index(i) for i in range(t.dim())]
+        return t.permute(order).contiguous().permute(back)
+
+    @staticmethod
+    def gapped(t, steps):
+        """The same elements, each dimension with its step between them."""
+        room = torch.zeros([n * step for n, step in zip(t.shape, steps)],
+                           dtype=t.dtype)
+        return room[tuple(slice(None, None, step) for step in steps)].copy_(t)
+
+    def gapped_somewhere(self, t):
+        steps = [1] * t.dim()
+        at = self.int(0, t.dim() - 1)
+        steps[at] = self.int(2, 3)
+        return self.gapped(t, steps)
+
+    @staticmethod
+    def channels_last(t):
+        return t.contiguous(memory_format=FORMATS[t.dim()])
+
     def lay(self, t):
         """The same elements in another order or with gaps, now and then."""
         if self.wild and t.numel() > 1 and self.chance(0.08):
-            return spread(self.random, t)
+            return self.spread(t)
         if t.dim() == 0 or t.numel() == 0 or self.chance(0.55):
             return t
-        if self.chance(0.7):
-            order = list(range(t.dim()))
-            self.random.shuffle(order)
-            back = [order.index(i) for i in range(t.dim())]
-            return t.permute(order).contiguous().permute(back)
-        dim, step = self.int(0, t.dim() - 1), self.int(2, 3)
-        shape = list(t.shape)
-        shape[dim] *= step
-        wide = torch.zeros(shape, dtype=t.dtype)
-        index = [slice(None)] * t.dim()
-        index[dim] = slice(0, None, step)
-        wide[tuple(index)] = t
-        return wide[tuple(index)]
+        return self.reordered(t) if self.chance(0.7) else (
+            self.gapped_somewhere(t))
 
-    def tensor(self, shape, dtype, **more):
-        return self.lay(self.values(shape, dtype, **more))
+    def tensor(self, shape, dtype, *more, **named):
+        return self.lay(self.values(shape, dtype, *more, **named))
 
-    def dim(self, rank):
-        """One dimension, sometimes from the end, rarely one too many."""
+    def dim(self, rank, beyond=()):
+        """One dimension, sometimes from the end, rarely one too many or one
+        of `beyond`."""
         limit = max(rank, 1)
         if self.chance(0.03):
-            return self.pick([limit, -limit - 1])
+            return self.pick([limit, -limit - 1, *beyond])
         return self.int(-limit, limit - 1)
 
     def dims(self, rank):
@@ -165,184 +164,164 @@ class Draw:
                 for d in chosen]
 
 
+# ------------------------------------------------ what is written
+
+class Writer:
+    """One operator's two files. `shares`: equal tensors are written once."""
+
+    def __init__(self, base, shares=True):
+        self.base, self.shares = base, shares
+        self.cases, self.known, self.blobs = [], {}, []
+
+    def put(self, tensor):
+        tensor = tensor.detach().resolve_conj()
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor)
+        tensor = tensor.contiguous()
+        view = tensor.view(torch.int16) if tensor.dtype == BF16 else tensor
+        raw = view.numpy().tobytes()
+        key = (tensor.dtype, tuple(tensor.shape), raw)
+        if key in self.known and self.shares:
+            return self.known[key]
+        self.known[key] = f"t{len(self.blobs)}"
+        self.blobs.append((self.known[key],) + key)
+        return self.known[key]
+
+    def save(self):
+        header, offset = {}, 0
+        for name, dtype, shape, raw in self.blobs:
+            header[name] = {"dtype": NAMES[dtype], "shape": list(shape),
+                            "data_offsets": [offset, offset + len(raw)]}
+            offset += len(raw)
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        os.makedirs(os.path.dirname(self.base) or ".", exist_ok=True)
+        with open(self.base + ".safetensors", "wb") as out:
+            out.write(len(text).to_bytes(8, "little") + text)
+            out.write(b"".join(blob[-1] for blob in self.blobs))
+        with open(self.base + ".jsonl", "w") as out:
+            for case in self.cases:
+                out.write(json.dumps(case, separators=(",", ":")) + "\n")
+
+
 def number(value):
-    if math.isnan(value):
-        return "nan"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return float(value)
+    return float(value) if math.isfinite(value) else str(float(value))
 
 
-def rounded(value):
-    return float("%.3g" % value) if value else 0.0
+def layout(tensor, ordered=False):
+    """How a tensor lies; `ordered`: channels last is an order of dimensions
+    and not strides."""
+    if tensor.is_contiguous() or tensor.numel() == 0:
+        return {}
+    if ordered and tensor.dim() in ORDERS and tensor.is_contiguous(
+            memory_format=FORMATS[tensor.dim()]):
+        return {"dim_order": ORDERS[tensor.dim()]}
+    return {"strides": list(tensor.stride())}
 
 
-def is_float(t):
-    return isinstance(t, torch.Tensor) and t.dtype in UNIT
+def encode_list(writer, values, ordered):
+    if any(isinstance(v, torch.Tensor) for v in values):
+        entry = {"tl": [v if v is None else writer.put(v) for v in values]}
+        found = {str(i): layout(v, ordered) for i, v in enumerate(values)
+                 if v is not None and layout(v, ordered)}
+        return dict(entry, layouts=found) if found else entry
+    if values and isinstance(values[0], bool):
+        return {"bl": values}
+    if values and isinstance(values[0], float):
+        return {"fl": [number(v) for v in values]}
+    return {"il": list(values)}
 
 
-def widened(t):
-    if not isinstance(t, torch.Tensor) or not is_float(t):
-        return t.clone() if isinstance(t, torch.Tensor) else t
-    return t.to(C128 if t.is_complex() else F64, copy=True)
+def encode(writer, name, value, ordered=False, real=False):
+    """One argument of a case; `real`: whole numbers are doubles too."""
+    entry = {"name": name}
+    if value is None:
+        entry["n"] = None
+    elif isinstance(value, torch.Tensor):
+        entry["t"] = writer.put(value)
+        if value.is_complex():
+            entry["complex"] = True
+        entry.update(layout(value, ordered))
+    elif isinstance(value, torch.dtype):
+        entry["dtype"] = CODES[value]
+    elif isinstance(value, bool):
+        entry["b"] = value
+    elif isinstance(value, str):
+        entry["s"] = value
+    elif isinstance(value, int) and not real:
+        entry["i"] = value
+    elif isinstance(value, (int, float)):
+        entry["f"] = number(value)
+    else:
+        entry.update(encode_list(writer, value, ordered))
+    return entry
 
 
-def magnitude(t):
-    """The largest finite size of an element."""
-    if not is_float(t) or t.numel() == 0:
-        return 0.0
-    parts = torch.view_as_real(t) if t.is_complex() else t
-    sizes = parts.double().abs()
-    sizes = sizes[torch.isfinite(sizes)]
-    return float(sizes.max()) if sizes.numel() else 0.0
+class Cases:
+    """Cases of one operator. A family says how a call becomes one."""
+
+    patience = math.inf  # tries for each case that is wanted
+
+    def __init__(self, op, writer, most=math.inf):
+        """`most`: cases with a larger tensor are left out."""
+        self.op, self.writer, self.most = op, writer, most
+
+    def one_more(self, make, draw):
+        """Adds one case, or none if what was drawn is of no use."""
+        make(self, draw)
+
+    def close(self):
+        """All cases are there."""
 
 
-def is_close(got, want, absolute, relative):
-    if got.is_complex():
-        got, want = torch.view_as_real(got), torch.view_as_real(want)
-    got, want = got.double(), want.double()
-    same = (got == want) | (got.isnan() & want.isnan())
-    near = (got - want).abs() <= absolute + relative * want.abs()
-    return bool((same | (near & torch.isfinite(want))).all())
+# ------------------------------------------------ the program
+
+def command_line(text, count=100, most=None):
+    """`text` of the program, how many cases are written by default, and what
+    --most counts, if there is such a bound."""
+    parser = argparse.ArgumentParser(description=text.split("\n")[0])
+    parser.add_argument("target", help="directory of the files")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=count,
+                        help="cases of each operator")
+    parser.add_argument("--only", default="", metavar="PART",
+                        help="operators whose name contains it")
+    parser.add_argument("--wild", action="store_true",
+                        help="stride 0 and larger sizes too")
+    if most:
+        parser.add_argument("--most", type=float, default=math.inf,
+                            help=f"{most} of the largest tensor")
+    options = parser.parse_args()
+    Draw.wild = options.wild
+    torch.set_num_threads(1)
+    return options
 
 
-class Operator:
-    """Cases of one operator, called as its functional form."""
+def file_of(op):
+    return op.split("::")[1].replace(".", "_")
 
-    def __init__(self, writer, op, function=None):
-        self.writer, self.op, self.dropped = writer, op, 0
-        self.most = math.inf  # bytes of a tensor; larger cases are left out
-        name, _, overload = op.split("::")[1].partition(".")
-        self.schema = None
-        if function is None:
-            packet = getattr(torch.ops.aten, name)
-            self.schema = getattr(packet, overload)._schema
-            function = self.functional(packet)
-        self.function = function
-        self.count = 0
 
-    def functional(self, packet):
-        wanted = [(a.name, str(a.type)) for a in self.schema.arguments
-                  if not a.is_out]
-        for overload in packet.overloads():
-            target = getattr(packet, overload)
-            own = [(a.name, str(a.type)) for a in target._schema.arguments]
-            if own == wanted:
-                return target
-        raise ValueError(self.op)
+def seed_of(seed, op, _):
+    return zlib.crc32(f"{seed} {op}".encode())
 
-    def out_names(self, count):
-        if self.schema is None:
-            return ["out"] * count
-        return [a.name for a in self.schema.arguments if a.is_out]
 
-    def encode(self, name, value, kind):
-        entry = {"name": name}
-        if value is None:
-            entry["n"] = None
-        elif isinstance(value, torch.Tensor):
-            entry["t"] = self.writer.put(value)
-            if value.is_complex():
-                entry["complex"] = True
-            if not value.is_contiguous() and value.numel():
-                entry["strides"] = list(value.stride())
-        elif isinstance(value, torch.dtype):
-            entry["dtype"] = CODES[value]
-        elif isinstance(value, bool):
-            entry["b"] = value
-        elif isinstance(value, int) and "float" not in kind:
-            entry["i"] = value
-        elif isinstance(value, (int, float)):
-            entry["f"] = number(value)
-        else:
-            entry["il"] = list(value)
-        return entry
-
-    def kinds(self, names):
-        if self.schema is None:
-            return {name: "" for name in names}
-        return {a.name: str(a.type) for a in self.schema.arguments}
-
-    def add(self, arguments, tolerance, keywords=(), changed=(), free=(),
-            tags=(), zero_sign=False):
-        """`arguments`: (name, value) in schema order; `keywords` of them are
-        passed by name. `tolerance(high, dtype, k)`: absolute and relative, in
-        units of the last place, or None for exact. `changed`: tensors that the
-        call changes. `free`: results whose contents are not compared."""
-        values = dict(arguments)
-        if any(isinstance(v, torch.Tensor) and v.nbytes > self.most
-               for v in values.values()):
-            return
-
-        def call(given):
-            plain = [v for n, v in given.items() if n not in keywords]
-            named = {n: v for n, v in given.items() if n in keywords}
-            result = self.function(*plain, **named)
-            outs = list(result) if isinstance(result, (tuple, list)) else [
-                result]
-            return outs + [given[n] for n in changed]
-
-        def copied(convert):
-            return {n: convert(v) for n, v in values.items()}
-
-        def same(v):
-            return v.clone() if isinstance(v, torch.Tensor) else v
-        case = {"id": "", "op": self.op}
-        kinds = self.kinds(values)
-        try:
-            native = call(copied(same))
-        except (RuntimeError, IndexError, ValueError) as error:
-            reason = re.sub(r"\s+", " ", str(error))[:80]
-            case["args"] = [self.encode(n, v, kinds.get(n, ""))
-                            for n, v in values.items()]
-            case.update(expect="error", reason=reason, tags=["error"])
-            self.finish(case)
-            return
-        wide = copied(widened)
-        if isinstance(wide.get("dtype"), torch.dtype) and (
-                wide["dtype"] in UNIT):
-            wide["dtype"] = F64
-        high = native
-        if any(is_float(t) for t in native) and tolerance is not None:
-            high = call(wide)
-        outs = []
-        names = self.out_names(len(native) - len(changed)) + list(changed)
-        for k, (name, got, want) in enumerate(zip(names, native, high)):
-            want = want.to(got.dtype)
-            absolute = relative = 0.0
-            if is_float(got) and tolerance is not None:
-                absolute, relative = self.bounds(tolerance, high[k], got.dtype,
-                                                 k)
-            if not math.isfinite(absolute) or k not in free and not is_close(
-                    got, want, absolute, relative):
-                self.dropped += 1
-                return
-            entry = {"name": name, "t": self.writer.put(want),
-                     "atol": absolute, "rtol": relative}
-            if got.is_complex():
-                entry["complex"] = True
-            if k in free:
-                entry["check"] = "none"
-            outs.append(entry)
-        case["args"] = [self.encode(n, v, kinds.get(n, ""))
-                        for n, v in values.items()]
-        case.update(expect="ok", atol=0.0, rtol=0.0, outs=outs,
-                    tags=list(tags))
-        if zero_sign:
-            case["zero_sign"] = "any"
-        self.finish(case)
-
-    @staticmethod
-    def bounds(tolerance, high, dtype, k):
-        absolute, relative = tolerance(high, dtype, k)
-        unit = UNIT[dtype] if dtype in (F64, C128) else UNIT[F32]
-        absolute, relative = absolute * unit, relative * unit
-        absolute += 4 * TINY[dtype]
-        if dtype in (F16, BF16):
-            absolute, relative = absolute + TINY[dtype], relative + UNIT[dtype]
-        return rounded(absolute * 1.001), rounded(relative * 1.001)
-
-    def finish(self, case):
-        self.count += 1
-        case["id"] = f"{self.op.replace('::', '.')}#r{self.count}"
-        self.writer.cases.append(case)
+def generate(options, operators, cases_of, draw_of=Draw, base_of=file_of,
+             seed_of=seed_of, shares=True):
+    """Writes the files of the operators that are asked for. `operators`: by
+    name, what Cases.one_more makes a case of; `cases_of(op, writer, most)` and
+    `draw_of(seed)` make what it takes; `seed_of(seed, op, place)`."""
+    for place, (op, make) in enumerate(operators.items()):
+        if options.only not in op:
+            continue
+        writer = Writer(os.path.join(options.target, base_of(op)), shares)
+        draw = draw_of(seed_of(options.seed, op, place))
+        cases = cases_of(op, writer, getattr(options, "most", math.inf))
+        tries = options.count * cases.patience
+        while len(writer.cases) < options.count and tries > 0:
+            tries -= 1
+            try:
+                cases.one_more(make, draw)
+            except Skip:
+                continue
+        cases.close()
+        writer.save()

@@ -2,66 +2,30 @@
 """Random calls of operators that create, cast and lay out tensors, and of those
 on plain numbers.
 
-    random_creation.py TARGET [--seed N] [--count N] [--only WORD]
+    random_creation.py TARGET [--seed N] [--count N] [--only PART]
 
 Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator,
 in the format that tests/data/ops/README.md tells: sizes with and without
 elements, all types, other orders of dimensions, numbers at and beyond their
 bounds. What PyTorch or Python refuses is an error case; there an out tensor is
-float32. Same seed, same bytes. Needs torch 2.13.
+float32.
 
 tests/data/ops/random_creation holds what `--seed 1 --count 8` writes.
 """
-import argparse
 import math
-import os
-import zlib
 
 import torch
 
 from random_calls import (ALL, BF16, BOOL, C64, C128, F16, F32, F64, FLOATS,
-                          I8, I16, I32, I64, INTS, U8, UNIT, Draw, Writer,
-                          number)
+                          I8, I16, I32, I64, INTS, ORDERS, U8, UNIT, Cases,
+                          Skip, command_line, encode, generate)
 
 P = "executorch_prim::"
-ORDERS = {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]}
 
 
-class Skip(Exception):
-    """What was drawn says nothing about the operator."""
-
-
-class Cases:
-    def __init__(self, writer, op):
-        self.writer, self.op = writer, op
-
-    def layout(self, entry, value):
-        if value.is_complex():
-            entry["complex"] = True
-        if value.is_contiguous() or value.numel() == 0:
-            return
-        order = ORDERS.get(value.dim())
-        if order and value.permute(order).is_contiguous():
-            entry["dim_order"] = order
-        else:
-            entry["strides"] = list(value.stride())
-
+class Calls(Cases):
     def encode(self, name, value):
-        entry = {"name": name}
-        if value is None:
-            entry["n"] = None
-        elif isinstance(value, torch.Tensor):
-            entry["t"] = self.writer.put(value)
-            self.layout(entry, value)
-        elif isinstance(value, bool):
-            entry["b"] = value
-        elif isinstance(value, int):
-            entry["i"] = value
-        elif isinstance(value, float):
-            entry["f"] = number(value)
-        else:
-            entry["il"] = list(value)
-        return entry
+        return encode(self.writer, name, value, ordered=True)
 
     def add(self, arguments, function, name="out", atol=0.0, rtol=0.0,
             check=None, dtype=None):
@@ -219,8 +183,7 @@ def arange(c, d):
 def laid(d, dtype, low=0, high=5):
     x = d.values(d.shape(low, high), dtype, special=0.2)
     if x.dim() in ORDERS and x.numel() and d.chance(0.3):
-        return x.contiguous(memory_format=torch.channels_last if x.dim() == 4
-                            else torch.channels_last_3d)
+        return d.channels_last(x)
     return d.lay(x)
 
 
@@ -244,9 +207,7 @@ def to_order(c, d):
     def call(value, non_blocking, dim_order):
         dense = value.to(dtype).contiguous()
         if dim_order is not None and dim_order == ORDERS.get(x.dim()):
-            return dense.contiguous(memory_format=torch.channels_last
-                                    if x.dim() == 4
-                                    else torch.channels_last_3d)
+            return d.channels_last(dense)
         return dense
     c.add([("self", x), ("non_blocking", False), ("dim_order", order)], call)
 
@@ -460,32 +421,6 @@ OPERATORS.update({P + name + ".Scalar": two for name in TWO})
 OPERATORS.update({P + name + ".Scalar": one for name in ONE})
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("target")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--wild", action="store_true",
-                        help="stride 0 and larger sizes too")
-    options = parser.parse_args()
-    Draw.wild = options.wild
-    torch.set_num_threads(1)
-    os.makedirs(options.target, exist_ok=True)
-    for name, make in OPERATORS.items():
-        if options.only not in name:
-            continue
-        base = name.replace("::", "_").replace(".", "_")
-        draw = Draw(zlib.crc32(f"{options.seed} {name}".encode()))
-        writer = Writer(os.path.join(options.target, base))
-        cases = Cases(writer, name)
-        while len(writer.cases) < options.count:
-            try:
-                make(cases, draw)
-            except Skip:
-                continue
-        writer.save()
-
-
 if __name__ == "__main__":
-    main()
+    generate(command_line(__doc__), OPERATORS, Calls,
+             base_of=lambda op: op.replace("::", "_").replace(".", "_"))

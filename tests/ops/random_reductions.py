@@ -1,27 +1,24 @@
 #!/usr/bin/env python3
 """Random calls of reductions, normalisations and Fourier transforms.
 
-    random_reductions.py TARGET [--seed N] [--count N] [--only WORD]
+    random_reductions.py TARGET [--seed N] [--count N] [--only PART]
                          [--most BYTES]
 
 Writes TARGET/<operator>.jsonl and .safetensors, COUNT cases of each operator:
 any sizes, orders of dimensions and types, dimensions by any name, refusals
-among them. Cases with a tensor of more than BYTES are left out. Same seed, same bytes. Needs torch 2.13.
+among them. Cases with a tensor of more than BYTES are left out.
 
 tests/data/ops/random_reductions holds what `--seed 1 --count 10 --most 1500`
 writes.
 """
 
-import argparse
 import math
-import os
-import zlib
 
 import torch
 
 from random_calls import (ALL, BF16, BOOL, C64, C128, F16, F32, F64, FLOATS,
-                          I32, I64, INTS, UNIT, Draw, Operator, Writer,
-                          magnitude, widened)
+                          I32, I64, INTS, UNIT, command_line, generate)
+from wide_calls import Operator, magnitude, terms_lost, widened
 
 
 def size_of(shape, dims):
@@ -33,14 +30,9 @@ def size_of(shape, dims):
     return max(1, math.prod(shape[d] for d in dims if -rank <= d < rank))
 
 
-def terms(n):
-    """Units in the last place that a sum of n terms may lose in any order."""
-    return min(n + 2, 8 * math.sqrt(n + 2))
-
-
 def of_sum(call, n):
     """For sums: the same sum of absolute values gives the scale."""
-    return lambda high, dtype, k: (terms(n) * magnitude(call()), 2)
+    return lambda high, dtype, k: (terms_lost(n) * magnitude(call()), 2)
 
 
 def finite(t):
@@ -61,7 +53,7 @@ def accumulated(t, dtype):
     return finite(t if dtype is None else t.to(dtype))
 
 
-def sums(draw, op):
+def sums(op, draw):
     dtype = draw.pick(ALL)
     shape = draw.shape(0, 5)
     x = draw.tensor(shape, dtype)
@@ -83,7 +75,7 @@ def sums(draw, op):
            of_sum(scale, n), keywords=("dtype",))
 
 
-def mean_all(draw, op):
+def mean_all(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(ALL))
     to = stated(draw, x.dtype, 0.4)
     op.add([("self", x), ("dtype", to)],
@@ -91,7 +83,7 @@ def mean_all(draw, op):
            keywords=("dtype",))
 
 
-def prods(draw, op):
+def prods(op, draw):
     dtype = draw.pick(ALL)
     shape = draw.shape(0, 4, long=60)
     x = draw.tensor(shape, dtype, low=-1.5, high=1.5)
@@ -108,31 +100,31 @@ def prods(draw, op):
            lambda h, d, k: (0, size_of(shape, dim) + 4), keywords=("dtype",))
 
 
-def extremes(draw, op):
+def extremes(op, draw):
     x = draw.tensor(draw.shape(0, 5), draw.pick(ALL), special=0.3)
     dims = draw.pick([draw.dims(x.dim()), []])
     op.add([("self", x), ("dim", dims), ("keepdim", draw.chance(0.5))], None,
            zero_sign=True)
 
 
-def extremes_dim(draw, op):
+def extremes_dim(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(ALL), special=0.3)
     op.add([("self", x), ("dim", draw.dim(x.dim())),
             ("keepdim", draw.chance(0.5))], None, zero_sign=True)
 
 
-def extremes_all(draw, op):
+def extremes_all(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(ALL), special=0.3)
     op.add([("self", x)], None, zero_sign=True)
 
 
-def arguments(draw, op):
+def arguments(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(ALL), special=0.3)
     op.add([("self", x), ("dim", draw.pick([None, draw.dim(x.dim())])),
             ("keepdim", draw.chance(0.5))], None)
 
 
-def truths(draw, op):
+def truths(op, draw):
     dtype = draw.pick(ALL)
     x = draw.values(draw.shape(0, 5), dtype, special=0.3)
     if dtype != BOOL:
@@ -149,7 +141,7 @@ def truths(draw, op):
     op.add(args, None)
 
 
-def variances(draw, op):
+def variances(op, draw):
     shape = draw.shape(0, 5)
     x = draw.tensor(shape, draw.pick(FLOATS + FLOATS + [I32, BOOL]))
     dims = draw.pick([None, draw.dims(len(shape)), draw.dims(len(shape)), []])
@@ -158,9 +150,9 @@ def variances(draw, op):
 
     def tolerance(high, dtype, k):
         if k == 1:
-            return terms(n) * share, 2
+            return terms_lost(n) * share, 2
         scale = share * share if "var" in op.op else share
-        return 64 * max(1, scale), 2 * terms(n) + 16
+        return 64 * max(1, scale), 2 * terms_lost(n) + 16
     if op.op == "aten::var.out":
         op.add([("self", x), ("dim", dims), ("unbiased", draw.chance(0.5)),
                 ("keepdim", draw.chance(0.5))], tolerance)
@@ -171,7 +163,7 @@ def variances(draw, op):
            keywords=("correction", "keepdim"))
 
 
-def running(draw, op):
+def running(op, draw):
     dtype = draw.pick(ALL)
     is_product = "prod" in op.op
     bound = 1.5 if is_product else 3.0
@@ -185,13 +177,13 @@ def running(draw, op):
     def tolerance(high, dtype, k):
         if is_product:
             return 0, n + 4
-        return terms(n) * magnitude(
+        return terms_lost(n) * magnitude(
             torch.cumsum(accumulated(x, to).double(), dim)), 2
     op.add([("self", x), ("dim", dim), ("dtype", to)], tolerance,
            keywords=("dtype",))
 
 
-def logsumexps(draw, op):
+def logsumexps(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(FLOATS + FLOATS + INTS))
     dims = draw.dims(x.dim())
     if x.dtype in FLOATS and draw.chance(0.2):
@@ -200,7 +192,7 @@ def logsumexps(draw, op):
            lambda h, d, k: (32 * max(1, magnitude(x)), 32))
 
 
-def orders(draw, op):
+def orders(op, draw):
     dtype = draw.pick(ALL)
     shape = draw.shape(0, 3, long=500)
     x = draw.values(shape, dtype, special=0.3)
@@ -225,7 +217,7 @@ def orders(draw, op):
            zero_sign=True)
 
 
-def cdists(draw, op):
+def cdists(op, draw):
     dtype = draw.pick([F32, F64, F32, F64, F32, F16, I32])
     batch, m = draw.shape(0, 2, long=4), draw.int(0, 40)
     other = [draw.pick([1, n]) for n in batch] if draw.chance(0.5) else batch
@@ -253,20 +245,20 @@ def cdists(draw, op):
             # A root of what is lost of a square: in units of it.
             unit = UNIT[dtype] if dtype == F64 else UNIT[F32]
             return 9 * scale * math.sqrt((m + 1) / unit), 200
-        return 16 * scale, 60 + terms(m)
+        return 16 * scale, 60 + terms_lost(m)
     op.add([("x1", a), ("x2", b), ("p", p), ("compute_mode", mode)], tolerance)
 
 
-def pdists(draw, op):
+def pdists(op, draw):
     x = draw.values(draw.shape(2, 2, most=9, long=40),
                     draw.pick([F32, F64, F32, F64, F16]))
     p = draw.pick([0.0, 1.0, 2.0, 2.0, 3.0, 0.5, math.inf])
     op.add([("self", x), ("p", p)],
            lambda h, d, k: (16 * max(1, magnitude(x)),
-                            60 + terms(x.shape[1])))
+                            60 + terms_lost(x.shape[1])))
 
 
-def closeness(draw, op):
+def closeness(op, draw):
     dtype = draw.pick(ALL[:-1])
     x = draw.tensor(draw.shape(0, 3), dtype, special=0.4)
     y = x.clone()
@@ -289,7 +281,7 @@ def allclose(x, y, rtol, atol, equal_nan, dummy_param):
                                         equal_nan=equal_nan)])
 
 
-def softmaxes(draw, op):
+def softmaxes(op, draw):
     x = draw.tensor(draw.shape(0, 4), draw.pick(FLOATS * 3 + [I32, BOOL]),
                     special=0.2)
     if x.dtype in FLOATS and draw.chance(0.2):
@@ -317,7 +309,7 @@ def of_norm(x, weight, bias, dims):
     b = magnitude(bias) if bias is not None else 0.0
     return lambda h, d, k: (
         64 + 20 * (spread * inverse * w + b) + 64 * inverse,
-        40 + 2 * terms(n))
+        40 + 2 * terms_lost(n))
 
 
 def parameter(draw, shape, dtype, share=0.7, **more):
@@ -329,7 +321,7 @@ def parameter(draw, shape, dtype, share=0.7, **more):
                        high=2.0)
 
 
-def layer_norms(draw, op):
+def layer_norms(op, draw):
     dtype = draw.pick(FLOATS * 3 + [I32])
     shape = draw.shape(1, 4)
     count = draw.int(1, len(shape))
@@ -349,7 +341,7 @@ def layer_norms(draw, op):
            if dtype in FLOATS else None)
 
 
-def group_norms(draw, op):
+def group_norms(op, draw):
     dtype = draw.pick(FLOATS)
     groups = draw.int(1, 4)
     shape = [draw.int(1, 3), groups * draw.int(1, 3)] + draw.shape(0, 2,
@@ -371,7 +363,7 @@ def group_norms(draw, op):
            of_norm(grouped, w, b, [-1]))
 
 
-def batch_norms(draw, op):
+def batch_norms(op, draw):
     dtype = draw.pick(FLOATS * 3 + [I32])
     shape = draw.shape(2, 4)
     x = draw.tensor(shape, dtype, special=0.05)
@@ -409,10 +401,10 @@ def transform_sizes(draw):
 
 
 def of_transform(n):
-    return lambda h, d, k: (terms(2 * math.log2(n + 1) + 8) * 3.0 * n, 2)
+    return lambda h, d, k: (terms_lost(2 * math.log2(n + 1) + 8) * 3.0 * n, 2)
 
 
-def forward_transforms(draw, op):
+def forward_transforms(op, draw):
     shape = transform_sizes(draw)
     x = draw.tensor(shape, draw.pick([F32, F64, F32, F64, F32, F64, I32]),
                     special=0)
@@ -421,7 +413,7 @@ def forward_transforms(draw, op):
             ("onesided", draw.chance(0.6))], of_transform(size_of(shape, dims)))
 
 
-def backward_transforms(draw, op):
+def backward_transforms(op, draw):
     shape = [max(1, n) for n in transform_sizes(draw)]
     dims = draw.random.sample(range(len(shape)), draw.int(1, len(shape)))
     last = 2 * (shape[dims[-1]] - 1) + draw.int(0, 1)
@@ -485,33 +477,10 @@ FUNCTIONS = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("target")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--most", type=float, default=math.inf)
-    parser.add_argument("--wild", action="store_true",
-                        help="stride 0 and larger sizes too")
-    options = parser.parse_args()
-    Draw.wild = options.wild
-    torch.set_num_threads(1)
-    os.makedirs(options.target, exist_ok=True)
-    for name, make in OPERATORS.items():
-        if options.only not in name:
-            continue
-        base = name.split("::")[1]
-        draw = Draw(zlib.crc32(f"{options.seed} {name}".encode()))
-        writer = Writer(os.path.join(options.target, base))
-        op = Operator(writer, name, FUNCTIONS.get(name))
-        op.most = options.most
-        while op.count < options.count:
-            make(draw, op)
-        writer.save()
-        if op.dropped:
-            print(f"{name}: {op.dropped} outside the tolerance, dropped")
+def operator(op, writer, most):
+    return Operator(op, writer, most, FUNCTIONS.get(op))
 
 
 if __name__ == "__main__":
-    main()
+    generate(command_line(__doc__, most="bytes"), OPERATORS, operator,
+             base_of=lambda op: op.split("::")[1])

@@ -29,20 +29,6 @@ enum { PASS_SET_COUNT = SET_COUNT - 2 };
 enum { PASS_SET_COUNT = SET_COUNT };
 #endif
 
-static char directory[64];
-
-static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  return 0;
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
-  return 0;
-}
-
 // Paths of one set in one form.
 typedef struct fixture {
   char cases[PATH_BYTES];    // cases.json and expected.safetensors
@@ -55,8 +41,8 @@ static fixture fixture_of(size_t index, int is_core, const char* name) {
   snprintf(out.cases, PATH_BYTES, ETX_TEST_DATA "/pt2/%s", sets[index]);
   snprintf(out.methods, PATH_BYTES, "%.400s%s", out.cases,
            is_core ? "/core" : "");
-  snprintf(out.program, PATH_BYTES, "%s/%s%d_%s.pte", directory, sets[index],
-           is_core, name);
+  snprintf(out.program, PATH_BYTES, "%s/%s%d_%s.pte", command_directory,
+           sets[index], is_core, name);
   return out;
 }
 
@@ -151,7 +137,7 @@ static void a_wrong_expectation_is_found(void** state) {
   const fixture files = fixture_of(2, 0, "wrong");
   char cases[PATH_BYTES];
   char path[PATH_BYTES];
-  snprintf(cases, sizeof cases, "%s/wrong", directory);
+  snprintf(cases, sizeof cases, "%s/wrong", command_directory);
   assert_int_equal(mkdir(cases, 0777), 0);
   // The counter's recorded sequence, with a type that it does not return.
   snprintf(path, sizeof path, "%.400s/expected.safetensors", cases);
@@ -182,5 +168,5 @@ int main(void) {
       cmocka_unit_test(optional_passes_change_no_result),
       cmocka_unit_test(a_wrong_expectation_is_found),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

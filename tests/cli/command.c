@@ -7,6 +7,7 @@
 #include "tests/cli/command.h"
 
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,20 +83,41 @@ void command_end(command_result* result) {
   result->err = NULL;
 }
 
-void command_expect(int code, const char* const* words) {
+// `out` and `err`: what has to be in each, NULL: anything.
+static void expect(int code, const char* const* words, const char* out,
+                   const char* err) {
   command_result result = command_run(words);
-  if (result.code != code) {
+  const int found = result.code;
+  const bool is_said = (out == NULL || strstr(result.out, out) != NULL) &&
+                       (err == NULL || strstr(result.err, err) != NULL);
+  if (found != code || !is_said) {
     for (size_t i = 0; words[i] != NULL; ++i) print_error("%s ", words[i]);
     print_error("\n%s%s", result.out, result.err);
+    if (!is_said) print_error("expected: %s\n", out != NULL ? out : err);
   }
-  const int found = result.code;
   command_end(&result);
   assert_int_equal(found, code);
+  assert_true(is_said);
 }
 
-void command_make_directory(char* out_path, size_t capacity) {
-  snprintf(out_path, capacity, "/tmp/etx_test_XXXXXX");
-  assert_non_null(mkdtemp(out_path));
+void command_expect(int code, const char* const* words) {
+  expect(code, words, NULL, NULL);
+}
+
+void command_expect_out(int code, const char* const* words, const char* part) {
+  expect(code, words, part, NULL);
+}
+
+void command_expect_err(int code, const char* const* words, const char* part) {
+  expect(code, words, NULL, part);
+}
+
+char command_directory[64];
+
+int command_set_up(void** state) {
+  (void)state;
+  snprintf(command_directory, sizeof command_directory, "/tmp/etx_test_XXXXXX");
+  return mkdtemp(command_directory) == NULL ? -1 : 0;
 }
 
 static int remove_entry(const char* path, const struct stat* facts, int kind,
@@ -106,8 +128,9 @@ static int remove_entry(const char* path, const struct stat* facts, int kind,
   return remove(path);
 }
 
-void command_remove_directory(const char* path) {
-  assert_int_equal(nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+int command_tear_down(void** state) {
+  (void)state;
+  return nftw(command_directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 char* command_read_file(const char* path, size_t* out_size) {

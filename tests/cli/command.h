@@ -25,11 +25,15 @@ void command_end(command_result* result);
 
 // Runs, checks the exit code, prints everything if it is another one.
 void command_expect(int code, const char* const* words);
+// The same, and that it prints `part`, or says it as an error.
+void command_expect_out(int code, const char* const* words, const char* part);
+void command_expect_err(int code, const char* const* words, const char* part);
 
-// A directory of its own below /tmp, removed with everything in it by
-// command_remove_directory.
-void command_make_directory(char* out_path, size_t capacity);
-void command_remove_directory(const char* path);
+// The directory of a suite, below /tmp: made before its first test, removed
+// with everything in it after the last. For cmocka_run_group_tests.
+extern char command_directory[64];
+int command_set_up(void** state);
+int command_tear_down(void** state);
 
 // Whole files. `read` gives terminated bytes that the caller frees.
 char* command_read_file(const char* path, size_t* out_size);

@@ -15,27 +15,14 @@
 
 enum { PATH_BYTES = 256 };
 
-static char directory[64];
-
-static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  return 0;
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
-  return 0;
-}
-
 // What `command` prints of a set of tests/data/pt2 planned for `target`.
 static command_result shown(const char* command, const char* set,
                             const char* target) {
   char from[PATH_BYTES];
   char program[PATH_BYTES];
   snprintf(from, sizeof from, ETX_TEST_DATA "/pt2/%s", set);
-  snprintf(program, sizeof program, "%s/%s.%s.pte", directory, set, target);
+  snprintf(program, sizeof program, "%s/%s.%s.pte", command_directory, set,
+           target);
   command_expect(0,
                  WORDS(ETX, "plan", from, "-q", "-o", program, "-t", target));
   command_result result = command_run(WORDS(ETX, command, program));
@@ -114,5 +101,5 @@ int main(void) {
       cmocka_unit_test(a_program_says_which_runtimes_run_it),
       cmocka_unit_test(views_that_an_operator_sizes_are_told),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -19,7 +19,6 @@
 
 enum { PATH_BYTES = 256 };
 
-static char directory[64];
 static char problem[PATH_BYTES];
 static char solution[PATH_BYTES];
 
@@ -36,16 +35,9 @@ static const char checker[] =
     "END { exit bad || NR < 2 }";
 
 static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  snprintf(problem, sizeof problem, "%s/problem.csv", directory);
-  snprintf(solution, sizeof solution, "%s/solution.csv", directory);
-  return 0;
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
+  if (command_set_up(state) != 0) return -1;
+  snprintf(problem, sizeof problem, "%s/problem.csv", command_directory);
+  snprintf(solution, sizeof solution, "%s/solution.csv", command_directory);
   return 0;
 }
 
@@ -97,7 +89,7 @@ static void given_offsets_and_alignments_are_obeyed(void** state) {
 static void a_solution_is_a_problem_again(void** state) {
   (void)state;
   char again[PATH_BYTES];
-  snprintf(again, sizeof again, "%s/again.csv", directory);
+  snprintf(again, sizeof again, "%s/again.csv", command_directory);
   command_expect(0, WORDS(ETX, "place", HARD "G.1048576.csv", "-o", solution));
   command_expect(0, WORDS(ETX, "place", solution, "-o", again));
   command_expect_same_files(solution, again);
@@ -175,5 +167,5 @@ int main(void) {
       cmocka_unit_test(too_little_room_is_no_plan),
       cmocka_unit_test(a_full_disk_leaves_nothing),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

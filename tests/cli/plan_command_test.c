@@ -23,22 +23,14 @@
 
 enum { PATH_BYTES = 256 };
 
-static char directory[64];
 static char methods[PATH_BYTES];
 static char program[PATH_BYTES];
 
 static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  snprintf(methods, sizeof methods, "%s/methods", directory);
-  snprintf(program, sizeof program, "%s/model.pte", directory);
+  if (command_set_up(state) != 0) return -1;
+  snprintf(methods, sizeof methods, "%s/methods", command_directory);
+  snprintf(program, sizeof program, "%s/model.pte", command_directory);
   return mkdir(methods, 0777);
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
-  return 0;
 }
 
 static void write_method(const char* name, const char* text) {
@@ -51,7 +43,7 @@ static int file_exists(const char* path) { return access(path, F_OK) == 0; }
 
 // Files beside the methods: the program and what a failed run left behind.
 static int count_outputs(void) {
-  DIR* const list = opendir(directory);
+  DIR* const list = opendir(command_directory);
   int count = 0;
   assert_non_null(list);
   while (readdir(list) != NULL) ++count;
@@ -321,7 +313,7 @@ static void a_place_that_cannot_be_written_is_told(void** state) {
   (void)state;
   // An option that cannot be followed, as an input that is not there.
   command_expect(2, WORDS(ETX, "plan", KV, "-o", "/nowhere/at/all/x.pte"));
-  command_expect(2, WORDS(ETX, "plan", KV, "-o", directory));
+  command_expect(2, WORDS(ETX, "plan", KV, "-o", command_directory));
   command_expect(2, WORDS(ETX, "plan", "/nowhere", "-o", program));
   command_expect(
       2, WORDS(ETX, "plan", KV, "-o", program, "--header", "/nowhere/x.h"));
@@ -332,7 +324,7 @@ static void a_place_that_cannot_be_written_is_told(void** state) {
 static void the_header_states_what_the_runtime_needs(void** state) {
   (void)state;
   char header[PATH_BYTES + 16];
-  snprintf(header, sizeof header, "%s/kv_memory.h", directory);
+  snprintf(header, sizeof header, "%s/kv_memory.h", command_directory);
   command_expect(0, WORDS(ETX, "plan", KV, "-o", program, "--header", header));
   char* const text = command_read_file(header, NULL);
   assert_non_null(strstr(text, "#define KV_MEMORY_SET_CACHE_SCRATCH_BYTES "));
@@ -346,7 +338,7 @@ static void an_old_layout_of_state_is_kept(void** state) {
   char keep[PATH_BYTES + 16];
   char again[PATH_BYTES + 16];
   snprintf(keep, sizeof keep, "keep:%s", program);
-  snprintf(again, sizeof again, "%s/again.pte", directory);
+  snprintf(again, sizeof again, "%s/again.pte", command_directory);
   command_expect(0, WORDS(ETX, "plan", KV, "-o", program));
   command_expect(0,
                  WORDS(ETX, "plan", KV, "-o", again, "--state-layout", keep));
@@ -410,5 +402,5 @@ int main(void) {
       TEST(options_that_name_nothing_are_refused),
       TEST(the_graph_after_a_pass_is_printed),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

@@ -29,20 +29,6 @@ static const char* const methods[] = {
 };
 static const char* const targets[] = {"etx", "executorch"};
 
-static char directory[64];
-
-static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  return 0;
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
-  return 0;
-}
-
 static bool has_part(etx_text text, const char* part) {
   const size_t size = strlen(part);
   for (size_t i = 0; i + size <= text.size; ++i) {
@@ -112,7 +98,8 @@ static void no_row_of_a_constant_or_a_state_is_copied(void** state) {
     for (size_t t = 0; t < sizeof targets / sizeof *targets; ++t) {
       char path[256];
       etx_pte pte;
-      snprintf(path, sizeof path, "%s/%zu.%s.pte", directory, m, targets[t]);
+      snprintf(path, sizeof path, "%s/%zu.%s.pte", command_directory, m,
+               targets[t]);
       command_expect(0, WORDS(ETX, "plan", methods[m], "-q", "-o", path, "-t",
                               targets[t]));
       const etx_bytes_mut file = read_program(path);
@@ -131,5 +118,5 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_row_of_a_constant_or_a_state_is_copied),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

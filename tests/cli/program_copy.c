@@ -6,6 +6,7 @@
 
 #include "format/pte/pte_program.h"
 #include "format/pte/pte_writer.h"
+#include "tests/format/sample_program.h"
 
 typedef struct block {
   struct block* before;
@@ -257,27 +258,6 @@ etx_blob_output* program_copy_outputs(program_copy* copy, size_t method) {
   return (etx_blob_output*)(uintptr_t)copy->blob_methods[method].outputs;
 }
 
-typedef struct growing {
-  uint8_t* data;
-  size_t size, capacity;
-} growing;
-
-static etx_status append(void* context, etx_bytes bytes) {
-  growing* const file = context;
-  while (file->size + bytes.size > file->capacity) {
-    const size_t more = file->capacity == 0 ? 4096 : 2 * file->capacity;
-    uint8_t* const grown = aligned_alloc(16, more);
-    if (grown == NULL) stop("no memory");
-    if (file->size > 0) memcpy(grown, file->data, file->size);
-    free(file->data);
-    file->data = grown;
-    file->capacity = more;
-  }
-  memcpy(file->data + file->size, bytes.data, bytes.size);
-  file->size += bytes.size;
-  return ETX_OK;
-}
-
 static etx_bytes write_blob(const program_copy* copy, uint8_t** out_block) {
   size_t needed = 0;
   etx_bytes blob = {NULL, 0};
@@ -298,22 +278,12 @@ etx_bytes_mut program_copy_write(const program_copy* copy) {
   etx_pte_content content = copy->content;
   etx_pte_named_data named = {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16};
   uint8_t* blob = NULL;
-  growing file = {NULL, 0, 0};
-  const etx_sink sink = {append, &file};
-  size_t needed = 0;
   if (copy->has_blob) {
     named.data = write_blob(copy, &blob);
     content.named_data = &named;
     content.named_data_count = 1;
   }
-  if (etx_pte_write_needed(&content, &needed) != ETX_OK) stop("no size");
-  const etx_bytes_mut work = {aligned_alloc(16, (needed + 31) / 16 * 16),
-                              needed};
-  if (work.data == NULL ||
-      etx_pte_write(&content, work, &sink, NULL) != ETX_OK) {
-    stop("it cannot be written");
-  }
-  free(work.data);
+  const etx_bytes_mut file = sample_write(&content);
   free(blob);
-  return (etx_bytes_mut){file.data, file.size};
+  return file;
 }

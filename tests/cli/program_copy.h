@@ -31,7 +31,7 @@ etx_pte_instruction* program_copy_instructions(program_copy* copy, size_t plan,
 etx_blob_view* program_copy_views(program_copy* copy, size_t method);
 etx_blob_output* program_copy_outputs(program_copy* copy, size_t method);
 
-// Writes it; the bytes are aligned to 16 and the caller's to free.
+// Writes it; sample_release gives the bytes back.
 etx_bytes_mut program_copy_write(const program_copy* copy);
 
 #endif

@@ -23,21 +23,13 @@ static const char* const inputs[] = {
     ETX_SOURCE "/samples/stateful_model"};
 enum { INPUT_COUNT = sizeof inputs / sizeof *inputs, PATH_BYTES = 128 };
 
-static char directory[64];
 static char first[PATH_BYTES];
 static char second[PATH_BYTES];
 
 static int make_directory(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  snprintf(first, sizeof first, "%s/first.pte", directory);
-  snprintf(second, sizeof second, "%s/second.pte", directory);
-  return 0;
-}
-
-static int remove_directory(void** state) {
-  (void)state;
-  command_remove_directory(directory);
+  if (command_set_up(state) != 0) return -1;
+  snprintf(first, sizeof first, "%s/first.pte", command_directory);
+  snprintf(second, sizeof second, "%s/second.pte", command_directory);
   return 0;
 }
 
@@ -85,5 +77,5 @@ int main(void) {
       cmocka_unit_test(in_two_processes),
       cmocka_unit_test(from_another_place_by_another_path),
   };
-  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+  return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

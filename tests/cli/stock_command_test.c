@@ -22,87 +22,83 @@
 #define GOOD_BUNDLE ETX_TEST_DATA "/pte/module_bundled_program.bpte"
 #define KEYWORDS ETX_TEST_DATA "/pte/arduino_KeywordSpotting.pte"
 
-static void prints(int code, const char* const* words, const char* text) {
-  command_result result = command_run(words);
-  if (result.code != code) fail_msg("%d: %s", result.code, result.err);
-  if (strstr(result.out, text) == NULL) fail_msg("%s", result.out);
-  command_end(&result);
-}
-
-static void says(int code, const char* const* words, const char* text) {
-  command_result result = command_run(words);
-  if (strstr(result.err, text) == NULL) fail_msg("%s", result.err);
-  assert_int_equal(result.code, code);
-  command_end(&result);
-}
-
 static void bundled_calls_pass(void** state) {
   (void)state;
-  prints(0, WORDS(ETX, "run", "--bundled", GOOD_BUNDLE),
-         "forward, case 9: passed\n10 cases passed, 0 failed\n");
-  prints(0, WORDS(ETX, "run", GOOD_BUNDLE, "--bundled", "--json"),
-         "\"passed\": true");
+  command_expect_out(0, WORDS(ETX, "run", "--bundled", GOOD_BUNDLE),
+                     "forward, case 9: passed\n10 cases passed, 0 failed\n");
+  command_expect_out(0, WORDS(ETX, "run", GOOD_BUNDLE, "--bundled", "--json"),
+                     "\"passed\": true");
 }
 
 // State goes on from case to case; only what the third expects is wrong.
 static void a_difference_in_a_bundle_is_told(void** state) {
   (void)state;
-  prints(6, WORDS(ETX, "run", BUNDLE, "--bundled"),
-         "forward, case 1: passed\n"
-         "forward, case 2: failed: output 0: 2 of 2 elements differ, most at "
-         "[0]: expected 9.5, found 9\n"
-         "forward, case 3: passed\n"
-         "3 cases passed, 1 failed\n");
-  prints(0, WORDS(ETX, "run", BUNDLE, "--bundled", "--atol", "0.5"),
-         "4 cases passed, 0 failed");
-  prints(0, WORDS(ETX, "run", BUNDLE, "--bundled", "--rtol", "0.1"),
-         "4 cases passed, 0 failed");
+  command_expect_out(
+      6, WORDS(ETX, "run", BUNDLE, "--bundled"),
+      "forward, case 1: passed\n"
+      "forward, case 2: failed: output 0: 2 of 2 elements differ, most at "
+      "[0]: expected 9.5, found 9\n"
+      "forward, case 3: passed\n"
+      "3 cases passed, 1 failed\n");
+  command_expect_out(0, WORDS(ETX, "run", BUNDLE, "--bundled", "--atol", "0.5"),
+                     "4 cases passed, 0 failed");
+  command_expect_out(0, WORDS(ETX, "run", BUNDLE, "--bundled", "--rtol", "0.1"),
+                     "4 cases passed, 0 failed");
 }
 
 static void a_bundle_is_also_a_program(void** state) {
   (void)state;
-  prints(0, WORDS(ETX, "inspect", BUNDLE), "a bundled program");
-  prints(0, WORDS(ETX, "inspect", BUNDLE), "forward: 4 cases");
-  prints(0, WORDS(ETX, "inspect", BUNDLE, "--json"), "\"cases\": 4");
-  prints(0, WORDS(ETX, "verify", BUNDLE), "the plan is right: 1 methods");
-  prints(0, WORDS(ETX, "dump", BUNDLE), "aten::mul");
-  prints(0,
-         WORDS(ETX, "run", GOOD_BUNDLE, "forward", "--in",
-               "input_0=[[1, 1], [1, 1]]", "--in", "input_1=[[2, 2], [2, 2]]"),
-         "[[7, 7], [7, 7]]");
-  says(2, WORDS(ETX, "run", EXTERNAL, "--bundled"), "without bundled calls");
-  says(2, WORDS(ETX, "run", BUNDLE, "--bundled", "--smoke"),
-       "give one of METHOD, --case, --bundled, --smoke");
+  command_expect_out(0, WORDS(ETX, "inspect", BUNDLE), "a bundled program");
+  command_expect_out(0, WORDS(ETX, "inspect", BUNDLE), "forward: 4 cases");
+  command_expect_out(0, WORDS(ETX, "inspect", BUNDLE, "--json"),
+                     "\"cases\": 4");
+  command_expect_out(0, WORDS(ETX, "verify", BUNDLE),
+                     "the plan is right: 1 methods");
+  command_expect_out(0, WORDS(ETX, "dump", BUNDLE), "aten::mul");
+  command_expect_out(
+      0,
+      WORDS(ETX, "run", GOOD_BUNDLE, "forward", "--in",
+            "input_0=[[1, 1], [1, 1]]", "--in", "input_1=[[2, 2], [2, 2]]"),
+      "[[7, 7], [7, 7]]");
+  command_expect_err(2, WORDS(ETX, "run", EXTERNAL, "--bundled"),
+                     "without bundled calls");
+  command_expect_err(2, WORDS(ETX, "run", BUNDLE, "--bundled", "--smoke"),
+                     "give one of METHOD, --case, --bundled, --smoke");
 }
 
 #define X "input_0=[[-1, -0.875, -0.75, -0.625], [-0.5, -0.375, -0.25, -0.125]]"
 
 static void weights_come_from_a_data_file(void** state) {
   (void)state;
-  prints(0,
-         WORDS(ETX, "run", EXTERNAL, "forward", "--data", WEIGHTS, "--in", X),
-         "output_0: float32[2, 3] = [[");
-  prints(0, WORDS(ETX, "inspect", EXTERNAL),
-         "from a data file: layer.weight: float32[3, 4]");
-  prints(0, WORDS(ETX, "inspect", EXTERNAL, "--json"),
-         "\"name\": \"layer.weight\"");
-  prints(0, WORDS(ETX, "verify", EXTERNAL), "the plan is right");
+  command_expect_out(
+      0, WORDS(ETX, "run", EXTERNAL, "forward", "--data", WEIGHTS, "--in", X),
+      "output_0: float32[2, 3] = [[");
+  command_expect_out(0, WORDS(ETX, "inspect", EXTERNAL),
+                     "from a data file: layer.weight: float32[3, 4]");
+  command_expect_out(0, WORDS(ETX, "inspect", EXTERNAL, "--json"),
+                     "\"name\": \"layer.weight\"");
+  command_expect_out(0, WORDS(ETX, "verify", EXTERNAL), "the plan is right");
 }
 
 static void a_data_file_that_is_missing_or_none_is_told(void** state) {
   (void)state;
-  says(2, WORDS(ETX, "run", EXTERNAL, "forward", "--in", X),
-       "'layer.weight' of a data file (.ptd), and none was given");
-  says(2, WORDS(ETX, "run", WEIGHTS, "forward"), "this is a data file (.ptd)");
-  says(2, WORDS(ETX, "inspect", WEIGHTS), "this is a data file (.ptd)");
-  says(2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", EXTERNAL),
-       "(data file '" EXTERNAL "')");
-  says(2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
-       "cannot be opened: No such file or directory (data file 'nowhere.ptd')");
-  says(2,
-       WORDS(ETX, "run", EXTERNAL, "forward", "--data", WEIGHTS, "--data",
-             WEIGHTS),
-       "2 data files have 'layer.weight'");
+  command_expect_err(
+      2, WORDS(ETX, "run", EXTERNAL, "forward", "--in", X),
+      "'layer.weight' of a data file (.ptd), and none was given");
+  command_expect_err(2, WORDS(ETX, "run", WEIGHTS, "forward"),
+                     "this is a data file (.ptd)");
+  command_expect_err(2, WORDS(ETX, "inspect", WEIGHTS),
+                     "this is a data file (.ptd)");
+  command_expect_err(2,
+                     WORDS(ETX, "run", EXTERNAL, "forward", "--data", EXTERNAL),
+                     "(data file '" EXTERNAL "')");
+  command_expect_err(
+      2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
+      "cannot be opened: No such file or directory (data file 'nowhere.ptd')");
+  command_expect_err(2,
+                     WORDS(ETX, "run", EXTERNAL, "forward", "--data", WEIGHTS,
+                           "--data", WEIGHTS),
+                     "2 data files have 'layer.weight'");
 }
 
 // What is given and shown is in default order, whatever the file wants.
@@ -110,13 +106,15 @@ static void an_input_in_another_order_is_rearranged(void** state) {
   (void)state;
   const char* const image = "input_0=[[[[0,1,2],[3,4,5]],[[6,7,8],[9,10,11]]]]";
   const char* const program = EXPORTED "/channels_last.pte";
-  prints(0, WORDS(ETX, "run", program, "forward", "--in", image),
-         "output_1: float32[1, 2, 2, 3] = "
-         "[[[[0, 4, 8], [12, 16, 20]], [[24, 28, 32], [36, 40, 44]]]]\n"
-         "input_0: float32[1, 2, 2, 3] = "
-         "[[[[0, 2, 4], [6, 8, 10]], [[12, 14, 16], [18, 20, 22]]]]\n");
-  prints(0, WORDS(ETX, "run", program, "--smoke"), "2 calls passed");
-  prints(0, WORDS(ETX, "dump", program), "order: [0, 2, 3, 1]");
+  command_expect_out(
+      0, WORDS(ETX, "run", program, "forward", "--in", image),
+      "output_1: float32[1, 2, 2, 3] = "
+      "[[[[0, 4, 8], [12, 16, 20]], [[24, 28, 32], [36, 40, 44]]]]\n"
+      "input_0: float32[1, 2, 2, 3] = "
+      "[[[[0, 2, 4], [6, 8, 10]], [[12, 14, 16], [18, 20, 22]]]]\n");
+  command_expect_out(0, WORDS(ETX, "run", program, "--smoke"),
+                     "2 calls passed");
+  command_expect_out(0, WORDS(ETX, "dump", program), "order: [0, 2, 3, 1]");
 }
 
 static void all_missing_operators_are_named_at_once(void** state) {
@@ -136,7 +134,7 @@ static void all_missing_operators_are_named_at_once(void** state) {
   }
   assert_non_null(strstr(result.err, "method 'forward' needs 7 operators"));
   command_end(&result);
-  prints(0, WORDS(ETX, "inspect", KEYWORDS), "the 7 operators");
+  command_expect_out(0, WORDS(ETX, "inspect", KEYWORDS), "the 7 operators");
 }
 
 int main(void) {

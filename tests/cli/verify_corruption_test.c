@@ -20,6 +20,7 @@
 #include "tests/cli/byte_simulation.h"
 #include "tests/cli/command.h"
 #include "tests/cli/program_copy.h"
+#include "tests/format/sample_program.h"
 #include "tests/support/test_program.h"
 
 // ---- numbers ----
@@ -279,7 +280,7 @@ static void judge(kind* k, const program_copy* copy, const char* file) {
     assert_int_equal(report.level, ETX_VERIFY_ALLOCATION);
     assert_true(diag.text_size > 0);
   }
-  free(bytes.data);
+  sample_release(bytes);
 }
 
 // Makes `count` corruptions of a file and judges each.
@@ -312,7 +313,7 @@ static void accept_both(etx_bytes file, const char* name) {
   const etx_bytes written = {again.data, again.size};
   accept(file, name);
   accept(written, name);
-  free(again.data);
+  sample_release(again);
   program_copy_end(copy);
 }
 
@@ -336,13 +337,11 @@ static const planned plans[] = {
     {"llama", "etx", 20},   {"llama", "executorch", 12},
 };
 
-static char directory[256];
-
 static etx_bytes_mut plan_set(const planned* p) {
   char from[512], to[512];
   size_t size = 0;
   snprintf(from, sizeof from, "%s/pt2/%s", ETX_TEST_DATA, p->set);
-  snprintf(to, sizeof to, "%s/%s.%s.pte", directory, p->set, p->target);
+  snprintf(to, sizeof to, "%s/%s.%s.pte", command_directory, p->set, p->target);
   command_expect(0, WORDS(ETX_BINARY "/etx", "plan", from, "-q", "-t",
                           p->target, "-o", to));
   char* const read = command_read_file(to, &size);
@@ -508,23 +507,11 @@ static void at_least_five_hundred_of_each_sort_were_judged(void** state) {
   assert_true(tried - wrong >= 100);
 }
 
-static int set_up(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
-  return 0;
-}
-
-static int tear_down(void** state) {
-  (void)state;
-  command_remove_directory(directory);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_plan_is_proved_and_its_corruptions_are_told_apart),
       cmocka_unit_test(corruptions_of_programs_with_jumps_are_told_apart),
       cmocka_unit_test(at_least_five_hundred_of_each_sort_were_judged),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/format/sample_program.h"
+
 // ---- stock files ----
 
 static void a_stock_file_may_elide_views(void** state) {
@@ -49,13 +51,6 @@ static void a_stock_file_may_copy_a_state_onto_itself(void** state) {
 }
 
 // ---- size ----
-
-static etx_status collect_file(void* context, etx_bytes bytes) {
-  etx_bytes_mut* const file = context;
-  memcpy(file->data + file->size, bytes.data, bytes.size);
-  file->size += bytes.size;
-  return ETX_OK;
-}
 
 // A long chain over four blocks, as a planner would make it.
 static etx_bytes_mut long_chain(size_t count) {
@@ -103,14 +98,7 @@ static etx_bytes_mut long_chain(size_t count) {
                                    .constants = &none,
                                    .constant_count = 1,
                                    .constant_alignment = 16};
-  size_t needed = 0;
-  assert_ok(etx_pte_write_needed(&content, &needed));
-  const size_t room = (needed + 4095) / 16 * 16;
-  const etx_bytes_mut work = {aligned_alloc(16, room), room};
-  etx_bytes_mut file = {aligned_alloc(16, room), 0};
-  const etx_sink sink = {collect_file, &file};
-  assert_ok(etx_pte_write(&content, work, &sink, &diag));
-  free(work.data);
+  const etx_bytes_mut file = sample_write(&content);
   free(values);
   free(steps);
   free(arguments);
@@ -119,11 +107,10 @@ static etx_bytes_mut long_chain(size_t count) {
 
 static double seconds_for(size_t count) {
   const etx_bytes_mut file = long_chain(count);
-  const etx_bytes bytes = {file.data, file.size};
   const clock_t begin = clock();
-  assert_ok(etx_verify_program(bytes, NULL, &diag));
+  assert_ok(etx_verify_program(sample_view(file), NULL, &diag));
   const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-  free(file.data);
+  sample_release(file);
   return seconds;
 }
 

@@ -15,18 +15,6 @@ static graph g;
 static uint32_t x;      // float32[4], an input
 static uint32_t token;  // of the choice that was started last
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 // Starts a choice by the first element of a value.
 static uint32_t choose(uint32_t value) {
   const uint32_t first = graph_slice(&g, value, 0, 0, 1);
@@ -264,8 +252,7 @@ static void sizes_are_computed_on_every_way(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(both_branches_compute_where_the_result_lies),
       TEST(what_the_branch_did_not_compute_is_copied),

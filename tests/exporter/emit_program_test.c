@@ -12,18 +12,6 @@
 
 static graph g;
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 static etx_pte_value argument(const etx_pte_plan* plan, size_t instruction,
                               size_t index) {
   const etx_pte_instruction call = etx_pte_instruction_at(plan, 0, instruction);
@@ -473,8 +461,7 @@ static void the_same_graph_gives_the_same_bytes(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(plans_stand_in_order_of_their_names),
       TEST(a_call_carries_its_arguments_its_out_and_the_return_slot),

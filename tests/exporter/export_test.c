@@ -14,18 +14,6 @@
 
 static graph g;
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 static void read_set(graph* target, const char* name) {
   char path[512];
   snprintf(path, sizeof path, "%s/pt2/%s", ETX_TEST_DATA, name);
@@ -222,8 +210,7 @@ static void a_full_disk_ends_the_plan(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(one_directory_gives_the_same_bytes_twice),
       TEST(the_order_of_methods_moves_no_state),

@@ -29,6 +29,16 @@ void graph_close(graph* g) {
   etx_pool_close(&g->pool);
 }
 
+int graph_set_up(void** state) {
+  graph_open(*state);
+  return 0;
+}
+
+int graph_tear_down(void** state) {
+  graph_close(*state);
+  return 0;
+}
+
 void graph_method(graph* g, const char* name) {
   ASSERT_OK(g, etx_ir_add_method(&g->module, etx_text_of(name), &g->method));
   g->branch = 0;

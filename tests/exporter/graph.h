@@ -60,6 +60,13 @@ typedef struct graph {
 void graph_open(graph* g);
 void graph_close(graph* g);
 
+// A test of cmocka's, and the graph that is opened before it and closed after.
+#define GRAPH_TEST(name, graph)                                \
+  cmocka_unit_test_prestate_setup_teardown(name, graph_set_up, \
+                                           graph_tear_down, graph)
+int graph_set_up(void** state);
+int graph_tear_down(void** state);
+
 // Starts a method; what follows belongs to it.
 void graph_method(graph* g, const char* name);
 etx_ir_method* graph_current(graph* g);

@@ -8,37 +8,30 @@
 
 #include "tests/exporter/lowered.h"
 
+static const char linear_of_rows[] =
+    "dims: {s: {min: 1, max: 8}}\n"
+    "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+    "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+    "'float32[3]', init: 1}]\n"
+    "nodes:\n"
+    "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
+    "outputs: [y]\n";
+
 static void linear_reads_its_weight_as_it_lies(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_ETX, "lower",
-      "dims: {s: {min: 1, max: 8}}\n"
-      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-      "'float32[3]', init: 1}]\n"
-      "nodes:\n"
-      "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
-      "outputs: [y]\n",
-      "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
-      "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower", linear_of_rows,
+                 "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
+                 "return y\n");
 }
 
 static void stock_linear_multiplies_by_a_transpose(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower",
-      "dims: {s: {min: 1, max: 8}}\n"
-      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-      "'float32[3]', init: 1}]\n"
-      "nodes:\n"
-      "  - {out: y, op: aten.linear.default, args: [x, w, b]}\n"
-      "outputs: [y]\n",
-      "y.1: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
-      "y.2: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
-      "y.3: float32[s, 3] = aten::addmm.out(b, y.1, y.2, 1, 1)\n"
-      "y: float32[1, s, 3] = aten::view_copy.out(y.3, [1, s, 3])\n"
-      "return y\n");
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower", linear_of_rows,
+                 "y.1: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
+                 "y.2: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+                 "y.3: float32[s, 3] = aten::addmm.out(b, y.1, y.2, 1, 1)\n"
+                 "y: float32[1, s, 3] = aten::view_copy.out(y.3, [1, s, 3])\n"
+                 "return y\n");
 }
 
 static void matmul_collapses_batches(void** state) {

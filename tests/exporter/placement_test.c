@@ -12,18 +12,6 @@
 
 static graph g;
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 static etx_way way_of(uint32_t value) {
   return graph_placement(&g, 0)->places[value].way;
 }
@@ -632,8 +620,7 @@ static void copies_onto_themselves_go(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(an_elementwise_update_is_computed_in_the_state),
       TEST(a_chain_of_row_updates_collapses),

@@ -13,18 +13,6 @@
 
 static graph g;
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 static etx_lifetime lifetime_of(uint32_t value) {
   const etx_placement* const placement = graph_placement(&g, g.method);
   etx_lifetime* lifetimes = NULL;
@@ -147,8 +135,7 @@ static void the_bound_and_the_peak_are_reported(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(a_value_lives_from_its_node_to_its_last_reader),
       TEST(a_value_nobody_reads_is_still_written),

@@ -8,43 +8,35 @@
 
 #include "tests/exporter/lowered.h"
 
+static const char addmm_of_rows[] =
+    "dims: {s: {min: 1, max: 8}}\n"
+    "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
+    "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
+    "'float32[3]', init: 1}]\n"
+    "nodes:\n"
+    "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
+    "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
+    "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
+    "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
+    "outputs: [y]\n";
+
 static void addmm_with_a_transposed_weight_is_linear(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_products simplify",
-      "dims: {s: {min: 1, max: 8}}\n"
-      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-      "'float32[3]', init: 1}]\n"
-      "nodes:\n"
-      "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
-      "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
-      "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
-      "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
-      "outputs: [y]\n",
-      "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
-      "return y\n");
+  expect_lowered(ETX_TARGET_ETX, "lower recompose_products simplify",
+                 addmm_of_rows,
+                 "y: float32[1, s, 3] = aten::linear.out(x, w, b)\n"
+                 "return y\n");
 }
 
 static void the_stock_target_keeps_addmm(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
-      "dims: {s: {min: 1, max: 8}}\n"
-      "inputs: [{name: x, type: 'float32[1, s, 4]'}]\n"
-      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}, {name: b, type: "
-      "'float32[3]', init: 1}]\n"
-      "nodes:\n"
-      "  - {out: v, op: aten.view.default, args: [x, [{sym: s}, 4]]}\n"
-      "  - {out: t, op: aten.permute.default, args: [w, [1, 0]]}\n"
-      "  - {out: m, op: aten.addmm.default, args: [b, v, t]}\n"
-      "  - {out: y, op: aten.view.default, args: [m, [1, {sym: s}, 3]]}\n"
-      "outputs: [y]\n",
-      "v: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
-      "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
-      "m: float32[s, 3] = aten::addmm.out(b, v, t, 1, 1)\n"
-      "y: float32[1, s, 3] = aten::view_copy.out(m, [1, s, 3])\n"
-      "return y\n");
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower recompose_products simplify",
+                 addmm_of_rows,
+                 "v: float32[s, 4] = aten::view_copy.out(x, [s, 4])\n"
+                 "t: float32[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+                 "m: float32[s, 3] = aten::addmm.out(b, v, t, 1, 1)\n"
+                 "y: float32[1, s, 3] = aten::view_copy.out(m, [1, s, 3])\n"
+                 "return y\n");
 }
 
 static void mm_with_a_transposed_weight_is_linear(void** state) {

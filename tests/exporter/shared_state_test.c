@@ -12,18 +12,6 @@
 
 static graph g;
 
-static int open_graph(void** state) {
-  (void)state;
-  graph_open(&g);
-  return 0;
-}
-
-static int close_graph(void** state) {
-  (void)state;
-  graph_close(&g);
-  return 0;
-}
-
 static etx_state_layout lay_out(etx_bytes keep) {
   etx_state_layout layout = {0};
   if (etx_shared_state_layout(&g.module, keep, &layout, &g.diag) != ETX_OK) {
@@ -169,8 +157,7 @@ static void the_layout_can_be_read_without_running_anything(void** state) {
 }
 
 int main(void) {
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown(name, open_graph, close_graph)
+#define TEST(name) GRAPH_TEST(name, &g)
   const struct CMUnitTest tests[] = {
       TEST(states_lie_in_order_of_their_names),
       TEST(the_alignment_of_the_module_counts),

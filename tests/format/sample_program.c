@@ -362,14 +362,19 @@ etx_bytes_mut sample_copy(etx_bytes bytes) {
 }
 
 typedef struct memory_file {
-  uint8_t bytes[1 << 16];
-  size_t size;
+  uint8_t* bytes;
+  size_t size, capacity;
 } memory_file;
 
 static etx_status append(void* context, etx_bytes bytes) {
-  memory_file* file = context;
-  if (bytes.size > sizeof file->bytes - file->size) return ETX_HOST_FAILED;
-  memcpy(file->bytes + file->size, bytes.data, bytes.size);
+  memory_file* const file = context;
+  if (bytes.size > file->capacity - file->size) {
+    file->capacity = 2 * (file->size + bytes.size);
+    uint8_t* const grown = realloc(file->bytes, file->capacity);
+    if (grown == NULL) abort();
+    file->bytes = grown;
+  }
+  if (bytes.size > 0) memcpy(file->bytes + file->size, bytes.data, bytes.size);
   file->size += bytes.size;
   return ETX_OK;
 }
@@ -380,18 +385,18 @@ static void stop(const char* what) {
 }
 
 etx_bytes_mut sample_write(const etx_pte_content* content) {
-  static memory_file file;
+  memory_file file = {NULL, 0, 0};
   etx_diag diag;
   size_t needed = 0;
   etx_diag_init(&diag);
-  file.size = 0;
   if (etx_pte_write_needed(content, &needed) != ETX_OK) stop("no size");
   const etx_bytes_mut work = take(needed);
   const etx_sink sink = {append, &file};
   if (etx_pte_write(content, work, &sink, &diag) != ETX_OK) stop(diag.text);
   sample_release(work);
-  const etx_bytes bytes = {file.bytes, file.size};
-  return sample_copy(bytes);
+  const etx_bytes_mut exact = sample_copy((etx_bytes){file.bytes, file.size});
+  free(file.bytes);
+  return exact;
 }
 
 etx_bytes_mut sample_read_file(const char* path) {

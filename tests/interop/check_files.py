@@ -9,29 +9,16 @@ with 0 if all hold, 1 if not, 77 (skipped) if the packages are not there.
 """
 
 import argparse
-import logging
-import os
 import sys
 import tempfile
 import traceback
-import warnings
 
-try:
-    import torch
-    logging.disable(logging.WARNING)
-    warnings.filterwarnings("ignore")
-    import executorch.exir  # noqa: F401
-    import executorch.runtime  # noqa: F401
-    import safetensors  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import needed_packages  # noqa: F401
+import torch
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import file_checks_ours  # noqa: E402,F401
-import file_checks_theirs  # noqa: E402,F401
-from file_check_list import all_checks  # noqa: E402
+import file_checks_ours  # noqa: F401
+import file_checks_theirs  # noqa: F401
+from file_check_list import all_checks
 
 
 def main():

@@ -16,33 +16,21 @@ there.
 """
 
 import argparse
-import logging
 import os
 import sys
 import tempfile
 import time
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-try:
-    import torch
-    logging.disable(logging.WARNING)
-    warnings.filterwarnings("ignore")
-    import executorch.exir  # noqa: F401
-    import executorch.runtime  # noqa: F401
-    import safetensors  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import needed_packages  # noqa: F401
+import torch
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import eager_side  # noqa: E402
-import etx_side  # noqa: E402
-import stock_side  # noqa: E402
-from interop_table import CELLS, Row, table_of  # noqa: E402
-from model_list import all_models, make  # noqa: E402
+import eager_side
+import etx_side
+import stock_side
+from interop_table import CELLS, Row, table_of
+from model_list import all_models, make
 
 
 def attempt(action):

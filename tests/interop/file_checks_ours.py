@@ -59,6 +59,23 @@ def planned(etx, directory):
     return module, path
 
 
+def started(etx, directory, **options):
+    """The module, its program, and the init method, which has been run."""
+    module, path = planned(etx, directory)
+    program = load(path, **options)
+    init = program.load_method("et_module_init")
+    init.execute([])
+    return module, program, init
+
+
+def refuses(action, what):
+    try:
+        action()
+    except RuntimeError:
+        return
+    raise AssertionError(what)
+
+
 def states_of(etx, path):
     facts = json.loads(ok(etx, "inspect", path, "--json"))
     return {state["name"]: state for state in facts["state"]}
@@ -147,27 +164,18 @@ def one_address(etx, directory):
 
 @check("ours", "state is found by its full name, and nothing else is")
 def attributes(etx, directory):
-    module, path = planned(etx, directory)
-    program = load(path)
-    init = program.load_method("et_module_init")
-    init.execute([])
+    module, _, init = started(etx, directory)
     for name in ("part.cache", "count"):
         same(init._method.get_attribute(name), module.get_buffer(name))
     meta = init.metadata
     assert meta.num_attributes() == 2, meta.num_attributes()
-    try:
-        init._method.get_attribute("cache")
-    except RuntimeError:
-        return
-    raise AssertionError("'cache' was found, which is no full name")
+    refuses(lambda: init._method.get_attribute("cache"),
+            "'cache' was found, which is no full name")
 
 
 @check("ours", "the init method resets, whenever the others are loaded")
 def resets(etx, directory):
-    module, path = planned(etx, directory)
-    program = load(path)
-    init = program.load_method("et_module_init")
-    init.execute([])
+    module, program, init = started(etx, directory)
     start = module.peek()
     stored = program.load_method("store").execute([X])[0]
     same(stored, module.store(X).detach())
@@ -179,9 +187,7 @@ def resets(etx, directory):
 
 @check("ours", "changed inputs come back as leading outputs")
 def leading_outputs(etx, directory):
-    module, path = planned(etx, directory)
-    program = load(path)
-    program.load_method("et_module_init").execute([])
+    module, program, _ = started(etx, directory)
     outputs = program.load_method("fetch").execute([X.clone()])
     assert len(outputs) == 2, len(outputs)
     changed = X.clone()
@@ -215,19 +221,14 @@ def layout_methods(etx, directory):
 
 @check("ours", "sizes vary within their bounds")
 def sizes(etx, directory):
-    module, path = planned(etx, directory)
-    program = load(path)
-    program.load_method("et_module_init").execute([])
+    module, program, _ = started(etx, directory)
     store = program.load_method("store")
     for count in (4, 1, 3):
         rows = torch.rand(count, 2)
         same(store.execute([rows])[0], module.store(rows).detach())
         same(program.load_method("peek").execute([])[0], module.peek())
-    try:
-        store.execute([torch.rand(5, 2)])
-    except RuntimeError:
-        return
-    raise AssertionError("five rows were taken, four is the bound")
+    refuses(lambda: store.execute([torch.rand(5, 2)]),
+            "five rows were taken, four is the bound")
 
 
 @check("ours", "what a method takes and gives is told without loading it")
@@ -243,9 +244,8 @@ def metadata(etx, directory):
 
 @check("ours", "the inspector shows each instruction of a run")
 def inspected(etx, directory):
-    _, path = planned(etx, directory)
-    program = load(path, enable_etdump=True, debug_buffer_size=1 << 20)
-    program.load_method("et_module_init").execute([])
+    _, program, _ = started(etx, directory, enable_etdump=True,
+                            debug_buffer_size=1 << 20)
     program.load_method("peek").execute([])
     dump, debug = (os.path.join(directory, f"run.{end}")
                    for end in ("etdp", "bin"))

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from model_list import Method, Model, ints, model, rand
+from model_list import Method, Model, model, rand
 from models_elementwise import simple
 
 

@@ -9,16 +9,14 @@ expected.safetensors, which `etx run --case` takes. Without names: all.
 """
 
 import copy
-import json
 import os
 import sys
 import time
-import warnings
 
 import torch
-from safetensors.torch import save_file
 
 from architectures import ARCHITECTURES
+from model_files import described, quiet, save_case, save_program
 
 # Of the largest value of an output, and of each value.
 ABSOLUTE, RELATIVE = 1e-5, 1e-4
@@ -27,17 +25,6 @@ ABSOLUTE, RELATIVE = 1e-5, 1e-4
 def flat(value):
     """Tensors and numbers of inputs or outputs, in order."""
     return torch.utils._pytree.tree_leaves(value)
-
-
-def described(value, key, tensors):
-    """A value as cases.json says it; tensors are kept aside."""
-    if isinstance(value, torch.Tensor):
-        tensors[key] = value.detach().clone().contiguous()
-        return {"tensor": key}
-    for kind, name in ((bool, "bool"), (int, "int"), (float, "float")):
-        if isinstance(value, kind):
-            return {name: value}
-    return {"none": True}
 
 
 def record(program, sample, tensors):
@@ -69,11 +56,6 @@ def record(program, sample, tensors):
     return calls, largest
 
 
-def quiet():
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-
-
 def export(name, directory):
     torch.manual_seed(0)
     sample = ARCHITECTURES[name]()
@@ -83,18 +65,12 @@ def export(name, directory):
     program = torch.export.export(copy.deepcopy(sample.model), example,
                                   keywords, strict=sample.strict,
                                   dynamic_shapes=sample.dynamic)
-    os.makedirs(os.path.join(directory, "core"), exist_ok=True)
-    torch.export.save(program.run_decompositions({}),
-                      os.path.join(directory, "forward.pt2"))
-    torch.export.save(program.run_decompositions(),
-                      os.path.join(directory, "core", "forward.pt2"))
+    save_program(program, directory)
     tensors = {}
     calls, largest = record(program.run_decompositions({}), sample, tensors)
     case = {"format": 1, "atol": ABSOLUTE * largest, "rtol": RELATIVE,
             "methods": {"forward": "forward.pt2"}, "calls": calls}
-    with open(os.path.join(directory, "cases.json"), "w") as file:
-        json.dump(case, file, indent=1)
-    save_file(tensors, os.path.join(directory, "expected.safetensors"))
+    save_case(case, tensors, directory)
 
 
 def main():

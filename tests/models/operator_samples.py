@@ -24,11 +24,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 
 try:
     import torch
-    from safetensors.torch import save_file
+    from model_files import described, quiet, save_case, save_program
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.utils import _pytree as pytree
 except ImportError as missing:
@@ -64,15 +63,6 @@ class Call(torch.nn.Module):
         return tuple(tensors)
 
 
-def described(tensors, prefix, into):
-    rows = []
-    for i, tensor in enumerate(tensors):
-        key = f"{prefix}{i}"
-        into[key] = tensor.detach().clone().contiguous()
-        rows.append({"tensor": key})
-    return rows
-
-
 def export(operator, sample, directory):
     """Writes a model of one call; what stops PyTorch itself is raised."""
     leaves, spec = pytree.tree_flatten(
@@ -84,23 +74,18 @@ def export(operator, sample, directory):
                           itertools.chain(outputs, inputs)):
         raise ValueError("no plain tensors")
     program = torch.export.export(model, tuple(inputs))
-    os.makedirs(os.path.join(directory, "core"), exist_ok=True)
-    torch.export.save(program.run_decompositions({}),
-                      os.path.join(directory, "forward.pt2"))
-    torch.export.save(program.run_decompositions(),
-                      os.path.join(directory, "core", "forward.pt2"))
+    save_program(program, directory)
     tensors = {}
-    call = {"method": "forward", "inputs": described(inputs, "in", tensors),
-            "outputs": described(outputs, "out", tensors),
-            "input_mutations": [], "state": {}}
+    call = {"method": "forward", "input_mutations": [], "state": {}}
+    for key, values in (("inputs", inputs), ("outputs", outputs)):
+        call[key] = [described(value, f"{key}.{i}", tensors)
+                     for i, value in enumerate(values)]
     largest = max([1.0] + [t[t.isfinite()].abs().max().item() for t in outputs
                            if t.is_floating_point() and
                            t.isfinite().any()])
     case = {"format": 1, "atol": 1e-5 * largest, "rtol": 1e-4,
             "calls": [call]}
-    save_file(tensors, os.path.join(directory, "expected.safetensors"))
-    with open(os.path.join(directory, "cases.json"), "w") as file:
-        json.dump(case, file)
+    save_case(case, tensors, directory)
 
 
 def spread(items, count):
@@ -179,8 +164,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--list", action="store_true")
     words = parser.parse_intermixed_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
+    quiet()
     with tempfile.TemporaryDirectory() as scratch:
         return try_all(words, words.exported or scratch, scratch)
 

@@ -19,6 +19,7 @@ import torch
 from random_calls import (ALL, BF16, BOOL, C64, C128, F16, F32, F64, FLOATS,
                           I8, I16, I32, I64, INTS, ORDERS, U8, UNIT, Cases,
                           Skip, command_line, encode, generate)
+from wide_calls import allclose
 
 P = "executorch_prim::"
 
@@ -383,13 +384,9 @@ def closeness(c, d):
         flat = y.contiguous().view(-1)
         flat[d.int(0, y.numel() - 1)] += d.pick([1, 2])
         y = flat.view(y.shape)
-
-    def call(x, y, rtol, atol, equal_nan, _):
-        return torch.tensor([torch.allclose(x, y, rtol=rtol, atol=atol,
-                                            equal_nan=equal_nan)])
     c.add([("self", x), ("other", y), ("rtol", d.pick([1e-5, 0.0, 0.4])),
            ("atol", d.pick([1e-8, 0.0, 1.5])), ("equal_nan", d.chance(0.5)),
-           ("dummy_param", False)], call)
+           ("dummy_param", False)], allclose)
 
 
 OPERATORS = {

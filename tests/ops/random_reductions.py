@@ -18,7 +18,7 @@ import torch
 
 from random_calls import (ALL, BF16, BOOL, C64, C128, F16, F32, F64, FLOATS,
                           I32, I64, INTS, UNIT, command_line, generate)
-from wide_calls import Operator, magnitude, terms_lost, widened
+from wide_calls import Operator, allclose, magnitude, terms_lost, widened
 
 
 def size_of(shape, dims):
@@ -274,11 +274,6 @@ def closeness(op, draw):
     atol = draw.pick([1e-8, 0.0, 1.5])
     op.add([("self", x), ("other", y), ("rtol", rtol), ("atol", atol),
             ("equal_nan", draw.chance(0.5)), ("dummy_param", False)], None)
-
-
-def allclose(x, y, rtol, atol, equal_nan, dummy_param):
-    return torch.tensor([torch.allclose(x, y, rtol=rtol, atol=atol,
-                                        equal_nan=equal_nan)])
 
 
 def softmaxes(op, draw):

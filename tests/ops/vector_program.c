@@ -9,7 +9,7 @@ enum {
   MOST_VALUES = 320,
   MOST_CONSTANTS = 160,
   MOST_ITEMS = 1024,
-  CONSTANT_BYTES = 30000,  // with the values, what sample_write has room for
+  CONSTANT_BYTES = 30000,
   ARENA_BYTES = 1 << 16,   // what hostile_program.c allows
 };
 

@@ -53,6 +53,12 @@ def is_close(got, want, absolute, relative):
     return bool((same | (near & torch.isfinite(want))).all())
 
 
+def allclose(x, y, rtol, atol, equal_nan, _):
+    """A tensor, as the operator gives; PyTorch has a function alone."""
+    return torch.tensor([torch.allclose(x, y, rtol=rtol, atol=atol,
+                                        equal_nan=equal_nan)])
+
+
 class Operator(Cases):
     """Cases of one operator, called as its functional form. `function`: that
     form, where no overload has the same arguments."""

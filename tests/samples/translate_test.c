@@ -35,22 +35,14 @@ static form forms[FORM_COUNT] = {
     {MODEL "/pt2/core", "executorch", ""},
 };
 
-static char directory[64];
-
 static int plan_all(void** state) {
-  (void)state;
-  command_make_directory(directory, sizeof directory);
+  if (command_set_up(state) != 0) return -1;
   for (int i = 0; i < FORM_COUNT; ++i) {
-    snprintf(forms[i].program, PATH_BYTES, "%s/translate%d.pte", directory, i);
+    snprintf(forms[i].program, PATH_BYTES, "%s/translate%d.pte",
+             command_directory, i);
     command_expect(0, WORDS(ETX, "plan", forms[i].methods, "-o",
                             forms[i].program, "--target", forms[i].target));
   }
-  return 0;
-}
-
-static int remove_all(void** state) {
-  (void)state;
-  command_remove_directory(directory);
   return 0;
 }
 
@@ -313,5 +305,5 @@ int main(void) {
       cmocka_unit_test(ids_and_time_are_printed_on_request),
       cmocka_unit_test(a_missing_model_is_told),
   };
-  return cmocka_run_group_tests(tests, plan_all, remove_all);
+  return cmocka_run_group_tests(tests, plan_all, command_tear_down);
 }

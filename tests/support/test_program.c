@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/format/sample_program.h"
+
 enum {
   MAX_METHODS = 8,
   MAX_VALUES = 128,
@@ -52,9 +54,7 @@ struct test_program {
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
   block* blocks;
-  uint8_t* file;
-  size_t file_size;
-  size_t file_capacity;
+  etx_bytes_mut file;
 };
 
 static const uint8_t in_order[ETX_MAX_RANK] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -88,7 +88,7 @@ void test_program_end(test_program* p) {
     p->blocks = b->next;
     free(b);
   }
-  free(p->file);
+  sample_release(p->file);
   free(p);
 }
 
@@ -407,14 +407,6 @@ void test_fingerprint(test_program* p, uint8_t first_byte) {
   p->blob.fingerprint[0] = first_byte;
 }
 
-static etx_status append(void* context, etx_bytes bytes) {
-  test_program* p = context;
-  if (p->file_size + bytes.size > p->file_capacity) return ETX_HOST_FAILED;
-  memcpy(p->file + p->file_size, bytes.data, bytes.size);
-  p->file_size += bytes.size;
-  return ETX_OK;
-}
-
 static etx_bytes write_blob(test_program* p) {
   etx_bytes blob = {NULL, 0};
   size_t needed = 0;
@@ -447,9 +439,6 @@ etx_bytes test_file(test_program* p) {
   etx_pte_content content;
   etx_pte_plan_content plans[MAX_METHODS];
   etx_pte_named_data named = {etx_text_of(ETX_BLOB_KEY), {NULL, 0}, 16};
-  etx_diag diag;
-  size_t needed = 0;
-  etx_diag_init(&diag);
   memset(&content, 0, sizeof content);
   for (size_t i = 0; i < p->method_count; ++i) plans[i] = p->methods[i].plan;
   content.plans = plans;
@@ -468,18 +457,7 @@ etx_bytes test_file(test_program* p) {
     content.named_data = &named;
     content.named_data_count = 1;
   }
-  stop_unless(etx_pte_write_needed(&content, &needed) == ETX_OK,
-              "the program cannot be counted");
-  etx_bytes_mut work = {aligned_alloc(16, (needed + 15) / 16 * 16), needed};
-  free(p->file);
-  p->file_capacity = 1 << 22;
-  p->file = aligned_alloc(64, p->file_capacity);
-  p->file_size = 0;
-  stop_unless(work.data != NULL && p->file != NULL, "no memory");
-  const etx_sink sink = {append, p};
-  if (etx_pte_write(&content, work, &sink, &diag) != ETX_OK) {
-    stop_unless(false, diag.text);
-  }
-  free(work.data);
-  return (etx_bytes){p->file, p->file_size};
+  sample_release(p->file);
+  p->file = sample_write(&content);
+  return sample_view(p->file);
 }

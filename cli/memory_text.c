@@ -231,8 +231,9 @@ static void print_head(const picture* p, size_t count) {
   fprintf(p->out, "', arena %u%s: ", (unsigned)p->arena->id,
           p->arena->holds_state ? ", state" : "");
   put_bytes(p->arena->bytes, p->out);
-  fprintf(p->out, " (%" PRIu64 "), %zu values, %u steps\n", p->arena->bytes,
-          count, (unsigned)p->method->step_count);
+  fprintf(p->out, " (%" PRIu64 "), %zu value%s, %u step%s\n", p->arena->bytes,
+          count, count == 1 ? "" : "s", (unsigned)p->method->step_count,
+          p->method->step_count == 1 ? "" : "s");
 }
 
 static void print_arena(picture* p) {
@@ -280,9 +281,9 @@ static void print_guesses(const etx_memory_map* map, FILE* out) {
 etx_status etx_memory_text_print(const etx_memory_map* map, const char* path,
                                  FILE* out) {
   fprintf(out,
-          "%s: %zu methods; time to the right, addresses upwards, a "
+          "%s: %zu method%s; time to the right, addresses upwards, a "
           "letter a value\n",
-          path, map->method_count);
+          path, map->method_count, map->method_count == 1 ? "" : "s");
   for (size_t i = 0; i < map->method_count; ++i) {
     const etx_memory_method* const method = &map->methods[i];
     for (size_t a = 0; a < method->arena_count; ++a) {

@@ -4,6 +4,7 @@
 #   scripts/setup.sh build    compiler, CMake, libyaml, jansson, libzip
 #   scripts/setup.sh test     the same, cmocka, and what some tests drive
 #   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
+#   scripts/setup.sh browser  only what the test of etx mem's page drives
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config libyaml-dev libjansson-dev libzip-dev)
@@ -11,10 +12,11 @@ for_tests=(libcmocka-dev binutils g++ flatbuffers-compiler)
 case ${1:-build} in
   build) ;;
   test) packages+=("${for_tests[@]}") ;;
+  browser) packages=(chromium fonts-dejavu-core python3) ;;
   ci) packages+=("${for_tests[@]}" clang valgrind libc6-dbg qemu-user python3 python3-venv
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross) ;;
-  *) echo "setup.sh: unknown set '$1': build, test or ci" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown set '$1': build, test, browser or ci" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -19,7 +19,11 @@ function bytesText(bytes) {
 }
 
 function numberText(number) {
-  return number.toLocaleString("en").replaceAll(",", " ");
+  return number.toLocaleString("en").replaceAll(",", "\u202f");
+}
+
+function countText(count, noun) {
+  return `${numberText(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 // "aten::add.out" is "add".

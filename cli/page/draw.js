@@ -118,10 +118,10 @@ function drawRect(context, plane, rect, look) {
   const {box} = rect;
   const isDim = look.matches !== null && !look.matches.has(box.id);
   context.globalAlpha = isDim ? 0.16 : 1;
-  context.fillStyle = look.fill(box, place.width < 5 || place.height < 4);
+  context.fillStyle = look.fill(box, place.width < 3 || place.height < 3);
   const gap = place.width > 5 && place.height > 5 ? 0.5 : 0;
   context.fillRect(place.x + gap, place.y + gap, place.width - 2 * gap, place.height - 2 * gap);
-  if (place.width > 5 && place.height > 4) {
+  if (place.width >= 3 && place.height >= 3) {
     context.strokeStyle = look.edge;
     context.strokeRect(place.x + 0.5, place.y + 0.5, place.width - 1, place.height - 1);
   }
@@ -139,6 +139,7 @@ function drawRect(context, plane, rect, look) {
     context.fillRect(place.x + place.width - bar, place.y, bar, place.height);
   }
   if (place.width >= 30 && place.height >= 11) drawLabel(context, place, box, look);
+  else if (place.width >= 12 && place.height >= 40) drawUpright(context, place, box, look);
   context.globalAlpha = 1;
 }
 
@@ -158,6 +159,16 @@ function drawLabel(context, place, box, look) {
   if (!isTall) return;
   context.globalAlpha *= 0.72;
   context.fillText(fit(context, bytesText(box.bytes), place.width - 9), place.x + 6, middle + 7);
+}
+
+// A narrow box has its label from the bottom to the top.
+function drawUpright(context, place, box, look) {
+  context.save();
+  context.translate(place.x + place.width / 2, place.y + place.height - 5);
+  context.rotate(-Math.PI / 2);
+  context.fillStyle = look.ink;
+  context.fillText(fit(context, box.label, place.height - 9), 0, 0.5);
+  context.restore();
 }
 
 // ---- axes

@@ -76,7 +76,7 @@ class Panel {
     const name = document.createElement("b");
     name.textContent = this.method.name;
     const used = this.rects.reduce((sum, rect) => Math.max(sum, rect.y1), 0);
-    let text = ` ${this.rects.length} values, ${bytesText(used)}`;
+    let text = ` ${countText(this.rects.length, "value")}, ${bytesText(used)}`;
     if (this.arena !== null) {
       const {bytes, bound, peak_step} = this.arena;
       text = this.arena.state

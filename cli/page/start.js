@@ -58,11 +58,11 @@ function makePanels() {
 function layOut() {
   const shown = methods.filter((method) => method.isShown);
   const width = byId("grid").clientWidth;
-  const least = Math.min(420, width);
+  const least = Math.min(330, width);
   const weights = shown.map((method) => Math.sqrt(method.columns) + 3);
   const all = weights.reduce((a, b) => a + b, 0);
   const columnText = shown.map((method, i) =>
-    `minmax(${method.columns < 12 ? Math.min(300, least) : least}px, ${(100 * weights[i] / all).toFixed(2)}fr)`).join(" ");
+    `minmax(${method.columns < 12 ? Math.min(220, least) : least}px, ${(100 * weights[i] / all).toFixed(2)}fr)`).join(" ");
   for (const row of rows) {
     const own = panels.filter((panel) => panel.row === row);
     let column = 0;
@@ -130,7 +130,7 @@ function makeFacts() {
   byId("file").textContent = map.file;
   document.title = "Memory of " + map.file;
   byId("facts").textContent = [`${bytesText(map.bytes)}${map.stock ? ", not written by etx" : ""}`,
-    `${methods.length} methods`, ...arenas].join("  \u00b7  ");
+    countText(methods.length, "method"), ...arenas].join("  \u00b7  ");
   const guessed = methods.filter((method) => method.guessed > 0);
   byId("guessed").hidden = guessed.length === 0;
   byId("guessed").textContent = guessed.map((method) =>

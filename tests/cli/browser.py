@@ -22,7 +22,7 @@ def find():
 
 class Browser:
     def __init__(self, path, width=1400, height=1000):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self.writing = os.pipe()
         self.reading, from_browser = os.pipe()
         # 3 and 4 may be among them; none of the copies may be.
@@ -48,12 +48,13 @@ class Browser:
         self.pending = b""
         self.events = []
         self.session = None
-        target = self.call("Target.createTarget", url="about:blank",
-                           width=width, height=height)["targetId"]
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target,
                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width,
+                  height=height, deviceScaleFactor=1, mobile=False)
 
     def close(self):
         os.close(self.writing)

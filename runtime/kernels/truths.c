@@ -72,47 +72,30 @@ static bool has_zero(const uint8_t* x, size_t count) {
   return found;
 }
 
-static void any_bytes_row(etx_folded* folded, size_t at, const void* elements,
-                          size_t count, int64_t before) {
-  const uint8_t* x = elements;
-  int64_t* known = &folded->value.i64[at];
-  (void)before;
-  for (size_t done = 0; done < count && *known == 0; done += RUN) {
-    *known = has_byte(x + done, count - done < RUN ? count - done : RUN);
+#define ETX_BYTE_LOOPS(name, has, found)                                      \
+  static void name##_row(etx_folded* folded, size_t at, const void* elements, \
+                         size_t count, int64_t before) {                      \
+    const uint8_t* x = elements;                                              \
+    int64_t* known = &folded->value.i64[at];                                  \
+    (void)before;                                                             \
+    for (size_t done = 0; done < count && *known == 0; done += RUN) {         \
+      *known = has(x + done, count - done < RUN ? count - done : RUN);        \
+    }                                                                         \
+  }                                                                           \
+  static void name##_columns(etx_folded* folded, const void* elements,        \
+                             size_t count, int64_t before, size_t rows,       \
+                             ptrdiff_t step) {                                \
+    const uint8_t* x = elements;                                              \
+    uint8_t known[ETX_BLOCK] = {0};                                           \
+    (void)before;                                                             \
+    for (size_t row = 0; row < rows; ++row, x += step) {                      \
+      for (size_t i = 0; i < count; ++i) known[i] |= x[i] found 0;            \
+    }                                                                         \
+    for (size_t i = 0; i < count; ++i) folded->value.i64[i] |= known[i];      \
   }
-}
-static void zero_bytes_row(etx_folded* folded, size_t at, const void* elements,
-                           size_t count, int64_t before) {
-  const uint8_t* x = elements;
-  int64_t* known = &folded->value.i64[at];
-  (void)before;
-  for (size_t done = 0; done < count && *known == 0; done += RUN) {
-    *known = has_zero(x + done, count - done < RUN ? count - done : RUN);
-  }
-}
 
-static void any_bytes_columns(etx_folded* folded, const void* elements,
-                              size_t count, int64_t before, size_t rows,
-                              ptrdiff_t step) {
-  const uint8_t* x = elements;
-  uint8_t found[ETX_BLOCK] = {0};
-  (void)before;
-  for (size_t row = 0; row < rows; ++row, x += step) {
-    for (size_t i = 0; i < count; ++i) found[i] |= x[i];
-  }
-  for (size_t i = 0; i < count; ++i) folded->value.i64[i] |= found[i] != 0;
-}
-static void zero_bytes_columns(etx_folded* folded, const void* elements,
-                               size_t count, int64_t before, size_t rows,
-                               ptrdiff_t step) {
-  const uint8_t* x = elements;
-  uint8_t found[ETX_BLOCK] = {0};
-  (void)before;
-  for (size_t row = 0; row < rows; ++row, x += step) {
-    for (size_t i = 0; i < count; ++i) found[i] |= x[i] == 0;
-  }
-  for (size_t i = 0; i < count; ++i) folded->value.i64[i] |= found[i];
-}
+ETX_BYTE_LOOPS(any_bytes, has_byte, !=)
+ETX_BYTE_LOOPS(zero_bytes, has_zero, ==)
 
 static void finish_negated(const etx_reduction* r, etx_folded* folded,
                            size_t count) {

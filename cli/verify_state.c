@@ -51,6 +51,13 @@ static etx_status check_planned(const etx_verify_method* m, uint32_t v,
                              "and no view of one",
                              (uint64_t)v);
   }
+  // Else whoever reads the state would not know that its bytes have changed.
+  if (is_in_state && value->is_written && !m->values[value->top].is_state) {
+    return etx_verify_refuse(m,
+                             "value '%u' is written among the states, as part "
+                             "of value '%u', which is none",
+                             (uint64_t)v, (uint64_t)value->top);
+  }
   if (is_own && tensor->memory_offset % ETX_ARENA_ALIGNMENT != 0) {
     return etx_verify_refuse(m,
                              "value '%u' lies at offset %u, which is not a "

@@ -49,7 +49,7 @@ bool etx_place_node_runs(const etx_placement* placement,
   return false;
 }
 
-static void own_outputs(etx_ir_method* method, size_t from, size_t to) {
+void etx_place_own_outputs(etx_ir_method* method, size_t from, size_t to) {
   for (size_t n = from; n < to; ++n) {
     const etx_ir_node* const node = &method->nodes[n];
     for (size_t i = 0; i < node->output_count; ++i) {
@@ -69,7 +69,8 @@ void etx_place_move_node(etx_ir_method* method, size_t from, size_t to) {
             (from - to) * sizeof moved);
   }
   method->nodes[to] = moved;
-  own_outputs(method, from < to ? from : to, (from < to ? to : from) + 1);
+  etx_place_own_outputs(method, from < to ? from : to,
+                        (from < to ? to : from) + 1);
 }
 
 uint32_t etx_place_target(const etx_placement* placement,

@@ -117,6 +117,8 @@ bool etx_place_node_runs(const etx_placement* placement,
 
 // Moves a node in the method's order; values follow. Its branch stays.
 void etx_place_move_node(etx_ir_method* method, size_t from, size_t to);
+// After nodes [from, to) have changed places: their values know them again.
+void etx_place_own_outputs(etx_ir_method* method, size_t from, size_t to);
 
 // The storage of a mutation's target; ETX_IR_NONE if it has none.
 uint32_t etx_place_target(const etx_placement* placement,

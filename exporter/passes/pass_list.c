@@ -66,6 +66,10 @@ static bool is_switched_off(const char* switched_off, const char* pass) {
   return false;
 }
 
+bool etx_passes_include(const etx_pass_context* context, const char* pass) {
+  return !is_switched_off(context->options->passes, pass);
+}
+
 static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
   const size_t problems_before = context->problems->count;
   ETX_TRY(pass->run(context));

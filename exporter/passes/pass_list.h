@@ -13,6 +13,12 @@
 #include "exporter/place.h"
 #include "exporter/place_copy.h"
 
+// What another order of a method's nodes saved.
+typedef struct etx_pass_order {
+  uint64_t saved_bytes;  // of those live at the fullest moment
+  uint64_t steps;        // spent on looking for it
+} etx_pass_order;
+
 typedef struct etx_pass_context {
   etx_ir_module* module;              // changed by every pass
   const etx_export_options* options;  // target, evaluator, passes switched off
@@ -24,6 +30,8 @@ typedef struct etx_pass_context {
   void* after_context;
   etx_placement* placements;  // by method, made by the pass place_values
   etx_place_copies copies;    // copies that remain, for the report
+  etx_pass_order* orders;     // by method, made by the pass order_nodes; NULL
+                              // if it did not run
 } etx_pass_context;
 
 typedef struct etx_pass {
@@ -44,6 +52,9 @@ const etx_pass* etx_pass_at(size_t index);
 // "!name" instead. NULL is the empty list.
 ETX_MUST_USE etx_status etx_passes_check(const char* switched_off,
                                          etx_diag* diag);
+
+// True if the pass of that name will run, or has run.
+bool etx_passes_include(const etx_pass_context* context, const char* pass);
 
 // Runs all passes that are not switched off. ETX_UNSUPPORTED if a pass
 // reported problems; later passes have then not run.

@@ -47,6 +47,23 @@ static void a_part_of_a_state_may_be_written(void** state) {
   accept(s.p);
 }
 
+// The state would not be known to have changed.
+static void a_part_of_a_view_that_an_instruction_makes_is_not_written(
+    void** state) {
+  (void)state;
+  const small s = start_with_state(32, 32);
+  const int x = borrowed_input(s.p);
+  const int a = test_state(s.p, "a", F32, SIZES(4), 0);
+  const int shown = test_planned(s.p, F32, SIZES(4), 2, 0);
+  const int part = test_planned(s.p, F32, SIZES(4), 2, 0);
+  const int sizes = test_ints(s.p, ARGS(test_int(s.p, 4)));
+  test_call(s.p, "executorch_prim::et_view", "default", ARGS(a, sizes, shown));
+  relu(s.p, x, part);
+  test_view(s.p, part, shown, 0);
+  test_state_row(s.p, "a", F32, SIZES(4), 0, 0, false);
+  refuse(s.p, "is written among the states");
+}
+
 static void states_that_share_bytes_are_refused(void** state) {
   (void)state;
   const small s = start_with_state(0, 48);
@@ -213,6 +230,8 @@ int main(void) {
       cmocka_unit_test(state_is_read_updated_and_kept),
       cmocka_unit_test(nothing_but_state_lies_among_states),
       cmocka_unit_test(a_part_of_a_state_may_be_written),
+      cmocka_unit_test(
+          a_part_of_a_view_that_an_instruction_makes_is_not_written),
       cmocka_unit_test(states_that_share_bytes_are_refused),
       cmocka_unit_test(a_state_has_one_address_in_all_methods),
       cmocka_unit_test(state_in_scratch_is_refused),

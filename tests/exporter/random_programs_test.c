@@ -153,6 +153,8 @@ static const char* const switched_off[] = {
     AS_WRITTEN ",-alias_views",
     AS_WRITTEN ",-join_parts",
     AS_WRITTEN ",-place_updates",
+    AS_WRITTEN ",-order_nodes",
+    AS_WRITTEN ",-join_parts,-order_nodes",
     AS_WRITTEN ",-reuse_scratch",
     AS_WRITTEN ",-alias_views,-place_updates,-reuse_scratch",
     AS_WRITTEN ",-alias_views,-reuse_scratch",
@@ -183,9 +185,53 @@ static void every_placement_computes_the_same(void** state) {
   }
 }
 
+// Bounds of all methods of a program, with these passes switched off.
+static size_t find_bounds(size_t seed, const char* passes, uint64_t* bounds) {
+  static program p;
+  graph g;
+  random_start(seed);
+  graph_open(&g);
+  g.options.passes = passes;
+  random_program_build(&g, &p);
+  const etx_status status = graph_try_plan(&g);
+  if (status != ETX_OK) fail_msg("program %zu: %s", seed, g.diag.text);
+  const size_t count = g.report.method_count;
+  for (size_t m = 0; m < count; ++m)
+    bounds[m] = g.report.methods[m].lower_bound;
+  graph_close(&g);
+  return count;
+}
+
+static void another_order_never_needs_more(void** state) {
+  (void)state;
+  enum { SOME_PROGRAMS = 300, WITH_INIT = MAX_METHODS + 1 };
+  static const char* const pairs[][2] = {
+      {AS_WRITTEN, AS_WRITTEN ",-order_nodes"},
+      {"-reuse_scratch", "-reuse_scratch,-order_nodes"},
+      {NULL, "-order_nodes"},
+  };
+  size_t lowered = 0;
+  for (size_t seed = 0; seed < SOME_PROGRAMS; ++seed) {
+    const char* const* const pair = pairs[seed % 3];
+    uint64_t with[WITH_INIT], without[WITH_INIT];
+    const size_t count = find_bounds(seed, pair[0], with);
+    assert_int_equal(find_bounds(seed, pair[1], without), count);
+    for (size_t m = 0; m < count; ++m) {
+      if (with[m] > without[m]) {
+        fail_msg(
+            "program %zu, method %zu: %d bytes live, %d in the order given",
+            seed, m, (int)with[m], (int)without[m]);
+      }
+      lowered += with[m] < without[m];
+    }
+  }
+  assert_true(lowered > 20);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_placement_computes_the_same),
+      cmocka_unit_test(another_order_never_needs_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

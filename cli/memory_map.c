@@ -35,6 +35,7 @@ typedef struct building {
   etx_memory_lifespan* spans;
   size_t span_count;
   etx_memory_box* box_of;  // by piece
+  uint64_t* nothing;       // by step: 0, for arenas in which nothing lies
 } building;
 
 static void* take(const building* b, size_t count, size_t item_bytes) {
@@ -186,18 +187,18 @@ static etx_status make_boxes(building* b) {
 // ---- arenas ----
 
 static etx_status count_live(const building* b, etx_memory_arena* arena) {
-  const etx_memory_method* const method = b->method;
-  uint64_t* const live = take(b, (size_t)method->step_count + 1, sizeof *live);
+  const uint32_t steps = b->method->step_count;
+  uint64_t* const live = take(b, (size_t)steps + 1, sizeof *live);
   if (live == NULL) return ETX_OUT_OF_MEMORY;
   // Differences first; they may wrap and come back.
-  for (size_t i = 0; i < method->box_count; ++i) {
-    const etx_memory_box* const box = &method->boxes[i];
-    for (size_t s = 0; box->arena == arena->id && s < box->span_count; ++s) {
+  for (size_t i = 0; i < arena->box_count; ++i) {
+    const etx_memory_box* const box = &b->method->boxes[arena->first_box + i];
+    for (size_t s = 0; s < box->span_count; ++s) {
       live[box->spans[s].start] += box->bytes;
       live[box->spans[s].end] -= box->bytes;
     }
   }
-  for (uint32_t s = 0; s < method->step_count; ++s) {
+  for (uint32_t s = 0; s < steps; ++s) {
     if (s > 0) live[s] += live[s - 1];
     if (live[s] <= arena->peak_bytes) continue;
     arena->peak_bytes = live[s];
@@ -205,16 +206,6 @@ static etx_status count_live(const building* b, etx_memory_arena* arena) {
   }
   arena->live = live;
   return ETX_OK;
-}
-
-// What every offset of the arena is a multiple of, as far as planners care.
-static uint64_t alignment_of(const etx_memory_method* method,
-                             const etx_memory_arena* arena) {
-  uint64_t all = 16;
-  for (size_t i = 0; i < method->box_count; ++i) {
-    if (method->boxes[i].arena == arena->id) all |= method->boxes[i].offset;
-  }
-  return all & (~all + 1);
 }
 
 static etx_status bound_blocks(const building* b,
@@ -234,26 +225,30 @@ static etx_status bound_blocks(const building* b,
                            : etx_plan_bound(problem, &work, out_bytes);
 }
 
+// What every offset of the arena is a multiple of, as far as planners care.
+static uint64_t alignment_of(const etx_memory_box* boxes, size_t count) {
+  uint64_t all = 16;
+  for (size_t i = 0; i < count; ++i) all |= boxes[i].offset;
+  return all & (~all + 1);
+}
+
 // The planner's bound for the spans of an arena. If their sum cannot be
 // counted, what is live at the peak is all that is known.
 static etx_status find_bound(const building* b, etx_memory_arena* arena) {
-  const etx_memory_method* const method = b->method;
-  const uint64_t alignment = alignment_of(method, arena);
+  const etx_memory_box* const boxes = &b->method->boxes[arena->first_box];
+  const uint64_t alignment = alignment_of(boxes, arena->box_count);
   size_t count = 0;
-  for (size_t i = 0; i < method->box_count; ++i) {
-    count += method->boxes[i].span_count;
-  }
+  for (size_t i = 0; i < arena->box_count; ++i) count += boxes[i].span_count;
   etx_plan_block* const blocks = take(b, count, sizeof *blocks);
   if (blocks == NULL) return ETX_OUT_OF_MEMORY;
   etx_plan_problem problem = {.blocks = blocks};
-  for (size_t i = 0; i < method->box_count; ++i) {
-    const etx_memory_box* const box = &method->boxes[i];
-    for (size_t s = 0; box->arena == arena->id && s < box->span_count; ++s) {
+  for (size_t i = 0; i < arena->box_count; ++i) {
+    for (size_t s = 0; s < boxes[i].span_count; ++s) {
       blocks[problem.block_count++] =
-          (etx_plan_block){.size = box->bytes,
+          (etx_plan_block){.size = boxes[i].bytes,
                            .alignment = alignment,
-                           .start = box->spans[s].start,
-                           .end = box->spans[s].end,
+                           .start = boxes[i].spans[s].start,
+                           .end = boxes[i].spans[s].end,
                            .fixed = ETX_PLAN_FREE};
     }
   }
@@ -261,31 +256,50 @@ static etx_status find_bound(const building* b, etx_memory_arena* arena) {
   return bound_blocks(b, &problem, &arena->bound);
 }
 
-static bool holds_state(const etx_memory_method* method, uint32_t arena) {
+static bool holds_state(const etx_memory_box* boxes, size_t count) {
   bool has_state = false;
-  for (size_t i = 0; i < method->box_count; ++i) {
-    const etx_memory_box* const box = &method->boxes[i];
-    if (box->arena != arena || box->span_count == 0) continue;
-    if (box->kind != ETX_MEMORY_KIND_STATE) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (boxes[i].span_count == 0) continue;
+    if (boxes[i].kind != ETX_MEMORY_KIND_STATE) return false;
     has_state = true;
   }
   return has_state;
 }
 
+static etx_status make_arena(const building* b, etx_memory_arena* arena) {
+  etx_memory_method* const method = b->method;
+  while (arena->first_box + arena->box_count < method->box_count &&
+         method->boxes[arena->first_box + arena->box_count].arena ==
+             arena->id) {
+    arena->box_count += 1;
+  }
+  arena->holds_state =
+      holds_state(&method->boxes[arena->first_box], arena->box_count);
+  if (arena->box_count == 0) {
+    arena->live = b->nothing;
+    return ETX_OK;
+  }
+  ETX_TRY(count_live(b, arena));
+  return find_bound(b, arena);
+}
+
+// Boxes are sorted by their arena, so each arena begins where the last ended.
 static etx_status make_arenas(building* b) {
   etx_memory_method* const method = b->method;
   const size_t count = etx_pte_buffer_size_count(&b->m->plan);
+  size_t box = 0;
   method->arenas = take(b, count, sizeof *method->arenas);
-  if (method->arenas == NULL) return ETX_OUT_OF_MEMORY;
+  b->nothing = take(b, method->step_count, sizeof *b->nothing);
+  if (method->arenas == NULL || b->nothing == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t id = 1; id < count; ++id) {
     const int64_t bytes = etx_pte_buffer_size_at(&b->m->plan, id);
     etx_memory_arena* const arena = &method->arenas[method->arena_count];
     if (bytes <= 0) continue;
+    while (box < method->box_count && method->boxes[box].arena < id) ++box;
     arena->id = (uint32_t)id;
     arena->bytes = (uint64_t)bytes;
-    arena->holds_state = holds_state(method, arena->id);
-    ETX_TRY(count_live(b, arena));
-    ETX_TRY(find_bound(b, arena));
+    arena->first_box = box;
+    ETX_TRY(make_arena(b, arena));
     method->arena_count += 1;
   }
   return ETX_OK;

@@ -62,9 +62,11 @@ typedef struct etx_memory_box {
 } etx_memory_box;
 
 typedef struct etx_memory_arena {
-  uint32_t id;           // memory_id
-  uint64_t bytes;        // as the file states it
-  bool holds_state;      // nothing but state lies in it
+  uint32_t id;       // memory_id
+  uint64_t bytes;    // as the file states it
+  bool holds_state;  // nothing but state lies in it
+  size_t first_box;  // its boxes stand together in the method's
+  size_t box_count;
   uint64_t bound;        // no plan of these spans is smaller
   uint64_t peak_bytes;   // most bytes in use at one step
   uint32_t peak_step;    // the first one of those

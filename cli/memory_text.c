@@ -11,6 +11,7 @@ enum {
   MOST_COLUMNS = 84,  // with the label and the frame, 100
   MOST_STATE_COLUMNS = 16,
   MOST_ROWS = 40,
+  MOST_STATE_ROWS = 8,
   LISTED = 8,  // values at the peak
   LETTERS = 52,
 };
@@ -57,19 +58,6 @@ static bool lives_at(const etx_memory_box* box, uint32_t step) {
   return false;
 }
 
-// Boxes of an arena stand together; letters are counted from the first one.
-static void arena_boxes(const picture* p, size_t* first, size_t* end) {
-  const etx_memory_box* const boxes = p->method->boxes;
-  *first = 0;
-  while (*first < p->method->box_count && boxes[*first].arena < p->arena->id) {
-    ++*first;
-  }
-  *end = *first;
-  while (*end < p->method->box_count && boxes[*end].arena == p->arena->id) {
-    ++*end;
-  }
-}
-
 static uint64_t common_divisor(uint64_t a, uint64_t b) {
   while (b != 0) {
     const uint64_t rest = a % b;
@@ -80,14 +68,14 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
 }
 
 // Few and equal pieces get a row each.
-static void choose_rows(picture* p, size_t first, size_t end) {
+static void choose_rows(picture* p, size_t first, size_t end, uint32_t most) {
   uint64_t unit = p->arena->bytes;
   for (size_t i = first; i < end; ++i) {
     unit = common_divisor(unit, p->method->boxes[i].offset);
     unit = common_divisor(unit, p->method->boxes[i].bytes);
   }
-  p->rows = MOST_ROWS;
-  if (p->arena->bytes / unit <= MOST_ROWS) {
+  p->rows = most;
+  if (p->arena->bytes / unit <= most) {
     p->rows = (uint32_t)(p->arena->bytes / unit);
   }
   p->row_bytes = p->arena->bytes / p->rows + (p->arena->bytes % p->rows != 0);
@@ -236,20 +224,25 @@ static void print_head(const picture* p, size_t count) {
           p->method->step_count == 1 ? "" : "s");
 }
 
-static void print_arena(picture* p) {
-  const uint32_t most =
-      p->arena->holds_state ? MOST_STATE_COLUMNS : MOST_COLUMNS;
-  size_t first = 0;
-  size_t end = 0;
+static size_t count_used(const picture* p, size_t first, size_t end) {
   size_t count = 0;
-  p->columns = p->method->step_count < most ? p->method->step_count : most;
-  arena_boxes(p, &first, &end);
   for (size_t i = first; i < end; ++i) {
     count += p->method->boxes[i].span_count > 0;
   }
-  choose_rows(p, first, end);
-  for (uint32_t c = 0; c < p->columns; ++c) draw_column(p, c, first, end);
+  return count;
+}
+
+static void print_arena(picture* p) {
+  const bool is_state = p->arena->holds_state;
+  const uint32_t most = is_state ? MOST_STATE_COLUMNS : MOST_COLUMNS;
+  const size_t first = p->arena->first_box;
+  const size_t end = first + p->arena->box_count;
+  const size_t count = count_used(p, first, end);
   print_head(p, count);
+  if (count == 0) return;
+  p->columns = p->method->step_count < most ? p->method->step_count : most;
+  choose_rows(p, first, end, is_state ? MOST_STATE_ROWS : MOST_ROWS);
+  for (uint32_t c = 0; c < p->columns; ++c) draw_column(p, c, first, end);
   print_rows(p);
   print_figures(p);
   print_peak_boxes(p, first, end);

@@ -192,21 +192,16 @@ static void trace_live(tracing* t, const etx_memory_arena* arena) {
 
 static etx_status trace_arena(tracing* t, const etx_memory_arena* arena,
                               size_t first_thread, etx_verify_memory* memory) {
-  const etx_memory_method* const method = t->method;
+  const etx_memory_box* const boxes = &t->method->boxes[arena->first_box];
   size_t count = 0;
-  for (size_t i = 0; i < method->box_count; ++i) {
-    if (method->boxes[i].arena == arena->id) {
-      count += method->boxes[i].span_count;
-    }
-  }
+  for (size_t i = 0; i < arena->box_count; ++i) count += boxes[i].span_count;
   slice* const slices = etx_verify_take(memory, count, sizeof *slices);
   lane* const heaps = etx_verify_take(memory, 2 * count, sizeof *heaps);
   if (slices == NULL || heaps == NULL) return ETX_OUT_OF_MEMORY;
   count = 0;
-  for (size_t i = 0; i < method->box_count; ++i) {
-    const etx_memory_box* const box = &method->boxes[i];
-    for (size_t s = 0; box->arena == arena->id && s < box->span_count; ++s) {
-      slices[count++] = (slice){box, box->spans[s]};
+  for (size_t i = 0; i < arena->box_count; ++i) {
+    for (size_t s = 0; s < boxes[i].span_count; ++s) {
+      slices[count++] = (slice){&boxes[i], boxes[i].spans[s]};
     }
   }
   if (count > 0) qsort(slices, count, sizeof *slices, compare_slices);

@@ -1,51 +1,12 @@
 // Pieces of memory and what touches them.
 //
-// Values that show the same bytes are joined: by the blob's rows, by operators
-// that make a view, and in stock files, where the exporter leaves an operator
-// out that would only make a view, by the bytes: a value that nobody writes
-// shows the value that was last written there.
-//
+// Values that show the same bytes are joined first (memory_joining).
 // A slot that gets the header of another value at run time (a move) stands for
 // all of those that it may get.
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/memory_map_internal.h"
-
-// What a step does to a value, before it is known which pieces that means.
-typedef struct raw_touch {
-  uint32_t step;
-  uint32_t value;
-  bool is_write;
-  bool updates;     // written: some of the old content is kept
-  bool is_guessed;  // the call is unknown: written if nobody did before
-} raw_touch;
-
-// `to` gets the header of `from`.
-typedef struct header_edge {
-  uint32_t to;
-  uint32_t from;
-  bool is_view;  // an operator made it, no move
-} header_edge;
-
-typedef struct collecting {
-  etx_verify_method* m;
-  etx_memory_uses* uses;
-  raw_touch* raw;
-  size_t raw_count, raw_capacity;
-  header_edge* edges;  // sorted by `to` once all are there
-  size_t edge_count;
-  uint32_t* first_edge;  // by value, and one more
-  uint32_t* joined;      // union-find over values
-  bool* is_written;      // by value: an instruction, or the caller
-  bool* is_rebound;      // by value
-  bool* was_written;     // by value: until the step that is looked at
-  uint32_t* marks;       // by value: search in which it was met last
-  uint32_t search;
-  uint32_t* stack;  // values still to be looked at
-  size_t touch_capacity;
-} collecting;
 
 static bool is_tensor(const etx_verify_method* m, uint32_t value) {
   return m->values[value].home != ETX_VERIFY_NO_TENSOR;
@@ -67,46 +28,46 @@ static etx_status grow(etx_verify_memory* memory, void* items, size_t count,
 
 // ---- what steps do to values ----
 
-static etx_status add_raw(collecting* c, raw_touch touch) {
+static etx_status add_raw(etx_memory_collecting* c, etx_memory_raw touch) {
   ETX_TRY(grow(c->m->memory, &c->raw, c->raw_count, &c->raw_capacity,
                sizeof *c->raw));
   c->raw[c->raw_count++] = touch;
   return ETX_OK;
 }
 
-static etx_status collect_step(collecting* c, uint32_t step,
+static etx_status collect_step(etx_memory_collecting* c, uint32_t step,
                                const etx_verify_effects* e) {
   for (size_t i = 0; i < e->read_count; ++i) {
     if (e->is_guessed) c->is_written[e->reads[i].value] = true;
-    ETX_TRY(add_raw(c, (raw_touch){.step = step,
-                                   .value = e->reads[i].value,
-                                   .is_guessed = e->is_guessed}));
+    ETX_TRY(add_raw(c, (etx_memory_raw){.step = step,
+                                        .value = e->reads[i].value,
+                                        .is_guessed = e->is_guessed}));
   }
   for (size_t i = 0; i < e->write_count && !e->is_guessed; ++i) {
     c->is_written[e->writes[i].value] = true;
-    ETX_TRY(add_raw(c, (raw_touch){.step = step,
-                                   .value = e->writes[i].value,
-                                   .is_write = true,
-                                   .updates = e->writes[i].updates}));
+    ETX_TRY(add_raw(c, (etx_memory_raw){.step = step,
+                                        .value = e->writes[i].value,
+                                        .is_write = true,
+                                        .updates = e->writes[i].updates}));
   }
   // A stock tensor that only gets its sizes has whatever lies there.
   if (e->sized != ETX_VERIFY_NONE && c->m->blob == NULL) {
     c->is_written[e->sized] = true;
-    ETX_TRY(add_raw(
-        c, (raw_touch){.step = step, .value = e->sized, .is_write = true}));
+    ETX_TRY(add_raw(c, (etx_memory_raw){
+                           .step = step, .value = e->sized, .is_write = true}));
   }
   if (e->rebound != ETX_VERIFY_NONE && e->rebound != e->rebound_from) {
     const bool is_view =
         c->m->steps[step].instruction.kind == ETX_PTE_KERNEL_CALL;
     c->edges[c->edge_count++] =
-        (header_edge){e->rebound, e->rebound_from, is_view};
+        (etx_memory_edge){e->rebound, e->rebound_from, is_view};
     c->is_rebound[e->rebound] = true;
   }
   c->uses->guessed_count += e->is_guessed;
   return ETX_OK;
 }
 
-static etx_status collect_steps(collecting* c) {
+static etx_status collect_steps(etx_memory_collecting* c) {
   etx_verify_effects effects;
   const size_t inputs = etx_pte_input_count(&c->m->plan);
   ETX_TRY(etx_verify_effects_init(&effects, c->m));
@@ -120,177 +81,10 @@ static etx_status collect_steps(collecting* c) {
   return ETX_OK;
 }
 
-// ---- joining values ----
-
-static uint32_t find(const collecting* c, uint32_t value) {
-  while (c->joined[value] != value) {
-    c->joined[value] = c->joined[c->joined[value]];
-    value = c->joined[value];
-  }
-  return value;
-}
-
-static void join(collecting* c, uint32_t a, uint32_t b) {
-  const uint32_t x = find(c, a);
-  const uint32_t y = find(c, b);
-  if (x < y) c->joined[y] = x;
-  if (y < x) c->joined[x] = y;
-}
-
-static void join_families(collecting* c) {
-  const etx_verify_method* const m = c->m;
-  for (uint32_t v = 0; v < m->value_count; ++v) {
-    const etx_verify_value* const value = &m->values[v];
-    if (value->parent != ETX_VERIFY_NONE) join(c, v, value->parent);
-    for (uint32_t i = 0; i < value->part_count; ++i) {
-      join(c, v, m->parts[value->first_part + i]);
-    }
-  }
-}
-
-// Counts edges into first_edge and brings them into the order of `to`.
-static etx_status sort_edges(collecting* c) {
-  const size_t values = c->m->value_count;
-  header_edge* const sorted =
-      etx_verify_take(c->m->memory, c->edge_count, sizeof *sorted);
-  c->first_edge =
-      etx_verify_take(c->m->memory, values + 2, sizeof *c->first_edge);
-  if (sorted == NULL || c->first_edge == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < c->edge_count; ++i) {
-    c->first_edge[c->edges[i].to + 2] += 1;
-  }
-  for (size_t v = 2; v < values + 2; ++v) {
-    c->first_edge[v] += c->first_edge[v - 1];
-  }
-  for (size_t i = 0; i < c->edge_count; ++i) {
-    sorted[c->first_edge[c->edges[i].to + 1]++] = c->edges[i];
-  }
-  c->edges = sorted;
-  return ETX_OK;
-}
-
-static bool lies_within(const etx_verify_method* m, uint32_t inner,
-                        uint32_t outer) {
-  if (m->values[inner].home != ETX_VERIFY_PLANNED) return true;
-  return m->values[outer].home == ETX_VERIFY_PLANNED &&
-         (etx_verify_contains(m->values[outer].range, m->values[inner].range) ||
-          etx_verify_contains(m->values[inner].range, m->values[outer].range));
-}
-
-// A slot that only ever shows one other value is a view of it.
-static void join_views(collecting* c) {
-  for (uint32_t v = 0; v < c->m->value_count; ++v) {
-    const uint32_t first = c->first_edge[v];
-    const uint32_t end = c->first_edge[v + 1];
-    bool is_single = first < end;
-    for (uint32_t i = first; i < end; ++i) {
-      is_single = is_single && c->edges[i].is_view &&
-                  c->edges[i].from == c->edges[first].from;
-    }
-    if (is_single && lies_within(c->m, v, c->edges[first].from)) {
-      join(c, v, c->edges[first].from);
-      c->is_rebound[v] = false;
-    }
-  }
-}
-
-// ---- views that a stock exporter left out ----
-
-typedef struct start_table {
-  uint64_t* starts;   // of planned values, ascending, each once
-  uint32_t* writers;  // who wrote there last; ETX_VERIFY_NONE
-  size_t count;
-} start_table;
-
-static int compare_numbers(const void* left, const void* right) {
-  const uint64_t a = *(const uint64_t*)left;
-  const uint64_t b = *(const uint64_t*)right;
-  return a < b ? -1 : a > b;
-}
-
-static etx_status list_starts(const etx_verify_method* m, start_table* t) {
-  size_t kept = 0;
-  t->count = 0;
-  t->starts = etx_verify_take(m->memory, m->value_count, sizeof *t->starts);
-  t->writers = etx_verify_take(m->memory, m->value_count, sizeof *t->writers);
-  if (t->starts == NULL || t->writers == NULL) return ETX_OUT_OF_MEMORY;
-  for (uint32_t v = 0; v < m->value_count; ++v) {
-    if (m->values[v].home != ETX_VERIFY_PLANNED) continue;
-    t->starts[t->count++] = m->values[v].range.start;
-  }
-  if (t->count > 0) {
-    qsort(t->starts, t->count, sizeof *t->starts, compare_numbers);
-  }
-  for (size_t i = 0; i < t->count; ++i) {
-    if (kept == 0 || t->starts[i] != t->starts[kept - 1]) {
-      t->starts[kept++] = t->starts[i];
-    }
-  }
-  t->count = kept;
-  for (size_t i = 0; i < kept; ++i) t->writers[i] = ETX_VERIFY_NONE;
-  return ETX_OK;
-}
-
-static uint32_t* writer_at(const start_table* t, uint64_t start) {
-  size_t low = 0;
-  size_t high = t->count;
-  while (high - low > 1) {
-    const size_t middle = low + (high - low) / 2;
-    if (t->starts[middle] <= start) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return &t->writers[low];
-}
-
-static bool has_own_content(const collecting* c, uint32_t value) {
-  const etx_pte_tensor tensor = etx_pte_value_at(&c->m->plan, value).as.tensor;
-  return c->is_written[value] || c->is_rebound[value] || tensor.name.size > 0 ||
-         tensor.data_buffer_index != 0;
-}
-
-static void join_hidden(collecting* c, const start_table* t, uint32_t value) {
-  const etx_verify_value* const values = c->m->values;
-  uint32_t* const writer = writer_at(t, values[value].range.start);
-  if (c->is_written[value]) {
-    *writer = value;
-  } else if (!has_own_content(c, value) && c->marks[value] == 0 &&
-             *writer != ETX_VERIFY_NONE &&
-             etx_verify_contains(values[*writer].range, values[value].range)) {
-    c->marks[value] = 1;
-    join(c, value, *writer);
-  }
-}
-
-static etx_status join_hidden_views(collecting* c) {
-  start_table t;
-  const size_t inputs = etx_pte_input_count(&c->m->plan);
-  const size_t outputs = etx_pte_output_count(&c->m->plan);
-  ETX_TRY(list_starts(c->m, &t));
-  for (size_t i = 0; i < inputs; ++i) {
-    const uint32_t v = (uint32_t)etx_pte_input_at(&c->m->plan, i);
-    if (c->m->values[v].home == ETX_VERIFY_PLANNED) join_hidden(c, &t, v);
-  }
-  for (size_t i = 0; i < c->raw_count; ++i) {
-    const raw_touch* const touch = &c->raw[i];
-    if (c->m->values[touch->value].home != ETX_VERIFY_PLANNED) continue;
-    if (c->is_written[touch->value] && !touch->is_write) continue;
-    join_hidden(c, &t, touch->value);
-  }
-  for (size_t i = 0; i < outputs; ++i) {
-    const uint32_t v = (uint32_t)etx_pte_output_at(&c->m->plan, i);
-    if (c->m->values[v].home == ETX_VERIFY_PLANNED) join_hidden(c, &t, v);
-  }
-  memset(c->marks, 0, c->m->value_count * sizeof *c->marks);
-  return ETX_OK;
-}
-
 // ---- pieces ----
 
 // True if `a` tells more about the memory of both than `b`.
-static bool is_larger(const collecting* c, uint32_t a, uint32_t b) {
+static bool is_larger(const etx_memory_collecting* c, uint32_t a, uint32_t b) {
   const etx_verify_value* const x = &c->m->values[a];
   const etx_verify_value* const y = &c->m->values[b];
   const bool shows_a = c->first_edge[a] != c->first_edge[a + 1];
@@ -303,7 +97,7 @@ static bool is_larger(const collecting* c, uint32_t a, uint32_t b) {
   return a < b;
 }
 
-static void note_kind(const collecting* c, etx_memory_piece* piece,
+static void note_kind(const etx_memory_collecting* c, etx_memory_piece* piece,
                       uint32_t value) {
   const etx_pte_tensor tensor = etx_pte_value_at(&c->m->plan, value).as.tensor;
   if (c->m->values[value].home != ETX_VERIFY_PLANNED) return;
@@ -313,7 +107,7 @@ static void note_kind(const collecting* c, etx_memory_piece* piece,
   }
 }
 
-static etx_status take_pieces(collecting* c) {
+static etx_status take_pieces(etx_memory_collecting* c) {
   etx_memory_uses* const u = c->uses;
   const size_t values = c->m->value_count;
   u->pieces = etx_verify_take(c->m->memory, values, sizeof *u->pieces);
@@ -324,7 +118,7 @@ static etx_status take_pieces(collecting* c) {
              : ETX_OK;
 }
 
-static void list_views(collecting* c) {
+static void list_views(etx_memory_collecting* c) {
   etx_memory_uses* const u = c->uses;
   uint32_t next = 0;
   for (size_t p = 0; p < u->piece_count; ++p) {
@@ -340,11 +134,11 @@ static void list_views(collecting* c) {
   }
 }
 
-static etx_status find_pieces(collecting* c) {
+static etx_status find_pieces(etx_memory_collecting* c) {
   etx_memory_uses* const u = c->uses;
   ETX_TRY(take_pieces(c));
   for (uint32_t v = 0; v < c->m->value_count; ++v) {
-    const uint32_t top = find(c, v);
+    const uint32_t top = etx_memory_find(c, v);
     u->piece_of[v] = ETX_VERIFY_NONE;
     if (!is_tensor(c->m, v)) continue;
     if (top == v) {
@@ -368,13 +162,14 @@ static etx_status find_pieces(collecting* c) {
 
 // ---- touches of pieces ----
 
-static uint64_t bytes_of(const collecting* c, uint32_t value) {
+static uint64_t bytes_of(const etx_memory_collecting* c, uint32_t value) {
   const etx_pte_tensor tensor = etx_pte_value_at(&c->m->plan, value).as.tensor;
   return etx_pte_tensor_bytes(&tensor);
 }
 
-static etx_status touch_piece(collecting* c, const raw_touch* touch,
-                              uint32_t value, bool is_certain) {
+static etx_status touch_piece(etx_memory_collecting* c,
+                              const etx_memory_raw* touch, uint32_t value,
+                              bool is_certain) {
   etx_memory_uses* const u = c->uses;
   const uint32_t p = u->piece_of[value];
   etx_memory_piece* const piece = &u->pieces[p];
@@ -399,10 +194,11 @@ static etx_status touch_piece(collecting* c, const raw_touch* touch,
 
 // Calls for `value` and, if it may show others, for those. A slot with bytes of
 // its own, that somebody writes, may be meant as well.
-typedef etx_status (*piece_visitor)(collecting* c, const raw_touch* touch,
-                                    uint32_t value, bool is_certain);
+typedef etx_status (*piece_visitor)(etx_memory_collecting* c,
+                                    const etx_memory_raw* touch, uint32_t value,
+                                    bool is_certain);
 
-static etx_status visit(collecting* c, const raw_touch* touch,
+static etx_status visit(etx_memory_collecting* c, const etx_memory_raw* touch,
                         piece_visitor visitor) {
   size_t waiting = 0;
   if (!c->is_rebound[touch->value]) {
@@ -427,8 +223,9 @@ static etx_status visit(collecting* c, const raw_touch* touch,
   return ETX_OK;
 }
 
-static etx_status note_input(collecting* c, const raw_touch* touch,
-                             uint32_t value, bool is_certain) {
+static etx_status note_input(etx_memory_collecting* c,
+                             const etx_memory_raw* touch, uint32_t value,
+                             bool is_certain) {
   (void)touch;
   (void)is_certain;
   c->uses->pieces[c->uses->piece_of[value]].is_input = true;
@@ -436,8 +233,9 @@ static etx_status note_input(collecting* c, const raw_touch* touch,
   return ETX_OK;
 }
 
-static etx_status note_output(collecting* c, const raw_touch* touch,
-                              uint32_t value, bool is_certain) {
+static etx_status note_output(etx_memory_collecting* c,
+                              const etx_memory_raw* touch, uint32_t value,
+                              bool is_certain) {
   (void)touch;
   (void)is_certain;
   etx_memory_piece* const piece = &c->uses->pieces[c->uses->piece_of[value]];
@@ -449,7 +247,7 @@ static etx_status note_output(collecting* c, const raw_touch* touch,
   return ETX_OK;
 }
 
-static etx_status touch_pieces(collecting* c) {
+static etx_status touch_pieces(etx_memory_collecting* c) {
   const size_t inputs = etx_pte_input_count(&c->m->plan);
   const size_t outputs = etx_pte_output_count(&c->m->plan);
   for (size_t i = 0; i < inputs; ++i) {
@@ -460,8 +258,8 @@ static etx_status touch_pieces(collecting* c) {
     ETX_TRY(visit(c, &c->raw[i], touch_piece));
   }
   for (size_t i = 0; i < outputs; ++i) {
-    const raw_touch touch = {.value =
-                                 (uint32_t)etx_pte_output_at(&c->m->plan, i)};
+    const etx_memory_raw touch = {
+        .value = (uint32_t)etx_pte_output_at(&c->m->plan, i)};
     if (is_tensor(c->m, touch.value)) ETX_TRY(visit(c, &touch, note_output));
   }
   for (size_t i = 0; i < inputs && c->m->blob_method != SIZE_MAX; ++i) {
@@ -474,7 +272,7 @@ static etx_status touch_pieces(collecting* c) {
   return ETX_OK;
 }
 
-static etx_status index_touches(collecting* c) {
+static etx_status index_touches(etx_memory_collecting* c) {
   etx_memory_uses* const u = c->uses;
   uint32_t next = 0;
   u->by_piece =
@@ -494,7 +292,7 @@ static etx_status index_touches(collecting* c) {
 
 // ---- all of it ----
 
-static etx_status take_marks(collecting* c) {
+static etx_status take_marks(etx_memory_collecting* c) {
   etx_verify_memory* const memory = c->m->memory;
   const size_t values = c->m->value_count;
   c->edges = etx_verify_take(memory, c->m->step_count, sizeof *c->edges);
@@ -515,17 +313,14 @@ static etx_status take_marks(collecting* c) {
 
 etx_status etx_memory_find_uses(etx_verify_method* m,
                                 etx_memory_uses* out_uses) {
-  collecting c;
+  etx_memory_collecting c;
   memset(&c, 0, sizeof c);
   memset(out_uses, 0, sizeof *out_uses);
   c.m = m;
   c.uses = out_uses;
   ETX_TRY(take_marks(&c));
   ETX_TRY(collect_steps(&c));
-  ETX_TRY(sort_edges(&c));
-  join_families(&c);
-  join_views(&c);
-  if (m->blob == NULL) ETX_TRY(join_hidden_views(&c));
+  ETX_TRY(etx_memory_join(&c));
   ETX_TRY(find_pieces(&c));
   ETX_TRY(touch_pieces(&c));
   return index_touches(&c);

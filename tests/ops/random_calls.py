@@ -174,6 +174,9 @@ class Writer:
         self.cases, self.known, self.blobs = [], {}, []
 
     def put(self, tensor):
+        # Filled out tensors without elements may have a size of -1 in PyTorch.
+        if any(size < 0 for size in tensor.shape):
+            raise Skip
         tensor = tensor.detach().resolve_conj()
         if tensor.is_complex():
             tensor = torch.view_as_real(tensor)

@@ -11,16 +11,20 @@
 enum { TEMPORARY_MOST = 1 << 28, ELEMENTS_MOST = 1 << 22 };
 
 void* vector_call_take(vector_call* c, size_t bytes) {
-  void* block = calloc(1, bytes == 0 ? 1 : bytes);
-  if (c->block_count < sizeof(c->blocks) / sizeof(c->blocks[0])) {
-    c->blocks[c->block_count++] = block;
+  if (c->block_count == c->block_room) {
+    c->block_room = 2 * c->block_room + 64;
+    c->blocks = realloc(c->blocks, c->block_room * sizeof *c->blocks);
   }
+  void* block = calloc(1, bytes == 0 ? 1 : bytes);
+  c->blocks[c->block_count++] = block;
   return block;
 }
 
 void vector_call_end(vector_call* c) {
   for (size_t i = 0; i < c->block_count; ++i) free(c->blocks[i]);
-  c->block_count = 0;
+  free(c->blocks);
+  c->blocks = NULL;
+  c->block_count = c->block_room = 0;
 }
 
 static size_t numel_of(const int32_t* sizes, size_t rank) {

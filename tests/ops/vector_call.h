@@ -33,8 +33,8 @@ typedef struct vector_call {
   etx_random_stream random;
   etx_call call;
   etx_diag diag;
-  void* blocks[8192];  // everything allocated, freed by vector_call_end
-  size_t block_count;
+  void** blocks;  // everything allocated, freed by vector_call_end
+  size_t block_count, block_room;
 } vector_call;
 
 // Builds the values of a case. NULL, or why this case cannot be built.

@@ -246,8 +246,7 @@ static etx_status touch(lifespans* l, uint32_t index, uint32_t first_of_step) {
   if (t->is_write) note_handing_over(l, first_of_step, index);
   if (t->is_full && span->end != 0 && span->end < t->step) {
     ETX_TRY(close_span(l, t->piece));
-    open_span(l, t->piece, t->step, t->step + 1);
-    l->opened_count -= 1;
+    *span = (etx_memory_span){t->step, t->step + 1};  // it stays in `opened`
   }
   open_span(l, t->piece, t->step, t->step + 1);
   return ETX_OK;

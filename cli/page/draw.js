@@ -128,6 +128,7 @@ function drawRect(context, plane, rect, look) {
   if (box.kind === KIND.state && place.width > 6 && place.height > 4) {
     context.strokeStyle = look.hatch;
     hatch(context, place, 9);
+    if (place.height >= 16) drawUses(context, plane, place, box, look);
   }
   if (box.roles & ROLE_INPUT && place.width > 3) {
     context.fillStyle = look.input;
@@ -141,6 +142,15 @@ function drawRect(context, plane, rect, look) {
   if (place.width >= 30 && place.height >= 11) drawLabel(context, place, box, look);
   else if (place.width >= 12 && place.height >= 40) drawUpright(context, place, box, look);
   context.globalAlpha = 1;
+}
+
+// State is always there; marks tell when it is written, above, and read, below.
+function drawUses(context, plane, place, box, look) {
+  const width = Math.max(1, Math.min(plane.kx - 1, 4));
+  const height = Math.min(6, place.height / 3);
+  context.fillStyle = look.ink;
+  for (const step of box.writes) context.fillRect(plane.toX(step + 0.5) - width / 2, place.y, width, height);
+  for (const step of box.reads) context.fillRect(plane.toX(step + 0.5) - width / 2, place.y + place.height - height, width, height);
 }
 
 // As much of a text as fits.

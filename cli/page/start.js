@@ -9,7 +9,7 @@ let foundAt = -1;
 function makeRows() {
   const arenas = new Map();
   for (const method of methods) {
-    method.isShown = method.boxes.length > 0 && method.arenas.length > 0;
+    method.isShown = method.arenas.some((arena) => !arena.state);
     for (const arena of method.arenas) {
       const known = arenas.get(arena.id) ?? {most: 0, isState: true};
       known.most = Math.max(known.most, arena.bytes);
@@ -17,6 +17,8 @@ function makeRows() {
       arenas.set(arena.id, known);
     }
   }
+  // What only touches state comes when it is asked for, if there is more.
+  if (!methods.some((method) => method.isShown)) methods.forEach((method) => { method.isShown = method.arenas.length > 0; });
   if (!methods.some((method) => method.isShown)) methods.forEach((method) => { method.isShown = true; });
   for (const id of [...arenas.keys()].sort((a, b) => a - b)) {
     const {most, isState} = arenas.get(id);
@@ -163,7 +165,7 @@ function makeLegend() {
     legend.append(button);
   }
   const marks = document.createElement("span");
-  marks.textContent = "green edge: input; orange edge: output; hatched: state; dashed line: lower bound; "
+  marks.textContent = "green edge: input; orange edge: output; hatched: state, with marks where it is written (above) and read (below); dashed line: lower bound; "
     + "\u25bc in use: peak; at a value, \u25bc writes and \u25b2 reads";
   legend.append(marks);
 }

@@ -30,6 +30,9 @@
 // depend on the machine. As many take about a second for some hundred blocks.
 #define ETX_PLAN_STEPS UINT64_C(2000000)
 
+// Blocks that a problem may have.
+#define ETX_PLAN_MOST_BLOCKS (UINT32_C(1) << 27)
+
 // Says that the planner may choose the offset.
 #define ETX_PLAN_FREE UINT64_MAX
 

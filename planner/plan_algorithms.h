@@ -4,30 +4,32 @@
 #ifndef ETX_PLANNER_PLAN_ALGORITHMS_H
 #define ETX_PLANNER_PLAN_ALGORITHMS_H
 
-#include "planner/plan.h"
+#include "planner/plan_parts.h"
 
-// How far the contest has come when it is an algorithm's turn.
+// How far the contest over a part has come when it is an algorithm's turn. All
+// but the steps are units.
 typedef struct etx_plan_goal {
-  uint64_t lower_bound;  // no plan is smaller; an algorithm may raise it
-  uint64_t enough;       // no plan has to be smaller
-  uint64_t best;         // bytes of the smallest plan so far; UINT64_MAX
-  uint64_t steps;        // an algorithm may take; it subtracts what it took
+  uint32_t low;     // no plan has less; an algorithm may raise it
+  uint32_t enough;  // no plan has to have less
+  uint32_t best;    // only plans that have less are wanted
+  uint64_t steps;   // an algorithm may take; it subtracts what it took
 } etx_plan_goal;
 
-// Places the blocks of a checked problem: writes an offset for every block.
-// Takes what it needs from `work` and need not give it back; with a counting
-// arena it takes and returns, so that the same lines say how much that is.
-// ETX_NOT_FOUND if it found nothing smaller than `goal->best`,
+// Places the blocks of a part: writes an offset in units for each. Takes what
+// it needs from `work` and need not give it back. With a counting arena only
+// `part->block_count` is known: the function takes its memory for that many
+// blocks and sections and returns, so that the same lines say how much it is.
+// ETX_NOT_FOUND if it found nothing below `goal->best` with its steps,
 // ETX_UNSUPPORTED if it cannot do this kind of problem, ETX_OUT_OF_MEMORY if
 // `work` is too small.
-typedef etx_status (*etx_plan_run)(const etx_plan_problem* problem,
+typedef etx_status (*etx_plan_run)(const etx_plan_part* part,
                                    etx_plan_goal* goal, etx_arena* work,
-                                   uint64_t* offsets);
+                                   uint32_t* offsets);
 
-#define ALGORITHM(symbol, sentence)                                          \
-  ETX_MUST_USE etx_status etx_plan_##symbol##_run(                           \
-      const etx_plan_problem* problem, etx_plan_goal* goal, etx_arena* work, \
-      uint64_t* offsets);
+#define ALGORITHM(symbol, sentence)                                    \
+  ETX_MUST_USE etx_status etx_plan_##symbol##_run(                     \
+      const etx_plan_part* part, etx_plan_goal* goal, etx_arena* work, \
+      uint32_t* offsets);
 #include "planner/plan_algorithms.def"
 #undef ALGORITHM
 

@@ -1,94 +1,97 @@
-// A sweep over births and deaths keeps the rounded sum. Rounding by less than
-// a block's own alignment looks weak, but with mixed alignments a small block
-// may lie in the padding of a large one, so nothing stronger holds for all.
-// The paddings of living blocks are kept by rank, to know the largest.
+// Rounding by less than a block's own alignment looks weak, but with mixed
+// alignments a small block may lie in the padding of a large one, so nothing
+// stronger holds for all.
 
 #include "planner/plan_bound.h"
 
+#include <string.h>
+
 #include "planner/plan_check.h"
-#include "planner/plan_events.h"
-#include "planner/plan_set.h"
+#include "planner/plan_paint.h"
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-typedef struct bound_work {
-  etx_plan_events events;
-  etx_plan_set living;   // ranks of living blocks
-  uint32_t* by_padding;  // blocks by ascending padding
-  uint32_t* ranks;       // position of each block in by_padding
-  uint32_t* scratch;     // for sorting
-} bound_work;
-
-typedef struct padding_order {
-  const etx_plan_block* blocks;
+typedef struct bounding {
   uint64_t step;
-} padding_order;
+  uint64_t* loads;     // of each section of a part, bytes, and one more
+  uint64_t* scratch;   // for sorting
+  uint32_t* padded;    // blocks with padding, most first
+  uint32_t* painters;  // of each section, its block with the most padding
+  uint32_t* skips;
+} bounding;
 
-static uint64_t padding_of(const etx_plan_block* block, uint64_t step) {
-  return etx_plan_align(block->size, step) - block->size;
+// What a comparison needs to know.
+typedef struct padding_key {
+  const etx_plan_part* part;
+  uint64_t step;
+} padding_key;
+
+static uint64_t rounded(const etx_plan_part* part, uint32_t b, uint64_t step) {
+  return etx_plan_align(etx_plan_part_block(part, b)->size, step);
 }
 
-static bool pads_less(const void* context, uint32_t a, uint32_t b) {
-  const padding_order* const order = context;
-  return padding_of(&order->blocks[a], order->step) <
-         padding_of(&order->blocks[b], order->step);
+static uint64_t padding_of(const etx_plan_part* part, uint32_t b,
+                           uint64_t step) {
+  return rounded(part, b, step) - etx_plan_part_block(part, b)->size;
 }
 
-static bool take(bound_work* bound, const etx_plan_problem* problem,
-                 etx_arena* work) {
-  const size_t count = problem->block_count;
-  return etx_plan_events_take(&bound->events, problem, work) &&
-         etx_plan_set_take(&bound->living, work, count) &&
-         etx_plan_take_u32(work, count, &bound->by_padding) &&
-         etx_plan_take_u32(work, count, &bound->ranks) &&
-         etx_plan_take_u32(work, count, &bound->scratch);
+static uint32_t low_padding(const void* context, uint32_t b) {
+  const padding_key* const key = context;
+  return ~(uint32_t)padding_of(key->part, b, key->step);
 }
 
-static void rank_paddings(bound_work* bound, const etx_plan_problem* problem,
-                          uint64_t step) {
-  const padding_order order = {problem->blocks, step};
-  const size_t count = problem->block_count;
-  for (size_t i = 0; i < count; ++i) bound->by_padding[i] = (uint32_t)i;
-  etx_plan_sort(bound->by_padding, count, bound->scratch, pads_less, &order);
-  for (size_t i = 0; i < count; ++i) {
-    bound->ranks[bound->by_padding[i]] = (uint32_t)i;
+static uint32_t high_padding(const void* context, uint32_t b) {
+  const padding_key* const key = context;
+  return ~(uint32_t)(padding_of(key->part, b, key->step) >> 32);
+}
+
+static void sum_loads(const bounding* now, const etx_plan_part* part) {
+  uint64_t live = 0;
+  memset(now->loads, 0, (part->section_count + (size_t)1) * sizeof *now->loads);
+  // Modulo 2^64, so that a decrease needs no sign.
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    const uint64_t bytes = rounded(part, b, now->step);
+    now->loads[part->first[b]] += bytes;
+    now->loads[part->limit[b]] -= bytes;
+  }
+  for (uint32_t s = 0; s < part->section_count; ++s) {
+    live += now->loads[s];
+    now->loads[s] = live;
   }
 }
 
-static uint64_t largest_padding(const bound_work* bound,
-                                const etx_plan_problem* problem,
-                                uint64_t step) {
-  const size_t rank =
-      etx_plan_set_previous(&bound->living, problem->block_count);
-  if (rank == ETX_PLAN_SET_NONE) return 0;
-  return padding_of(&problem->blocks[bound->by_padding[rank]], step);
+// Finds the block with the most padding of each section.
+static void find_paddings(const bounding* now, const etx_plan_part* part) {
+  const padding_key key = {part, now->step};
+  size_t count = 0;
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    if (padding_of(part, b, now->step) > 0) now->padded[count++] = b;
+  }
+  etx_plan_sort(now->padded, count, low_padding, &key, now->scratch);
+  etx_plan_sort(now->padded, count, high_padding, &key, now->scratch);
+  etx_plan_paint(part, now->padded, count, now->painters, now->skips);
 }
 
-static uint64_t sweep(bound_work* bound, const etx_plan_problem* problem,
-                      uint64_t step) {
-  uint64_t live = 0;
+static uint64_t most_live(const bounding* now, const etx_plan_part* part) {
   uint64_t most = 0;
-  etx_plan_event event;
-  while (etx_plan_events_next(&bound->events, &event)) {
-    const uint64_t bytes =
-        etx_plan_align(problem->blocks[event.block].size, step);
-    if (!event.is_birth) {
-      live -= bytes;
-      etx_plan_set_remove(&bound->living, bound->ranks[event.block]);
-      continue;
+  sum_loads(now, part);
+  find_paddings(now, part);
+  for (uint32_t s = 0; s < part->section_count; ++s) {
+    const uint32_t painter = now->painters[s];
+    uint64_t needed = now->loads[s];
+    if (painter != ETX_PLAN_NONE) {
+      needed -= padding_of(part, painter, now->step);
     }
-    live += bytes;
-    etx_plan_set_insert(&bound->living, bound->ranks[event.block]);
-    const uint64_t needed = live - largest_padding(bound, problem, step);
     if (needed > most) most = needed;
   }
   return most;
 }
 
-static uint64_t highest_fixed_end(const etx_plan_problem* problem) {
+static uint64_t highest_fixed_end(const etx_plan_part* part) {
   uint64_t highest = 0;
-  for (size_t i = 0; i < problem->block_count; ++i) {
-    const etx_plan_block* const block = &problem->blocks[i];
+  if (!part->has_fixed) return 0;
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    const etx_plan_block* const block = etx_plan_part_block(part, b);
     if (block->fixed == ETX_PLAN_FREE) continue;
     const uint64_t end = block->fixed + block->size;
     if (end > highest) highest = end;
@@ -96,18 +99,31 @@ static uint64_t highest_fixed_end(const etx_plan_problem* problem) {
   return highest;
 }
 
-etx_status etx_plan_bound(const etx_plan_problem* problem, etx_arena* work,
-                          uint64_t* out_bytes) {
+static void bound_each(const bounding* now, etx_plan_parts* parts) {
+  parts->all.bound_bytes = 0;
+  for (uint32_t p = 0; p < parts->count; ++p) {
+    const etx_plan_part part = etx_plan_parts_at(parts, p);
+    const uint64_t live = most_live(now, &part);
+    const uint64_t fixed_end = highest_fixed_end(&part);
+    const uint64_t bytes = live > fixed_end ? live : fixed_end;
+    parts->bound_bytes[p] = bytes;
+    if (bytes > parts->all.bound_bytes) parts->all.bound_bytes = bytes;
+  }
+}
+
+bool etx_plan_bound_parts(etx_plan_parts* parts, etx_arena* work) {
   const size_t mark = etx_arena_mark(work);
-  bound_work bound;
-  const bool taken = take(&bound, problem, work);
+  const size_t count = parts->all.problem->block_count;
+  bounding now = {0};
+  const bool taken = etx_plan_take_u64(work, count + 1, &now.loads) &&
+                     etx_plan_take_u64(work, 2 * count, &now.scratch) &&
+                     etx_plan_take_u32(work, count, &now.padded) &&
+                     etx_plan_take_u32(work, count, &now.painters) &&
+                     etx_plan_take_u32(work, count + 1, &now.skips);
   if (taken && !work->counting) {
-    const uint64_t step = etx_plan_step(problem);
-    const uint64_t fixed_end = highest_fixed_end(problem);
-    rank_paddings(&bound, problem, step);
-    const uint64_t most = sweep(&bound, problem, step);
-    *out_bytes = most > fixed_end ? most : fixed_end;
+    now.step = etx_plan_step(parts->all.problem);
+    bound_each(&now, parts);
   }
   etx_arena_rewind(work, mark);
-  return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
+  return taken;
 }

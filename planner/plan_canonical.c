@@ -8,13 +8,12 @@
 
 #include <string.h>
 
-#include "planner/plan_check.h"
 #include "planner/plan_work.h"
 
 enum { WORD_BITS = 64 };
 
-// Offsets stay below half of what 32 bits hold, so that sums need no care.
-static const uint32_t largest_capacity = UINT32_MAX / 2;
+// Added to an offset it stays within 32 bits.
+static const uint32_t widest_alignment = ETX_PLAN_MOST_UNITS;
 
 static size_t words_of(size_t count) {
   return (count + WORD_BITS - 1) / WORD_BITS;
@@ -27,17 +26,16 @@ static bool take_sets(etx_plan_canonical* plan, size_t count, etx_arena* work) {
          etx_plan_take_u64(work, words, &plan->open);
 }
 
-bool etx_plan_canonical_take(etx_plan_canonical* plan, size_t block_count,
-                             etx_arena* work) {
-  const size_t count = block_count < ETX_PLAN_CANONICAL_BLOCKS
-                           ? block_count
+bool etx_plan_canonical_take(etx_plan_canonical* plan,
+                             const etx_plan_part* part, etx_arena* work) {
+  const size_t count = part->block_count < ETX_PLAN_CANONICAL_BLOCKS
+                           ? part->block_count
                            : ETX_PLAN_CANONICAL_BLOCKS;
   // On the way to a leaf a block is raised by each neighbour at most once, and
   // placed once.
   const size_t trail = count * (count + 1) / 2;
-  uint32_t** const arrays[] = {&plan->size,  &plan->alignment, &plan->first,
-                               &plan->limit, &plan->lowest,    &plan->offset,
-                               &plan->slack, &plan->left,      &plan->cross,
+  uint32_t** const arrays[] = {&plan->alignment, &plan->lowest, &plan->offset,
+                               &plan->slack,     &plan->left,   &plan->cross,
                                &plan->watch};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
     if (!etx_plan_take_u32(work, count, arrays[i])) return false;
@@ -45,45 +43,6 @@ bool etx_plan_canonical_take(etx_plan_canonical* plan, size_t block_count,
   return take_sets(plan, count, work) &&
          etx_plan_take_u32(work, trail, &plan->trail_block) &&
          etx_plan_take_u32(work, trail, &plan->trail_lowest);
-}
-
-static uint64_t divisor_of(uint64_t a, uint64_t b) {
-  while (b != 0) {
-    const uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-// The largest number that divides all rounded sizes and, where alignments
-// differ, the widest of them: it divides the offset of every block that rests
-// on others.
-static uint64_t find_unit(const etx_plan_canonical* plan,
-                          const etx_plan_problem* problem, uint64_t step) {
-  uint64_t unit = 0;
-  uint64_t widest = step;
-  for (uint32_t b = 0; b < plan->block_count; ++b) {
-    const etx_plan_block* const block = &problem->blocks[plan->blocks[b]];
-    unit = divisor_of(unit, etx_plan_align(block->size, step));
-    if (block->alignment > widest) widest = block->alignment;
-  }
-  if (unit == 0) return 1;
-  return widest == step ? unit : divisor_of(unit, widest);
-}
-
-static bool count_block(etx_plan_canonical* plan,
-                        const etx_plan_problem* problem, uint64_t step,
-                        uint32_t b) {
-  const etx_plan_block* const block = &problem->blocks[plan->blocks[b]];
-  const uint64_t size = etx_plan_align(block->size, step) / plan->unit;
-  const uint64_t alignment =
-      block->alignment > plan->unit ? block->alignment / plan->unit : 1;
-  if (size > largest_capacity || alignment > largest_capacity) return false;
-  plan->size[b] = (uint32_t)size;
-  plan->alignment[b] = (uint32_t)alignment;
-  plan->stack += size + (alignment - 1);
-  return plan->stack <= largest_capacity;
 }
 
 static void add_to(uint64_t* set, uint32_t number) {
@@ -114,20 +73,18 @@ static void fill_sets(etx_plan_canonical* plan) {
 }
 
 bool etx_plan_canonical_read(etx_plan_canonical* plan,
-                             const etx_plan_problem* problem,
-                             const etx_plan_sections* sections) {
-  if (sections->block_count > ETX_PLAN_CANONICAL_BLOCKS) return false;
-  plan->block_count = (uint32_t)sections->block_count;
-  plan->section_count = sections->count;
-  plan->words = words_of(plan->block_count);
-  plan->problem = problem;
-  plan->blocks = sections->by_first;
-  plan->unit = find_unit(plan, problem, sections->step);
-  plan->stack = 0;
+                             const etx_plan_part* part) {
+  if (part->block_count > ETX_PLAN_CANONICAL_BLOCKS) return false;
+  plan->part = part;
+  plan->block_count = part->block_count;
+  plan->section_count = part->section_count;
+  plan->words = words_of(part->block_count);
+  plan->size = part->size;
+  plan->first = part->first;
+  plan->limit = part->limit;
   for (uint32_t b = 0; b < plan->block_count; ++b) {
-    plan->first[b] = sections->first[plan->blocks[b]];
-    plan->limit[b] = sections->limit[plan->blocks[b]];
-    if (!count_block(plan, problem, sections->step, b)) return false;
+    plan->alignment[b] = etx_plan_part_align(part, b, 1);
+    if (plan->alignment[b] > widest_alignment) return false;
   }
   fill_sets(plan);
   return true;
@@ -161,9 +118,8 @@ static bool has_room(const etx_plan_canonical* plan, uint32_t b) {
   return true;
 }
 
-bool etx_plan_canonical_start(etx_plan_canonical* plan, uint64_t capacity) {
-  plan->capacity =
-      capacity < largest_capacity ? (uint32_t)capacity : largest_capacity;
+bool etx_plan_canonical_start(etx_plan_canonical* plan, uint32_t capacity) {
+  plan->capacity = capacity;
   plan->trail_count = 0;
   memset(plan->open, 0, plan->words * sizeof *plan->open);
   for (uint32_t s = 0; s < plan->section_count; ++s) {

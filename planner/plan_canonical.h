@@ -6,13 +6,12 @@
 // is still possible is kept in plain arrays, and every change goes to a trail,
 // so that going back costs what going forth did.
 //
-// Sizes and offsets are counted in units that divide them all. Blocks are
-// numbered 0, 1, ... by their first section.
+// Sizes and offsets are in the units of the part.
 
 #ifndef ETX_PLANNER_PLAN_CANONICAL_H
 #define ETX_PLANNER_PLAN_CANONICAL_H
 
-#include "planner/plan_sections.h"
+#include "planner/plan_parts.h"
 
 // Blocks a problem may have: the sets take a bit for every two of them.
 enum { ETX_PLAN_CANONICAL_BLOCKS = 2048 };
@@ -24,18 +23,15 @@ typedef struct etx_plan_canonical {
   uint32_t block_count;
   uint32_t section_count;
   uint32_t capacity;  // units that a plan may have
-  uint64_t unit;      // bytes
-  uint64_t stack;     // units that suffice for every order of placing
   size_t words;       // of a set of blocks
 
-  const etx_plan_problem* problem;
-  const uint32_t* blocks;  // of each number, its index in the problem
-  uint32_t* size;          // of each block, in units
-  uint32_t* alignment;     // of each block, in units
-  uint32_t* first;         // first section
-  uint32_t* limit;         // one past the last
-  uint64_t* neighbours;    // of each block, the set of those it lives with
-  uint64_t* members;       // of each section, the set of its blocks
+  const etx_plan_part* part;
+  const uint32_t* size;   // of each block
+  const uint32_t* first;  // first section
+  const uint32_t* limit;  // one past the last
+  uint32_t* alignment;    // of each block, in units
+  uint64_t* neighbours;   // of each block, the set of those it lives with
+  uint64_t* members;      // of each section, the set of its blocks
 
   uint64_t* open;    // the set of blocks not yet placed
   uint32_t* lowest;  // of each block, its lowest offset, or ETX_PLAN_PLACED
@@ -50,21 +46,19 @@ typedef struct etx_plan_canonical {
   uint32_t trail_count;
 } etx_plan_canonical;
 
-// Takes memory for a problem of `block_count` blocks, or for the largest that
-// can be done; false if too little is free.
-bool etx_plan_canonical_take(etx_plan_canonical* plan, size_t block_count,
-                             etx_arena* work);
+// Takes memory for a part, or for the largest that can be done; false if too
+// little is free.
+bool etx_plan_canonical_take(etx_plan_canonical* plan,
+                             const etx_plan_part* part, etx_arena* work);
 
-// Reads a checked problem without fixed blocks; false if it has too many
-// blocks, or sizes too large to be counted in its units. `sections` has to
-// live as long.
+// Reads a part without fixed blocks; false if it has too many blocks or is
+// aligned too widely. `part` has to live as long.
 bool etx_plan_canonical_read(etx_plan_canonical* plan,
-                             const etx_plan_problem* problem,
-                             const etx_plan_sections* sections);
+                             const etx_plan_part* part);
 
-// Begins again with nothing placed. False if `capacity`, in units, is less
-// than what is live in some section.
-bool etx_plan_canonical_start(etx_plan_canonical* plan, uint64_t capacity);
+// Begins again with nothing placed. False if `capacity`, below
+// ETX_PLAN_CEILING, is less than what is live in some section.
+bool etx_plan_canonical_start(etx_plan_canonical* plan, uint32_t capacity);
 
 // Puts an open block at its lowest offset, and raises those it lives with.
 // False if some block or section cannot be completed any more. `has_hat` tells

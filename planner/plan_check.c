@@ -42,8 +42,7 @@ static bool add_block(const etx_plan_block* block, uint64_t* stack,
 etx_status etx_plan_check(const etx_plan_problem* problem, etx_diag* diag) {
   uint64_t stack = 0;
   uint64_t fixed_end = 0;
-  // Indices are 32 bits wide, and the last one means "none".
-  if (problem->block_count >= UINT32_MAX) {
+  if (problem->block_count > ETX_PLAN_MOST_BLOCKS) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "%z blocks are more than this planner can count",
                          problem->block_count);

@@ -3,14 +3,12 @@
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-static bool starts_before(const void* context, uint32_t a, uint32_t b) {
-  const etx_plan_block* const blocks = context;
-  return blocks[a].start < blocks[b].start;
+static uint32_t start_of(const void* blocks, uint32_t i) {
+  return ((const etx_plan_block*)blocks)[i].start;
 }
 
-static bool ends_before(const void* context, uint32_t a, uint32_t b) {
-  const etx_plan_block* const blocks = context;
-  return blocks[a].end < blocks[b].end;
+static uint32_t end_of(const void* blocks, uint32_t i) {
+  return ((const etx_plan_block*)blocks)[i].end;
 }
 
 static size_t list_blocks(const etx_plan_problem* problem, uint32_t* items) {
@@ -27,19 +25,19 @@ bool etx_plan_events_take(etx_plan_events* events,
   const etx_plan_block* const blocks = problem->blocks;
   uint32_t* births = NULL;
   uint32_t* deaths = NULL;
-  uint32_t* scratch = NULL;
+  uint64_t* scratch = NULL;
   if (!etx_plan_take_u32(work, count, &births)) return false;
   if (!etx_plan_take_u32(work, count, &deaths)) return false;
   const size_t mark = etx_arena_mark(work);
-  if (!etx_plan_take_u32(work, count, &scratch)) return false;
+  if (!etx_plan_take_u64(work, 2 * count, &scratch)) return false;
   if (!work->counting) {
     events->blocks = blocks;
     events->births = births;
     events->deaths = deaths;
     events->count = list_blocks(problem, births);
     (void)list_blocks(problem, deaths);
-    etx_plan_sort(births, events->count, scratch, starts_before, blocks);
-    etx_plan_sort(deaths, events->count, scratch, ends_before, blocks);
+    etx_plan_sort(births, events->count, start_of, blocks, scratch);
+    etx_plan_sort(deaths, events->count, end_of, blocks, scratch);
     etx_plan_events_start(events);
   }
   etx_arena_rewind(work, mark);

@@ -11,10 +11,10 @@
 // that.
 
 #include "planner/plan_algorithms.h"
-#include "planner/plan_check.h"
+
+#include <string.h>
+
 #include "planner/plan_search.h"
-#include "planner/plan_sections.h"
-#include "planner/plan_work.h"
 
 enum {
   FIRST_STEPS_PER_BLOCK = 4,  // the first allowance
@@ -23,42 +23,28 @@ enum {
 };
 
 typedef struct hunt {
-  const etx_plan_problem* problem;
-  etx_plan_sections sections;
   etx_plan_search search;
-  uint64_t low;     // units; no plan is sought below
-  uint64_t high;    // units; only plans below are sought
-  bool has_found;   // a plan has been written
-  bool has_proved;  // no plan has less than `low`
+  etx_plan_goal* goal;  // only plans below its best are sought
+  uint32_t low;         // and none below this
+  uint32_t* offsets;    // of the best plan found
+  bool has_found;       // one has been written
 } hunt;
 
-static uint64_t units_up(uint64_t bytes, uint64_t unit) {
-  return bytes / unit + (bytes % unit != 0);
-}
-
-// Units up to the top of the plan that was found.
-static uint64_t top_units(const etx_plan_canonical* plan) {
-  uint64_t top = 0;
+static void keep_plan(hunt* h) {
+  const etx_plan_canonical* const plan = &h->search.plan;
+  uint32_t top = 0;
   for (uint32_t b = 0; b < plan->block_count; ++b) {
-    const uint64_t end = (uint64_t)plan->offset[b] + plan->size[b];
+    const uint32_t end = plan->offset[b] + plan->size[b];
     if (end > top) top = end;
   }
-  return top;
-}
-
-static void keep_plan(hunt* h, uint64_t* offsets) {
-  const etx_plan_canonical* const plan = &h->search.plan;
-  for (size_t i = 0; i < h->problem->block_count; ++i) offsets[i] = 0;
-  for (uint32_t b = 0; b < plan->block_count; ++b) {
-    offsets[plan->blocks[b]] = plan->offset[b] * plan->unit;
-  }
-  h->high = top_units(plan);
+  memcpy(h->offsets, plan->offset, plan->block_count * sizeof *h->offsets);
+  h->goal->best = top;
   h->has_found = true;
 }
 
 // Asks for one capacity with all orders in turn, each for `allowance` steps.
-static etx_plan_answer ask(hunt* h, uint64_t capacity, uint64_t allowance,
-                           uint64_t* steps, uint64_t* offsets) {
+static etx_plan_answer ask(hunt* h, uint32_t capacity, uint64_t allowance,
+                           uint64_t* steps) {
   for (size_t order = 0; order < ETX_PLAN_SEARCH_ORDERS; ++order) {
     const uint64_t given = allowance < *steps ? allowance : *steps;
     uint64_t left = given;
@@ -67,91 +53,92 @@ static etx_plan_answer ask(hunt* h, uint64_t capacity, uint64_t allowance,
     *steps -= given - left;
     if (answer == ETX_PLAN_UNDECIDED) continue;
     if (answer == ETX_PLAN_POSSIBLE) {
-      keep_plan(h, offsets);
+      keep_plan(h);
     } else {
       h->low = capacity + 1;
-      h->has_proved = true;
     }
     return answer;
   }
   return ETX_PLAN_UNDECIDED;
 }
 
+// Where no plan is known, whatever rests on others will do; it is found without
+// a wrong turn, so a part gets it though others have spent the steps.
+static void find_any(hunt* h) {
+  uint64_t steps = UINT64_MAX;
+  (void)ask(h, ETX_PLAN_CEILING - 1, steps, &steps);
+}
+
+static uint64_t first_allowance(const hunt* h) {
+  return FIRST_STEPS_PER_BLOCK * (uint64_t)h->search.plan.block_count;
+}
+
 // Asks for the lowest capacity until it is possible or the steps are spent; if
 // it is proved impossible, for the next.
-static void insist(hunt* h, uint64_t* steps, uint64_t* offsets) {
-  uint64_t allowance = FIRST_STEPS_PER_BLOCK * h->sections.block_count;
-  while (*steps > 0 && h->low < h->high) {
-    if (ask(h, h->low, allowance, steps, offsets) == ETX_PLAN_POSSIBLE) return;
+static void insist(hunt* h, uint64_t* steps) {
+  uint64_t allowance = first_allowance(h);
+  while (*steps > 0 && h->low < h->goal->best) {
+    if (ask(h, h->low, allowance, steps) == ETX_PLAN_POSSIBLE) return;
     allowance *= 2;
   }
 }
 
 // Asks for capacities from the smallest plan down to the bound.
-static void sweep(hunt* h, uint64_t allowance, uint64_t* steps,
-                  uint64_t* offsets) {
-  const uint64_t stride = (h->high - h->low) / SWEEP_STOPS + 1;
-  uint64_t capacity = h->high - 1;
-  while (*steps > 0 && h->low < h->high) {
-    const etx_plan_answer answer = ask(h, capacity, allowance, steps, offsets);
+static void sweep(hunt* h, uint64_t allowance, uint64_t* steps) {
+  const uint32_t stride = (h->goal->best - h->low) / SWEEP_STOPS + 1;
+  uint32_t capacity = h->goal->best - 1;
+  while (*steps > 0 && h->low < h->goal->best) {
+    const etx_plan_answer answer = ask(h, capacity, allowance, steps);
     if (answer == ETX_PLAN_IMPOSSIBLE || capacity - h->low < stride) return;
-    capacity = answer == ETX_PLAN_POSSIBLE ? h->high - 1 : capacity - stride;
+    capacity =
+        answer == ETX_PLAN_POSSIBLE ? h->goal->best - 1 : capacity - stride;
   }
 }
 
-static void hunt_down(hunt* h, uint64_t* steps, uint64_t* offsets) {
-  uint64_t allowance = FIRST_STEPS_PER_BLOCK * h->sections.block_count;
-  sweep(h, allowance, steps, offsets);
+// Asks for the capacity that is enough, and for no other.
+static void ask_once(hunt* h) {
+  const uint32_t best = h->goal->best;
+  if (best > h->low + 1) h->goal->best = h->low + 1;
+  insist(h, &h->goal->steps);
+  if (!h->has_found) h->goal->best = best;
+}
+
+static void hunt_down(hunt* h) {
+  uint64_t* const steps = &h->goal->steps;
+  uint64_t allowance = first_allowance(h);
+  sweep(h, allowance, steps);
   uint64_t share = *steps / INSISTENCE;
   *steps -= share;
-  insist(h, &share, offsets);
+  insist(h, &share);
   *steps += share;
-  while (*steps > 0 && h->low < h->high) {
+  while (*steps > 0 && h->low < h->goal->best) {
     allowance *= 2;
-    sweep(h, allowance, steps, offsets);
+    sweep(h, allowance, steps);
   }
 }
 
-// A plan as good as none is known: whatever rests on others will do.
-static void find_any(hunt* h, uint64_t* steps, uint64_t* offsets) {
-  h->high = h->search.plan.stack;
-  (void)ask(h, h->high, *steps, steps, offsets);
-}
-
-// A proof in rounded sizes says nothing about the padding of the top block.
-static void raise_bound(const hunt* h, etx_plan_goal* goal) {
-  const uint64_t bytes = h->low * h->search.plan.unit;
-  const uint64_t padding = h->sections.step - 1;
-  if (!h->has_proved || bytes <= padding) return;
-  if (bytes - padding > goal->lower_bound) {
-    goal->lower_bound = bytes - padding;
-  }
-}
-
-etx_status etx_plan_exact_run(const etx_plan_problem* problem,
-                              etx_plan_goal* goal, etx_arena* work,
-                              uint64_t* offsets) {
+etx_status etx_plan_exact_run(const etx_plan_part* part, etx_plan_goal* goal,
+                              etx_arena* work, uint32_t* offsets) {
   hunt h = {0};
-  h.problem = problem;
-  if (!work->counting && etx_plan_has_fixed(problem)) return ETX_UNSUPPORTED;
-  if (!etx_plan_sections_take(&h.sections, problem, work) ||
-      !etx_plan_search_take(&h.search, problem->block_count, work)) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  if (work->counting) return ETX_OK;
-  if (!etx_plan_canonical_read(&h.search.plan, problem, &h.sections)) {
+  h.goal = goal;
+  h.offsets = offsets;
+  if (!work->counting &&
+      (part->has_fixed || part->block_count > ETX_PLAN_CANONICAL_BLOCKS)) {
     return ETX_UNSUPPORTED;
   }
-  const uint64_t unit = h.search.plan.unit;
-  h.low = units_up(goal->enough, unit);
-  h.high = units_up(goal->best, unit);
-  if (goal->best == UINT64_MAX) find_any(&h, &goal->steps, offsets);
-  if (problem->capacity == 0) {
-    hunt_down(&h, &goal->steps, offsets);
+  if (!etx_plan_search_take(&h.search, part, work)) return ETX_OUT_OF_MEMORY;
+  if (work->counting) return ETX_OK;
+  if (!etx_plan_canonical_read(&h.search.plan, part)) return ETX_UNSUPPORTED;
+  h.low = goal->enough;
+  if (goal->best == ETX_PLAN_CEILING) find_any(&h);
+  if (part->problem->capacity == 0) {
+    hunt_down(&h);
   } else {
-    if (h.high > h.low) h.high = h.low + 1;
-    insist(&h, &goal->steps, offsets);
+    ask_once(&h);
   }
-  raise_bound(&h, goal);
+  // Coarse units say nothing about finer ones.
+  if (!part->is_coarse && h.low > goal->enough && h.low > goal->low) {
+    goal->low = h.low;
+  }
   return h.has_found ? ETX_OK : ETX_NOT_FOUND;
 }

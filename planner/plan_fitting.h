@@ -1,44 +1,50 @@
 // The question of the skyline: which is the best block that fits between two
 // sections?
 //
-// A binary tree over the blocks in order of their first section keeps in each
-// node the smallest limit and the best rank below it. A node is skipped if
-// even its shortest lifespan ends too late, or its best rank is no better than
-// what was found.
+// Two trees of sixteen children a node, which lie side by side, so that looking
+// at all of them costs about as much as looking at one:
+//
+//   ends   over the blocks by first section, the smallest limit below each
+//          node: does anything fit at all? More than half of all questions end
+//          here.
+//   kinds  over the blocks cut into slabs by first section, each slab by limit,
+//          so that blocks which fit between the same sections are near each
+//          other; the latest first section, the smallest limit and the best
+//          rank below each node.
 
 #ifndef ETX_PLANNER_PLAN_FITTING_H
 #define ETX_PLANNER_PLAN_FITTING_H
 
-#include "planner/plan_sections.h"
+#include "planner/plan_parts.h"
 
-// "Nothing fits"; also the rank of a block that is out.
-#define ETX_PLAN_FITS_NONE UINT32_MAX
+// 16^7 is ETX_PLAN_MOST_BLOCKS and more.
+enum { ETX_PLAN_FITTING_LEVELS = 8 };
 
 typedef struct etx_plan_fitting {
-  const etx_plan_sections* sections;
-  uint32_t* starts;     // of each section, the position of its first block
-  uint32_t* positions;  // of each block, its position in by_first
-  uint32_t* limits;     // tree: smallest limit below each node; root is 1
-  uint32_t* ranks;      // tree: best (smallest) rank below each node
-  size_t leaves;        // a power of two, at least one
+  const etx_plan_part* part;
+  uint32_t* starts;                         // of each section, its first block
+  uint32_t* ends[ETX_PLAN_FITTING_LEVELS];  // smallest limit
+  uint32_t* firsts[ETX_PLAN_FITTING_LEVELS];  // latest first section
+  uint32_t* limits[ETX_PLAN_FITTING_LEVELS];  // smallest limit
+  uint32_t* ranks[ETX_PLAN_FITTING_LEVELS];   // best rank
+  uint32_t* slots;                            // the block at each leaf of kinds
+  uint32_t level_count;
 } etx_plan_fitting;
 
-// Takes memory for a problem of `block_count` blocks from `work`; false if too
-// little is free. With a counting arena it only counts.
-bool etx_plan_fitting_take(etx_plan_fitting* fitting, size_t block_count,
+// Takes memory for the blocks of `part` from `work`; false if too little is
+// free. With a counting arena it only counts.
+bool etx_plan_fitting_take(etx_plan_fitting* fitting, const etx_plan_part* part,
                            etx_arena* work);
 
-// Puts all blocks of `sections` in, with the ranks given by block.
-void etx_plan_fitting_fill(etx_plan_fitting* fitting,
-                           const etx_plan_sections* sections,
-                           const uint32_t* ranks);
+// Puts all blocks in, but for those that are fixed. `order` lists them, best
+// first; its memory is scratch afterwards, as are two entries a block of
+// `scratch`.
+void etx_plan_fitting_fill(etx_plan_fitting* fitting, uint32_t* order,
+                           uint64_t* scratch);
 
-// The best rank of a block that lives within the sections [low, high), or
-// ETX_PLAN_FITS_NONE.
-uint32_t etx_plan_fitting_best(const etx_plan_fitting* fitting, uint32_t low,
-                               uint32_t high);
-
-// Takes a block out.
-void etx_plan_fitting_remove(etx_plan_fitting* fitting, uint32_t block);
+// Takes out the best-ranked block that lives within the sections [low, high)
+// and returns it, or ETX_PLAN_NONE.
+uint32_t etx_plan_fitting_take_best(etx_plan_fitting* fitting, uint32_t low,
+                                    uint32_t high);
 
 #endif

@@ -1,8 +1,9 @@
-// Largest first: each block goes into a gap between the placed blocks that
-// live with it, walked by ascending offset, or on top of them. The first gap
-// that fits keeps the arena low; the smallest that fits keeps large gaps for
-// large blocks. Neither is always better, so both are in the list. Equal sizes
-// go by longer life, which is worth up to a half where sizes repeat.
+// One block after the other into a gap between the placed blocks that live
+// with it, walked by ascending offset, or on top of them. The first gap that
+// fits keeps the arena low; the smallest that fits keeps large gaps for large
+// blocks. Largest first, equal sizes by longer life (worth up to a half where
+// sizes repeat); or from the fullest moments (Pisarchyk and Lee, "Efficient
+// Memory Management for Deep Neural Net Inference", 2020: greedy by breadth).
 //
 // Fixed blocks are placed before all others and then are blocks like any.
 // O(n k), k the placed blocks; simple enough to be believed.
@@ -10,57 +11,54 @@
 #include <string.h>
 
 #include "planner/plan_algorithms.h"
-#include "planner/plan_check.h"
-#include "planner/plan_sort.h"
+#include "planner/plan_ranks.h"
 #include "planner/plan_work.h"
 
+// Placed blocks that cost a step to walk past.
+enum { NEIGHBOURS_PER_STEP = 64 };
+
+static const etx_plan_order by_size = {
+    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}};
+static const etx_plan_order by_breadth = {
+    {ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}};
+
 typedef struct greedy {
-  const etx_plan_block* blocks;
-  uint64_t* offsets;  // of all blocks; the caller's
-  uint32_t* placed;   // blocks with bytes that have an offset, by offset
+  const etx_plan_part* part;
+  uint32_t* offsets;  // of all blocks; the caller's
+  uint32_t* order;    // all blocks, the first to be placed first
+  uint32_t* placed;   // blocks that have an offset, by offset
   size_t placed_count;
-  uint32_t* order;    // blocks to place
-  uint32_t* scratch;  // for sorting
 } greedy;
 
-static bool goes_first(const void* context, uint32_t a, uint32_t b) {
-  const etx_plan_block* const blocks = context;
-  const uint32_t life_a = blocks[a].end - blocks[a].start;
-  const uint32_t life_b = blocks[b].end - blocks[b].start;
-  if (blocks[a].size != blocks[b].size) return blocks[a].size > blocks[b].size;
-  if (life_a != life_b) return life_a > life_b;
-  return a < b;
+static bool live_together(const etx_plan_part* part, uint32_t a, uint32_t b) {
+  return part->first[a] < part->limit[b] && part->first[b] < part->limit[a];
 }
 
-static bool live_together(const etx_plan_block* a, const etx_plan_block* b) {
-  return a->start < b->end && b->start < a->end;
-}
-
-// The offset for `block`: in the first gap, or the smallest if `best`.
-static uint64_t find_gap(const greedy* state, const etx_plan_block* block,
-                         bool best) {
-  uint64_t top = 0;  // end of the neighbours passed so far
-  uint64_t found = ETX_PLAN_FREE;
-  uint64_t found_gap = UINT64_MAX;
+// The offset for block `b`: in the first gap, or the smallest if `best`.
+static uint32_t find_gap(const greedy* state, uint32_t b, bool best) {
+  const etx_plan_part* const part = state->part;
+  uint32_t top = 0;  // end of the neighbours passed so far
+  uint32_t found = ETX_PLAN_NONE;
+  uint32_t found_gap = UINT32_MAX;
   for (size_t i = 0; i < state->placed_count; ++i) {
-    const uint32_t index = state->placed[i];
-    const etx_plan_block* const neighbour = &state->blocks[index];
-    if (!live_together(block, neighbour)) continue;
-    const uint64_t offset = state->offsets[index];
-    const uint64_t start = etx_plan_align(top, block->alignment);
-    if (start + block->size <= offset && offset - top < found_gap) {
+    const uint32_t neighbour = state->placed[i];
+    if (!live_together(part, b, neighbour)) continue;
+    const uint32_t offset = state->offsets[neighbour];
+    const uint32_t start = etx_plan_part_align(part, b, top);
+    if (start + part->size[b] <= offset && offset - top < found_gap) {
       if (!best) return start;
       found = start;
       found_gap = offset - top;
     }
-    if (offset + neighbour->size > top) top = offset + neighbour->size;
+    const uint32_t end = offset + part->size[neighbour];
+    if (end > top) top = end;
   }
-  return found != ETX_PLAN_FREE ? found : etx_plan_align(top, block->alignment);
+  return found != ETX_PLAN_NONE ? found : etx_plan_part_align(part, b, top);
 }
 
-// Files `index` among the placed blocks, whose offsets it then takes part in.
-static void file_block(greedy* state, uint32_t index) {
-  const uint64_t offset = state->offsets[index];
+// Files `b` among the placed blocks, whose offsets it then takes part in.
+static void file_block(greedy* state, uint32_t b) {
+  const uint32_t offset = state->offsets[b];
   size_t low = 0;
   size_t high = state->placed_count;
   while (low < high) {
@@ -73,57 +71,68 @@ static void file_block(greedy* state, uint32_t index) {
   }
   memmove(&state->placed[low + 1], &state->placed[low],
           (state->placed_count - low) * sizeof *state->placed);
-  state->placed[low] = index;
+  state->placed[low] = b;
   state->placed_count += 1;
 }
 
-// Places fixed and empty blocks and lists the others.
-static size_t prepare(greedy* state, const etx_plan_problem* problem) {
-  size_t count = 0;
-  state->placed_count = 0;
-  for (size_t i = 0; i < problem->block_count; ++i) {
-    const etx_plan_block* const block = &problem->blocks[i];
-    const bool is_fixed = block->fixed != ETX_PLAN_FREE;
-    state->offsets[i] = is_fixed ? block->fixed : 0;
-    if (block->size == 0) continue;
-    if (is_fixed) {
-      file_block(state, (uint32_t)i);
-    } else {
-      state->order[count++] = (uint32_t)i;
-    }
+static void place_fixed(greedy* state) {
+  if (!state->part->has_fixed) return;
+  for (uint32_t b = 0; b < state->part->block_count; ++b) {
+    state->offsets[b] = etx_plan_part_fixed(state->part, b);
+    if (state->offsets[b] != ETX_PLAN_NONE) file_block(state, b);
   }
-  return count;
 }
 
-static etx_status run(const etx_plan_problem* problem, etx_arena* work,
-                      uint64_t* offsets, bool best) {
-  greedy state = {problem->blocks, offsets, NULL, 0, NULL, NULL};
-  if (!etx_plan_take_u32(work, problem->block_count, &state.placed) ||
-      !etx_plan_take_u32(work, problem->block_count, &state.order) ||
-      !etx_plan_take_u32(work, problem->block_count, &state.scratch)) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  if (work->counting) return ETX_OK;
-  const size_t count = prepare(&state, problem);
-  etx_plan_sort(state.order, count, state.scratch, goes_first, state.blocks);
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t index = state.order[i];
-    offsets[index] = find_gap(&state, &state.blocks[index], best);
-    file_block(&state, index);
+static bool pay(const greedy* state, uint64_t* steps) {
+  const uint64_t cost = 1 + state->placed_count / NEIGHBOURS_PER_STEP;
+  if (*steps < cost) return false;
+  *steps -= cost;
+  return true;
+}
+
+static etx_status place_all(greedy* state, etx_plan_goal* goal, bool best) {
+  const etx_plan_part* const part = state->part;
+  for (uint32_t i = 0; i < part->block_count; ++i) {
+    const uint32_t b = state->order[i];
+    if (etx_plan_part_fixed(part, b) != ETX_PLAN_NONE) continue;
+    if (!pay(state, &goal->steps)) return ETX_NOT_FOUND;
+    state->offsets[b] = find_gap(state, b, best);
+    if (state->offsets[b] + part->size[b] >= goal->best) return ETX_NOT_FOUND;
+    file_block(state, b);
   }
   return ETX_OK;
 }
 
-etx_status etx_plan_greedy_best_gap_run(const etx_plan_problem* problem,
-                                        etx_plan_goal* goal, etx_arena* work,
-                                        uint64_t* offsets) {
-  (void)goal;
-  return run(problem, work, offsets, true);
+static etx_status run(const etx_plan_part* part, etx_plan_goal* goal,
+                      etx_arena* work, uint32_t* offsets, etx_plan_order order,
+                      bool best) {
+  greedy state = {0};
+  state.part = part;
+  state.offsets = offsets;
+  if (!etx_plan_take_u32(work, part->block_count, &state.order) ||
+      !etx_plan_take_u32(work, part->block_count, &state.placed) ||
+      !etx_plan_rank(part, order, work, state.order)) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  if (work->counting) return ETX_OK;
+  place_fixed(&state);
+  return place_all(&state, goal, best);
 }
 
-etx_status etx_plan_greedy_first_gap_run(const etx_plan_problem* problem,
+etx_status etx_plan_greedy_best_gap_run(const etx_plan_part* part,
+                                        etx_plan_goal* goal, etx_arena* work,
+                                        uint32_t* offsets) {
+  return run(part, goal, work, offsets, by_size, true);
+}
+
+etx_status etx_plan_greedy_first_gap_run(const etx_plan_part* part,
                                          etx_plan_goal* goal, etx_arena* work,
-                                         uint64_t* offsets) {
-  (void)goal;
-  return run(problem, work, offsets, false);
+                                         uint32_t* offsets) {
+  return run(part, goal, work, offsets, by_size, false);
+}
+
+etx_status etx_plan_greedy_breadth_run(const etx_plan_part* part,
+                                       etx_plan_goal* goal, etx_arena* work,
+                                       uint32_t* offsets) {
+  return run(part, goal, work, offsets, by_breadth, false);
 }

@@ -5,63 +5,21 @@
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-enum { ORDER_KEYS = 3 };
-
-static const etx_plan_key orders[ETX_PLAN_ORDER_COUNT][ORDER_KEYS] = {
-    {ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LOAD},
-    {ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE},
-    {ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_AREA},
-    {ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA},
-    {ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE},
-    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_LOAD},
-    {ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE},
-};
-
 // What a comparison needs to know.
 typedef struct ranking {
-  uint64_t* const* keys;
-  const etx_plan_key* order;
+  const etx_plan_part* part;
+  uint32_t* peaks;    // of each block, the largest load of its sections
+  uint32_t* loads;    // tree over sections: largest load below each node
+  uint64_t* scratch;  // for sorting
 } ranking;
 
-static bool ranks_before(const void* context, uint32_t a, uint32_t b) {
-  const ranking* const now = context;
-  for (size_t i = 0; i < ORDER_KEYS; ++i) {
-    const uint64_t* const key = now->keys[now->order[i]];
-    if (key[a] != key[b]) return key[a] > key[b];
-  }
-  return a < b;
-}
-
-bool etx_plan_ranks_take(etx_plan_ranks* ranks, size_t block_count,
-                         etx_arena* work) {
-  if (block_count > SIZE_MAX / 4) return false;
-  for (size_t key = 0; key < ETX_PLAN_KEY_COUNT; ++key) {
-    if (!etx_plan_take_u64(work, block_count, &ranks->keys[key])) return false;
-  }
-  return etx_plan_take_u64(work, 2 * block_count, &ranks->loads) &&
-         etx_plan_take_u32(work, block_count, &ranks->order) &&
-         etx_plan_take_u32(work, block_count, &ranks->ranks) &&
-         etx_plan_take_u32(work, block_count, &ranks->scratch);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static void build_loads(etx_plan_ranks* ranks) {
-  const size_t count = ranks->sections->count;
-  uint64_t* const tree = ranks->loads;
-  if (count == 0) return;
-  memcpy(&tree[count], ranks->sections->load, count * sizeof *tree);
-  for (size_t node = count - 1; node > 0; --node) {
-    tree[node] = larger(tree[2 * node], tree[2 * node + 1]);
-  }
-}
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 // The largest load of the sections [low, high).
-static uint64_t largest_load(const etx_plan_ranks* ranks, size_t low,
-                             size_t high) {
-  uint64_t largest = 0;
-  low += ranks->sections->count;
-  high += ranks->sections->count;
+static uint32_t largest_load(const ranking* ranks, size_t low, size_t high) {
+  uint32_t largest = 0;
+  low += ranks->part->section_count;
+  high += ranks->part->section_count;
   while (low < high) {
     if (low & 1) largest = larger(largest, ranks->loads[low++]);
     if (high & 1) largest = larger(largest, ranks->loads[--high]);
@@ -71,34 +29,109 @@ static uint64_t largest_load(const etx_plan_ranks* ranks, size_t low,
   return largest;
 }
 
-void etx_plan_ranks_fill(etx_plan_ranks* ranks, const etx_plan_problem* problem,
-                         const etx_plan_sections* sections) {
-  ranks->sections = sections;
-  build_loads(ranks);
-  for (size_t i = 0; i < sections->block_count; ++i) {
-    const uint32_t block = sections->by_first[i];
-    const uint32_t first = sections->first[block];
-    const uint32_t limit = sections->limit[block];
-    const uint64_t size = problem->blocks[block].size;
-    const uint64_t life =
-        problem->blocks[block].end - problem->blocks[block].start;
-    uint64_t area = 0;
-    if (!etx_multiply_u64(size, life, &area)) area = UINT64_MAX;
-    ranks->keys[ETX_PLAN_KEY_LIFE][block] = life;
-    ranks->keys[ETX_PLAN_KEY_AREA][block] = area;
-    ranks->keys[ETX_PLAN_KEY_LOAD][block] = largest_load(ranks, first, limit);
-    ranks->keys[ETX_PLAN_KEY_SECTIONS][block] = limit - first;
-    ranks->keys[ETX_PLAN_KEY_SIZE][block] = size;
+// Differences first: what a section has more than the one before, modulo 2^32,
+// so that a decrease needs no sign.
+static void sum_loads(const etx_plan_part* part, uint32_t* loads) {
+  uint32_t live = 0;
+  memset(loads, 0, (part->section_count + (size_t)1) * sizeof *loads);
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    loads[part->first[b]] += part->size[b];
+    loads[part->limit[b]] -= part->size[b];
+  }
+  for (uint32_t s = 0; s < part->section_count; ++s) {
+    live += loads[s];
+    loads[s] = live;
   }
 }
 
-void etx_plan_ranks_sort(etx_plan_ranks* ranks, size_t order) {
-  const ranking now = {ranks->keys, orders[order]};
-  const size_t count = ranks->sections->block_count;
-  if (count == 0) return;
-  memcpy(ranks->order, ranks->sections->by_first, count * sizeof *ranks->order);
-  etx_plan_sort(ranks->order, count, ranks->scratch, ranks_before, &now);
-  for (size_t i = 0; i < count; ++i) {
-    ranks->ranks[ranks->order[i]] = (uint32_t)i;
+static void find_peaks(ranking* ranks) {
+  const etx_plan_part* const part = ranks->part;
+  uint32_t* const tree = ranks->loads;
+  sum_loads(part, &tree[part->section_count]);
+  for (size_t node = part->section_count - 1; node > 0; --node) {
+    tree[node] = larger(tree[2 * node], tree[2 * node + 1]);
   }
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    ranks->peaks[b] = largest_load(ranks, part->first[b], part->limit[b]);
+  }
+}
+
+static uint32_t life_of(const ranking* ranks, uint32_t b) {
+  const etx_plan_block* const block = etx_plan_part_block(ranks->part, b);
+  return block->end - block->start;
+}
+
+static uint64_t area_of(const ranking* ranks, uint32_t b) {
+  return (uint64_t)life_of(ranks, b) * ranks->part->size[b];
+}
+
+static uint32_t by_life(const void* ranks, uint32_t b) {
+  return ~life_of(ranks, b);
+}
+static uint32_t by_area_low(const void* ranks, uint32_t b) {
+  return ~(uint32_t)area_of(ranks, b);
+}
+static uint32_t by_area_high(const void* ranks, uint32_t b) {
+  return ~(uint32_t)(area_of(ranks, b) >> 32);
+}
+static uint32_t by_load(const void* context, uint32_t b) {
+  const ranking* const ranks = context;
+  return ~ranks->peaks[b];
+}
+static uint32_t by_sections(const void* context, uint32_t b) {
+  const ranking* const ranks = context;
+  return ~(ranks->part->limit[b] - ranks->part->first[b]);
+}
+static uint32_t by_size(const void* context, uint32_t b) {
+  const ranking* const ranks = context;
+  return ~ranks->part->size[b];
+}
+
+static void sort_by(const ranking* ranks, etx_plan_key key, uint32_t* ranked) {
+  etx_plan_sort(ranked, ranks->part->block_count, key, ranks, ranks->scratch);
+}
+
+static void sort_by_key(ranking* ranks, etx_plan_rank_key key,
+                        uint32_t* ranked) {
+  switch (key) {
+    case ETX_PLAN_KEY_NONE:
+      return;
+    case ETX_PLAN_KEY_LIFE:
+      sort_by(ranks, by_life, ranked);
+      return;
+    case ETX_PLAN_KEY_AREA:
+      sort_by(ranks, by_area_low, ranked);
+      sort_by(ranks, by_area_high, ranked);
+      return;
+    case ETX_PLAN_KEY_LOAD:
+      find_peaks(ranks);
+      sort_by(ranks, by_load, ranked);
+      return;
+    case ETX_PLAN_KEY_SECTIONS:
+      sort_by(ranks, by_sections, ranked);
+      return;
+    case ETX_PLAN_KEY_SIZE:
+      sort_by(ranks, by_size, ranked);
+      return;
+  }
+}
+
+bool etx_plan_rank(const etx_plan_part* part, etx_plan_order order,
+                   etx_arena* work, uint32_t* ranked) {
+  const size_t mark = etx_arena_mark(work);
+  const size_t count = part->block_count;
+  const size_t sections = work->counting ? count : part->section_count;
+  ranking ranks = {0};
+  ranks.part = part;
+  const bool taken = etx_plan_take_u32(work, count, &ranks.peaks) &&
+                     etx_plan_take_u32(work, 2 * sections + 1, &ranks.loads) &&
+                     etx_plan_take_u64(work, 2 * count, &ranks.scratch);
+  if (taken && !work->counting) {
+    for (uint32_t b = 0; b < count; ++b) ranked[b] = b;
+    for (size_t k = ETX_PLAN_RANK_KEYS; k > 0; --k) {
+      sort_by_key(&ranks, order.keys[k - 1], ranked);
+    }
+  }
+  etx_arena_rewind(work, mark);
+  return taken;
 }

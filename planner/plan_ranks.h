@@ -1,44 +1,34 @@
 // Orders in which a placement prefers blocks.
 //
 // No single order is good for every problem, so there are several; each is
-// total, its last key being the index of the block.
+// total, its last key being the number of the block.
 
 #ifndef ETX_PLANNER_PLAN_RANKS_H
 #define ETX_PLANNER_PLAN_RANKS_H
 
-#include "planner/plan_sections.h"
+#include "planner/plan_parts.h"
 
 // What a block is ranked by; all descending.
-typedef enum etx_plan_key {
+typedef enum etx_plan_rank_key {
+  ETX_PLAN_KEY_NONE,
   ETX_PLAN_KEY_LIFE,      // length of its lifespan
-  ETX_PLAN_KEY_AREA,      // size times life, at most UINT64_MAX
-  ETX_PLAN_KEY_LOAD,      // most bytes live in one of its sections
+  ETX_PLAN_KEY_AREA,      // size times life
+  ETX_PLAN_KEY_LOAD,      // most units live in one of its sections
   ETX_PLAN_KEY_SECTIONS,  // number of its sections
-  ETX_PLAN_KEY_SIZE,
-  ETX_PLAN_KEY_COUNT
-} etx_plan_key;
+  ETX_PLAN_KEY_SIZE
+} etx_plan_rank_key;
 
-enum { ETX_PLAN_ORDER_COUNT = 7 };
+enum { ETX_PLAN_RANK_KEYS = 3 };
 
-typedef struct etx_plan_ranks {
-  const etx_plan_sections* sections;
-  uint64_t* keys[ETX_PLAN_KEY_COUNT];  // of each block
-  uint64_t* loads;    // tree over the sections: largest load below each node
-  uint32_t* order;    // blocks with bytes, best first
-  uint32_t* ranks;    // of each block, its position in `order`
-  uint32_t* scratch;  // for sorting
-} etx_plan_ranks;
+// Keys from the first to the last that matters.
+typedef struct etx_plan_order {
+  etx_plan_rank_key keys[ETX_PLAN_RANK_KEYS];
+} etx_plan_order;
 
-// Takes memory for `block_count` blocks from `work`; false if too little is
-// free. With a counting arena it only counts.
-bool etx_plan_ranks_take(etx_plan_ranks* ranks, size_t block_count,
-                         etx_arena* work);
-
-// Computes the keys of all blocks.
-void etx_plan_ranks_fill(etx_plan_ranks* ranks, const etx_plan_problem* problem,
-                         const etx_plan_sections* sections);
-
-// Ranks the blocks by the order of that index, below ETX_PLAN_ORDER_COUNT.
-void etx_plan_ranks_sort(etx_plan_ranks* ranks, size_t order);
+// Writes the blocks of `part` to `ranked`, best first. False if `work` has too
+// little memory; a counting arena is only counted in. `work` is back at its
+// mark.
+bool etx_plan_rank(const etx_plan_part* part, etx_plan_order order,
+                   etx_arena* work, uint32_t* ranked);
 
 #endif

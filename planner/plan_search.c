@@ -43,16 +43,16 @@ static const order_key orders[ETX_PLAN_SEARCH_ORDERS][ORDER_KEYS] = {
     {KEY_SECTIONS, KEY_LOAD, KEY_AREA},
 };
 
-bool etx_plan_search_take(etx_plan_search* search, size_t block_count,
+bool etx_plan_search_take(etx_plan_search* search, const etx_plan_part* part,
                           etx_arena* work) {
-  const size_t count = block_count < ETX_PLAN_CANONICAL_BLOCKS
-                           ? block_count
+  const size_t count = part->block_count < ETX_PLAN_CANONICAL_BLOCKS
+                           ? part->block_count
                            : ETX_PLAN_CANONICAL_BLOCKS;
   // Each level of the walk has a block less to choose from or to cut apart.
   const size_t levels = count * (count + 1) / 2;
   void* frames = NULL;
   void* ranges = NULL;
-  if (!etx_plan_canonical_take(&search->plan, block_count, work)) return false;
+  if (!etx_plan_canonical_take(&search->plan, part, work)) return false;
   // Ranges lie within each other or apart, and none is empty.
   if (!etx_arena_take_ok(work, (count + 1) * sizeof *search->frames,
                          sizeof(uint32_t), &frames) ||
@@ -62,42 +62,64 @@ bool etx_plan_search_take(etx_plan_search* search, size_t block_count,
   }
   search->frames = frames;
   search->ranges = ranges;
-  for (size_t key = 0; key < ORDER_KEYS; ++key) {
-    if (!etx_plan_take_u64(work, count, &search->keys[key])) return false;
-  }
   return etx_plan_take_u32(work, levels, &search->candidates) &&
          etx_plan_take_u32(work, levels + count, &search->slices) &&
-         etx_plan_take_u32(work, count, &search->scratch);
+         etx_plan_take_u64(work, 2 * count, &search->scratch);
 }
 
-static uint64_t key_of(const etx_plan_canonical* plan, uint32_t b,
-                       order_key key) {
-  const etx_plan_block* const block = &plan->problem->blocks[plan->blocks[b]];
-  const uint64_t life = block->end - block->start;
+static uint32_t life_of(const etx_plan_canonical* plan, uint32_t b) {
+  const etx_plan_block* const block = etx_plan_part_block(plan->part, b);
+  return block->end - block->start;
+}
+
+static uint64_t area_of(const etx_plan_canonical* plan, uint32_t b) {
+  return (uint64_t)life_of(plan, b) * plan->size[b];
+}
+
+static uint32_t by_number(const void* plan, uint32_t b) {
+  (void)plan;
+  return b;
+}
+static uint32_t by_life(const void* plan, uint32_t b) {
+  return ~life_of(plan, b);
+}
+static uint32_t by_area_low(const void* plan, uint32_t b) {
+  return ~(uint32_t)area_of(plan, b);
+}
+static uint32_t by_area_high(const void* plan, uint32_t b) {
+  return ~(uint32_t)(area_of(plan, b) >> 32);
+}
+static uint32_t by_sections(const void* context, uint32_t b) {
+  const etx_plan_canonical* const plan = context;
+  return ~(plan->limit[b] - plan->first[b]);
+}
+
+// The fullest section comes first, which is the one with the least slack.
+static uint32_t by_load(const void* context, uint32_t b) {
+  const etx_plan_canonical* const plan = context;
   uint32_t slack = plan->capacity;
-  switch (key) {
-    case KEY_LIFE:
-      return life;
-    case KEY_SECTIONS:
-      return plan->limit[b] - plan->first[b];
-    case KEY_AREA:
-      return life * plan->size[b];
-    case KEY_LOAD:
-      for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
-        if (plan->slack[s] < slack) slack = plan->slack[s];
-      }
-      return plan->capacity - slack;
+  for (uint32_t s = plan->first[b]; s < plan->limit[b]; ++s) {
+    if (plan->slack[s] < slack) slack = plan->slack[s];
   }
-  return 0;
+  return slack;
 }
 
-static bool tried_before(const void* context, uint32_t a, uint32_t b) {
-  const etx_plan_search* const search = context;
-  for (size_t i = 0; i < ORDER_KEYS; ++i) {
-    const uint64_t* const key = search->keys[i];
-    if (key[a] != key[b]) return key[a] > key[b];
+// Sorts blocks into the order in which they are tried.
+static void sort_slice(etx_plan_search* search, uint32_t* blocks,
+                       size_t count) {
+  static const etx_plan_key keys[][2] = {
+      [KEY_LIFE] = {by_life, NULL},
+      [KEY_AREA] = {by_area_low, by_area_high},
+      [KEY_LOAD] = {by_load, NULL},
+      [KEY_SECTIONS] = {by_sections, NULL},
+  };
+  etx_plan_sort(blocks, count, by_number, &search->plan, search->scratch);
+  for (size_t k = ORDER_KEYS; k > 0; --k) {
+    const etx_plan_key* const key = keys[orders[search->order][k - 1]];
+    etx_plan_sort(blocks, count, key[0], &search->plan, search->scratch);
+    if (key[1] == NULL) continue;
+    etx_plan_sort(blocks, count, key[1], &search->plan, search->scratch);
   }
-  return a < b;
 }
 
 // Puts the blocks of a range that are open into a slice of its own.
@@ -111,16 +133,12 @@ static void slice_range(etx_plan_search* search, const uint32_t* blocks,
     if (plan->lowest[b] == ETX_PLAN_PLACED) continue;
     if (plan->first[b] < low || plan->first[b] >= high) continue;
     search->slices[search->slice_count++] = b;
-    for (size_t k = 0; k < ORDER_KEYS; ++k) {
-      search->keys[k][b] = key_of(plan, b, orders[search->order][k]);
-    }
   }
   range->low = low;
   range->high = high;
   range->begin = (uint32_t)begin;
   range->end = (uint32_t)search->slice_count;
-  etx_plan_sort(&search->slices[begin], search->slice_count - begin,
-                search->scratch, tried_before, search);
+  sort_slice(search, &search->slices[begin], search->slice_count - begin);
 }
 
 // The height above which the next block of a range cannot come because some
@@ -308,7 +326,7 @@ static etx_plan_answer walk(etx_plan_search* search, uint64_t* steps) {
   return ETX_PLAN_IMPOSSIBLE;
 }
 
-etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint64_t capacity,
+etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint32_t capacity,
                                     size_t order, uint64_t* steps) {
   search->order = order;
   if (!etx_plan_canonical_start(&search->plan, capacity)) {

@@ -31,20 +31,18 @@ typedef struct etx_plan_search {
   uint32_t* slices;  // open blocks of each range, in the order of trying
   size_t slice_count;
   uint32_t* candidates;  // of each frame, those not yet tried
-  uint64_t* keys[3];     // of each block, while a slice is being sorted
-  uint32_t* scratch;
+  uint64_t* scratch;     // for sorting
   size_t order;
 } etx_plan_search;
 
-// Takes memory for a problem of `block_count` blocks; false if too little is
-// free.
-bool etx_plan_search_take(etx_plan_search* search, size_t block_count,
+// Takes memory for a part; false if too little is free.
+bool etx_plan_search_take(etx_plan_search* search, const etx_plan_part* part,
                           etx_arena* work);
 
 // Answers for `capacity` units, and takes the steps that it took from `*steps`:
 // one a placement, and more where many blocks are open. `search->plan` has been
 // read.
-etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint64_t capacity,
+etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint32_t capacity,
                                     size_t order, uint64_t* steps);
 
 #endif

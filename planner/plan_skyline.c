@@ -9,205 +9,250 @@
 //
 // Which plateau comes first does not change the plan (its neighbours cannot
 // move before it has risen to them), so walking downhill needs no heap. One
-// order of blocks is never good for all problems; all are tried until one
-// meets the bound. At most one placement a block and two raises a placement.
+// order of blocks is never good for all problems, so several are tried. At
+// most one placement a block and two raises a placement. Fixed blocks are
+// ground to stand on; what is free below them is left to others.
 
 #include <string.h>
 
 #include "planner/plan_algorithms.h"
-#include "planner/plan_check.h"
 #include "planner/plan_fitting.h"
+#include "planner/plan_paint.h"
 #include "planner/plan_ranks.h"
-#include "planner/plan_sections.h"
+#include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-static const uint32_t none = UINT32_MAX;
+static const etx_plan_order first_order = {
+    {ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE}};
 
-typedef struct plateau {
-  uint32_t start;     // first section
-  uint32_t end;       // one past the last section
-  uint32_t previous;  // index of the plateau to the left, or none
-  uint32_t next;      // to the right, or in the list of unused ones
-  uint64_t height;    // lowest free offset, a multiple of the step
-} plateau;
+static const etx_plan_order other_orders[] = {
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE}},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE}},
+    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA}},
+    {{ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}},
+    {{ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_LOAD}},
+    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}},
+};
 
+enum { OTHER_ORDERS = sizeof other_orders / sizeof other_orders[0] };
+
+// Plateaus are known by their first section, counted from 1; 0 and the one
+// past the last are walls.
 typedef struct skyline {
-  const etx_plan_problem* problem;
-  etx_plan_sections sections;
+  const etx_plan_part* part;
   etx_plan_fitting fitting;
-  etx_plan_ranks ranks;
-  uint64_t* offsets;  // of the order at work
-  plateau* plateaus;  // disjoint, so never more than sections
-  uint32_t unused;    // head of the list of unused plateaus
+  uint32_t* heights;   // of each plateau, its lowest free offset
+  uint32_t* next;      // of each plateau, the one to the right
+  uint32_t* previous;  // and to the left
 } skyline;
 
-static bool take_plateaus(skyline* sky, size_t count, etx_arena* work) {
-  void* memory = NULL;
-  size_t bytes = 0;
-  if (!etx_multiply_size(count, sizeof(plateau), &bytes)) return false;
-  if (!etx_arena_take_ok(work, bytes, sizeof(uint64_t), &memory)) return false;
-  sky->plateaus = memory;
+static bool take(skyline* sky, const etx_plan_part* part, etx_arena* work) {
+  const size_t sections =
+      work->counting ? part->block_count : part->section_count;
+  sky->part = part;
+  return etx_plan_take_u32(work, sections + 2, &sky->heights) &&
+         etx_plan_take_u32(work, sections + 2, &sky->next) &&
+         etx_plan_take_u32(work, sections + 2, &sky->previous) &&
+         etx_plan_fitting_take(&sky->fitting, part, work);
+}
+
+static uint32_t fixed_end(const etx_plan_part* part, uint32_t b) {
+  return etx_plan_part_fixed(part, b) + part->size[b];
+}
+
+static uint32_t by_fixed_end(const void* context, uint32_t b) {
+  return ~fixed_end(context, b);
+}
+
+static void put_plateau(skyline* sky, uint32_t start, uint32_t end,
+                        uint32_t height) {
+  sky->heights[start] = height;
+  sky->next[start] = end;
+  sky->previous[end] = start;
+}
+
+// Raises the ground to the fixed blocks. False if `work` has too little memory.
+static bool raise_ground(skyline* sky, etx_arena* work) {
+  const etx_plan_part* const part = sky->part;
+  const size_t mark = etx_arena_mark(work);
+  const size_t sections =
+      work->counting ? part->block_count : part->section_count;
+  uint32_t* fixed = NULL;
+  uint32_t* painters = NULL;
+  uint32_t* skips = NULL;
+  uint64_t* scratch = NULL;
+  size_t count = 0;
+  const bool taken =
+      etx_plan_take_u32(work, part->block_count, &fixed) &&
+      etx_plan_take_u32(work, sections, &painters) &&
+      etx_plan_take_u32(work, sections + 1, &skips) &&
+      etx_plan_take_u64(work, 2 * (size_t)part->block_count, &scratch);
+  if (taken && !work->counting) {
+    for (uint32_t b = 0; b < part->block_count; ++b) {
+      if (etx_plan_part_fixed(part, b) != ETX_PLAN_NONE) fixed[count++] = b;
+    }
+    etx_plan_sort(fixed, count, by_fixed_end, part, scratch);
+    etx_plan_paint(part, fixed, count, painters, skips);
+    for (uint32_t s = 0; s < part->section_count; ++s) {
+      if (painters[s] == ETX_PLAN_NONE) continue;
+      sky->heights[s + 1] = fixed_end(part, painters[s]);
+    }
+  }
+  etx_arena_rewind(work, mark);
+  return taken;
+}
+
+// The ground before any block: a plateau a section where blocks are fixed, else
+// one for all.
+static bool lay_ground(skyline* sky, etx_arena* work) {
+  const bool has_fixed = sky->part->has_fixed || work->counting;
+  const uint32_t end = sky->part->section_count + 1;
+  if (!work->counting) {
+    put_plateau(sky, 0, 1, UINT32_MAX);
+    put_plateau(sky, 1, end, 0);
+    sky->heights[end] = UINT32_MAX;
+    for (uint32_t s = 1; has_fixed && s < end; ++s) {
+      put_plateau(sky, s, s + 1, 0);
+    }
+  }
+  return !has_fixed || raise_ground(sky, work);
+}
+
+// Goes to a lower neighbour or joins an equal one; 0 if the plateau is lower
+// than both.
+static uint32_t walk(skyline* sky, uint32_t here) {
+  const uint32_t left = sky->previous[here];
+  const uint32_t right = sky->next[here];
+  const uint32_t height = sky->heights[here];
+  if (sky->heights[left] < height) return left;
+  if (sky->heights[right] < height) return right;
+  if (sky->heights[left] == height) {
+    put_plateau(sky, left, right, height);
+    return left;
+  }
+  if (sky->heights[right] == height) {
+    put_plateau(sky, here, sky->next[right], height);
+    return here;
+  }
+  return 0;
+}
+
+static void raise_to_neighbour(skyline* sky, uint32_t here) {
+  const uint32_t left = sky->heights[sky->previous[here]];
+  const uint32_t right = sky->heights[sky->next[here]];
+  sky->heights[here] = left < right ? left : right;
+}
+
+// Raises the sections of a block within a plateau to `height`, and returns
+// where to go on: the rest to the left, or to the right, or what was raised.
+static uint32_t raise_part(skyline* sky, uint32_t here, uint32_t start,
+                           uint32_t end, uint32_t height) {
+  const uint32_t ground = sky->heights[here];
+  const uint32_t right = sky->next[here];
+  if (start > here) put_plateau(sky, here, start, ground);
+  put_plateau(sky, start, end, height);
+  if (end < right) put_plateau(sky, end, right, ground);
+  if (start > here) return here;
+  return end < right ? end : start;
+}
+
+// Places all blocks by the order at hand; false if the plan comes to have
+// `best` units.
+static bool run_order(skyline* sky, uint32_t best, uint64_t* steps,
+                      uint32_t* offsets) {
+  const etx_plan_part* const part = sky->part;
+  uint32_t left = 0;
+  uint32_t here = 1;
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    offsets[b] = etx_plan_part_fixed(part, b);
+    if (offsets[b] == ETX_PLAN_NONE) left += 1;
+  }
+  for (; left > 0; --left) {
+    uint32_t b = ETX_PLAN_NONE;
+    while (b == ETX_PLAN_NONE) {
+      const uint32_t lower = walk(sky, here);
+      if (lower != 0) {
+        here = lower;
+        continue;
+      }
+      b = etx_plan_fitting_take_best(&sky->fitting, here - 1,
+                                     sky->next[here] - 1);
+      if (b == ETX_PLAN_NONE) raise_to_neighbour(sky, here);
+    }
+    const uint32_t offset = etx_plan_part_align(part, b, sky->heights[here]);
+    const uint32_t end = offset + part->size[b];
+    if (end >= best) return false;
+    *steps -= *steps > 0;
+    offsets[b] = offset;
+    here = raise_part(sky, here, part->first[b] + 1, part->limit[b] + 1, end);
+  }
   return true;
 }
 
-static bool take(skyline* sky, etx_arena* work) {
-  const size_t count = sky->problem->block_count;
-  return etx_plan_sections_take(&sky->sections, sky->problem, work) &&
-         etx_plan_fitting_take(&sky->fitting, count, work) &&
-         etx_plan_ranks_take(&sky->ranks, count, work) &&
-         etx_plan_take_u64(work, count, &sky->offsets) &&
-         take_plateaus(sky, count, work);
-}
-
-// One plateau at 0 over all sections; all others unused.
-static void flatten(skyline* sky) {
-  const plateau ground = {0, sky->sections.count, none, none, 0};
-  sky->plateaus[0] = ground;
-  for (uint32_t i = 1; i < sky->sections.count; ++i) {
-    sky->plateaus[i].next = i + 1;
-  }
-  if (sky->sections.count > 1) {
-    sky->plateaus[sky->sections.count - 1].next = none;
-  }
-  sky->unused = sky->sections.count > 1 ? 1 : none;
-}
-
-static uint64_t height_of(const skyline* sky, uint32_t index) {
-  return index == none ? UINT64_MAX : sky->plateaus[index].height;
-}
-
-// Joins the plateau right of `left` to it.
-static void join_next(skyline* sky, uint32_t left) {
-  plateau* const kept = &sky->plateaus[left];
-  const uint32_t gone = kept->next;
-  kept->end = sky->plateaus[gone].end;
-  kept->next = sky->plateaus[gone].next;
-  if (kept->next != none) sky->plateaus[kept->next].previous = left;
-  sky->plateaus[gone].next = sky->unused;
-  sky->unused = gone;
-}
-
-// Cuts the plateau at `section`, inside it, and returns the right part.
-static uint32_t split_at(skyline* sky, uint32_t index, uint32_t section) {
-  plateau* const left = &sky->plateaus[index];
-  const uint32_t fresh = sky->unused;
-  plateau* const right = &sky->plateaus[fresh];
-  sky->unused = right->next;
-  *right = *left;
-  right->start = section;
-  right->previous = index;
-  left->end = section;
-  left->next = fresh;
-  if (right->next != none) sky->plateaus[right->next].previous = fresh;
-  return fresh;
-}
-
-// Puts `block` on the plateau and returns where to go on: the rest to the
-// left, or to the right, or what was raised.
-static uint32_t place(skyline* sky, uint32_t index, uint32_t block) {
-  const etx_plan_block* const shape = &sky->problem->blocks[block];
-  const uint32_t first = sky->sections.first[block];
-  const uint32_t limit = sky->sections.limit[block];
-  uint32_t middle = index;
-  uint32_t rest = none;
-  if (limit < sky->plateaus[index].end) rest = split_at(sky, index, limit);
-  if (first > sky->plateaus[index].start) {
-    middle = split_at(sky, index, first);
-    rest = index;
-  }
-  plateau* const raised = &sky->plateaus[middle];
-  sky->offsets[block] = etx_plan_align(raised->height, shape->alignment);
-  raised->height =
-      etx_plan_align(sky->offsets[block] + shape->size, sky->sections.step);
-  etx_plan_fitting_remove(&sky->fitting, block);
-  return rest == none ? middle : rest;
-}
-
-// Goes to a lower neighbour or joins an equal one; none if the plateau is
-// lower than both.
-static uint32_t walk(skyline* sky, uint32_t index) {
-  const uint32_t left = sky->plateaus[index].previous;
-  const uint32_t right = sky->plateaus[index].next;
-  const uint64_t height = sky->plateaus[index].height;
-  if (height_of(sky, left) < height) return left;
-  if (height_of(sky, right) < height) return right;
-  if (height_of(sky, left) == height) {
-    join_next(sky, left);
-    return left;
-  }
-  if (height_of(sky, right) == height) {
-    join_next(sky, index);
-    return index;
-  }
-  return none;
-}
-
-static void raise_to_neighbour(skyline* sky, uint32_t index) {
-  plateau* const low = &sky->plateaus[index];
-  const uint64_t left = height_of(sky, low->previous);
-  const uint64_t right = height_of(sky, low->next);
-  low->height = left < right ? left : right;
-}
-
-// Places all blocks by the ranks at hand.
-static void run_order(skyline* sky) {
-  size_t left = sky->sections.block_count;
-  uint32_t index = 0;
-  flatten(sky);
-  while (left > 0) {
-    const uint32_t lower = walk(sky, index);
-    if (lower != none) {
-      index = lower;
-      continue;
-    }
-    const plateau* const here = &sky->plateaus[index];
-    const uint32_t rank =
-        etx_plan_fitting_best(&sky->fitting, here->start, here->end);
-    if (rank == ETX_PLAN_FITS_NONE) {
-      raise_to_neighbour(sky, index);
-      continue;
-    }
-    index = place(sky, index, sky->ranks.order[rank]);
-    left -= 1;
-  }
-}
-
-static uint64_t highest_end(const skyline* sky) {
-  uint64_t highest = 0;
-  for (size_t i = 0; i < sky->sections.block_count; ++i) {
-    const uint32_t block = sky->sections.by_first[i];
-    const uint64_t end = sky->offsets[block] + sky->problem->blocks[block].size;
+static uint32_t highest_end(const etx_plan_part* part,
+                            const uint32_t* offsets) {
+  uint32_t highest = 0;
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    const uint32_t end = offsets[b] + part->size[b];
     if (end > highest) highest = end;
   }
   return highest;
 }
 
-// Runs one order after the other until one is low enough; keeps the lowest.
-static void run_orders(skyline* sky, uint64_t enough, uint64_t* offsets) {
-  const size_t count = sky->problem->block_count;
-  uint64_t lowest = UINT64_MAX;
-  memset(sky->offsets, 0, count * sizeof *offsets);
-  etx_plan_ranks_fill(&sky->ranks, sky->problem, &sky->sections);
-  for (size_t i = 0; i < ETX_PLAN_ORDER_COUNT && lowest > enough; ++i) {
-    etx_plan_ranks_sort(&sky->ranks, i);
-    etx_plan_fitting_fill(&sky->fitting, &sky->sections, sky->ranks.ranks);
-    run_order(sky);
-    const uint64_t end = highest_end(sky);
-    if (end >= lowest) continue;
-    lowest = end;
-    memcpy(offsets, sky->offsets, count * sizeof *offsets);
+// Tries one order: ETX_OK if its plan, now in `offsets`, has less than `*best`
+// units, which then is what it has; else ETX_NOT_FOUND.
+static etx_status try_order(const etx_plan_part* part, etx_plan_order order,
+                            uint32_t* best, uint64_t* steps, etx_arena* work,
+                            uint32_t* offsets) {
+  skyline sky = {0};
+  uint32_t* ranked = NULL;
+  uint64_t* scratch = NULL;
+  if (!etx_plan_take_u32(work, part->block_count, &ranked) ||
+      !etx_plan_rank(part, order, work, ranked) || !take(&sky, part, work) ||
+      !lay_ground(&sky, work)) {
+    return ETX_OUT_OF_MEMORY;
   }
+  const size_t mark = etx_arena_mark(work);
+  if (!etx_plan_take_u64(work, 2 * (size_t)part->block_count, &scratch)) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  if (work->counting) return ETX_OK;
+  etx_plan_fitting_fill(&sky.fitting, ranked, scratch);
+  etx_arena_rewind(work, mark);
+  if (!run_order(&sky, *best, steps, offsets)) return ETX_NOT_FOUND;
+  *best = highest_end(part, offsets);
+  return ETX_OK;
 }
 
-etx_status etx_plan_skyline_run(const etx_plan_problem* problem,
-                                etx_plan_goal* goal, etx_arena* work,
-                                uint64_t* offsets) {
-  skyline sky = {0};
-  sky.problem = problem;
-  // A fixed block would hang in the air above a plateau.
-  if (!work->counting && etx_plan_has_fixed(problem)) return ETX_UNSUPPORTED;
-  if (!take(&sky, work)) return ETX_OUT_OF_MEMORY;
-  if (work->counting || problem->block_count == 0) return ETX_OK;
-  run_orders(&sky, goal->enough, offsets);
-  return ETX_OK;
+etx_status etx_plan_skyline_run(const etx_plan_part* part, etx_plan_goal* goal,
+                                etx_arena* work, uint32_t* offsets) {
+  if (work->counting) {
+    return try_order(part, first_order, NULL, NULL, work, offsets);
+  }
+  uint32_t best = goal->best;
+  return try_order(part, first_order, &best, &goal->steps, work, offsets);
+}
+
+etx_status etx_plan_skyline_orders_run(const etx_plan_part* part,
+                                       etx_plan_goal* goal, etx_arena* work,
+                                       uint32_t* offsets) {
+  uint32_t* trial = NULL;
+  if (!etx_plan_take_u32(work, part->block_count, &trial)) {
+    return ETX_OUT_OF_MEMORY;
+  }
+  if (work->counting) {
+    return try_order(part, first_order, NULL, NULL, work, NULL);
+  }
+  uint32_t best = goal->best;
+  for (size_t i = 0; i < OTHER_ORDERS && best > goal->enough; ++i) {
+    const size_t mark = etx_arena_mark(work);
+    if (goal->steps < part->block_count) break;
+    const etx_status status =
+        try_order(part, other_orders[i], &best, &goal->steps, work, trial);
+    etx_arena_rewind(work, mark);
+    if (status == ETX_OUT_OF_MEMORY) return status;
+    if (status == ETX_NOT_FOUND) continue;
+    memcpy(offsets, trial, part->block_count * sizeof *offsets);
+  }
+  return best < goal->best ? ETX_OK : ETX_NOT_FOUND;
 }

@@ -1,38 +1,71 @@
-// Bottom-up merge sort: no recursion, the same number of steps on every
-// machine, and linear memory that the caller already has.
+// Radix sort from the lowest digit up. Each item travels with its key, so that
+// a pass reads and writes memory in order; a digit that all keys share costs
+// no pass. A few items are sorted by insertion instead.
 
 #include "planner/plan_sort.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-// Merges the sorted runs [low, middle) and [middle, high) of `from` into `to`.
-static void merge_runs(const uint32_t* from, uint32_t* to, size_t low,
-                       size_t middle, size_t high, etx_plan_before before,
-                       const void* context) {
-  size_t left = low;
-  size_t right = middle;
-  for (size_t i = low; i < high; ++i) {
-    const bool take_right =
-        left == middle ||
-        (right < high && before(context, from[right], from[left]));
-    to[i] = take_right ? from[right++] : from[left++];
+enum {
+  DIGIT_BITS = 11,
+  DIGITS = 3,
+  BUCKETS = 1 << DIGIT_BITS,
+  FEW = 48  // below which counting digits costs more than it saves
+};
+
+static size_t digit_of(uint64_t entry, size_t digit) {
+  return (size_t)(entry >> (32 + digit * DIGIT_BITS)) & (BUCKETS - 1);
+}
+
+static void insert_each(uint64_t* entries, size_t count) {
+  for (size_t i = 1; i < count; ++i) {
+    const uint64_t entry = entries[i];
+    size_t at = i;
+    for (; at > 0 && entries[at - 1] >> 32 > entry >> 32; --at) {
+      entries[at] = entries[at - 1];
+    }
+    entries[at] = entry;
   }
 }
 
-void etx_plan_sort(uint32_t* items, size_t count, uint32_t* scratch,
-                   etx_plan_before before, const void* context) {
-  uint32_t* from = items;
-  uint32_t* to = scratch;
-  for (size_t width = 1; width < count; width *= 2) {
-    for (size_t low = 0; low < count; low += 2 * width) {
-      const size_t middle = count - low < width ? count : low + width;
-      const size_t high = count - middle < width ? count : middle + width;
-      merge_runs(from, to, low, middle, high, before, context);
-    }
-    uint32_t* const swapped = from;
-    from = to;
-    to = swapped;
-    if (width > count / 2) break;
+// Sorts by one digit from `from` to `to`, unless all entries share it.
+static bool distribute(const uint64_t* from, uint64_t* to, size_t count,
+                       size_t digit) {
+  size_t ends[BUCKETS] = {0};
+  for (size_t i = 0; i < count; ++i) ends[digit_of(from[i], digit)] += 1;
+  if (ends[digit_of(from[0], digit)] == count) return false;
+  size_t end = 0;
+  for (size_t bucket = 0; bucket < BUCKETS; ++bucket) {
+    const size_t size = ends[bucket];
+    ends[bucket] = end;
+    end += size;
   }
-  if (from != items) memcpy(items, from, count * sizeof *items);
+  for (size_t i = 0; i < count; ++i) {
+    to[ends[digit_of(from[i], digit)]++] = from[i];
+  }
+  return true;
+}
+
+void etx_plan_sort(uint32_t* items, size_t count, etx_plan_key key,
+                   const void* context, uint64_t* scratch) {
+  uint64_t* from = scratch;
+  uint64_t* to = scratch + count;
+  bool is_sorted = true;
+  for (size_t i = 0; i < count; ++i) {
+    from[i] = (uint64_t)key(context, items[i]) << 32 | items[i];
+    if (i > 0 && from[i] >> 32 < from[i - 1] >> 32) is_sorted = false;
+  }
+  if (is_sorted) return;
+  if (count < FEW) {
+    insert_each(from, count);
+  } else {
+    for (size_t digit = 0; digit < DIGITS; ++digit) {
+      if (!distribute(from, to, count, digit)) continue;
+      uint64_t* const swapped = from;
+      from = to;
+      to = swapped;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) items[i] = (uint32_t)from[i];
 }

@@ -19,7 +19,7 @@ typedef struct judge {
   etx_plan_set living;  // ranks of living blocks
   uint32_t* by_offset;  // blocks by ascending offset
   uint32_t* ranks;      // position of each block in by_offset
-  uint32_t* scratch;    // for sorting
+  uint64_t* scratch;    // for sorting
 } judge;
 
 static const char* const verdict_texts[ETX_PLAN_VERDICT_COUNT] = {
@@ -78,16 +78,21 @@ static etx_plan_judgement judge_arena(const etx_plan_problem* problem,
   return judged(ETX_PLAN_VALID, 0, 0);
 }
 
-static bool lies_lower(const void* context, uint32_t a, uint32_t b) {
-  const uint64_t* const offsets = context;
-  return offsets[a] < offsets[b];
+static uint32_t low_offset(const void* offsets, uint32_t i) {
+  return (uint32_t)((const uint64_t*)offsets)[i];
+}
+
+static uint32_t high_offset(const void* offsets, uint32_t i) {
+  return (uint32_t)(((const uint64_t*)offsets)[i] >> 32);
 }
 
 static void rank_offsets(judge* court) {
   const size_t count = court->problem->block_count;
   for (size_t i = 0; i < count; ++i) court->by_offset[i] = (uint32_t)i;
-  etx_plan_sort(court->by_offset, count, court->scratch, lies_lower,
-                court->offsets);
+  etx_plan_sort(court->by_offset, count, low_offset, court->offsets,
+                court->scratch);
+  etx_plan_sort(court->by_offset, count, high_offset, court->offsets,
+                court->scratch);
   for (size_t i = 0; i < count; ++i) {
     court->ranks[court->by_offset[i]] = (uint32_t)i;
   }
@@ -135,7 +140,7 @@ static bool take(judge* court, etx_arena* work) {
          etx_plan_set_take(&court->living, work, count) &&
          etx_plan_take_u32(work, count, &court->by_offset) &&
          etx_plan_take_u32(work, count, &court->ranks) &&
-         etx_plan_take_u32(work, count, &court->scratch);
+         etx_plan_take_u64(work, 2 * count, &court->scratch);
 }
 
 static etx_plan_judgement judge_all(judge* court,

@@ -58,6 +58,75 @@ static void the_same_later_in_time_needs_no_more(void** state) {
   }
 }
 
+// Swaps each block with one before it; `places` says where each one came.
+static void shuffle(uint64_t* seed, etx_plan_block* blocks, size_t* places,
+                    size_t count) {
+  for (size_t i = 0; i < count; ++i) places[i] = i;
+  for (size_t i = count; i > 1; --i) {
+    const size_t other = random_below(seed, i);
+    const etx_plan_block block = blocks[i - 1];
+    const size_t place = places[i - 1];
+    blocks[i - 1] = blocks[other];
+    places[i - 1] = places[other];
+    blocks[other] = block;
+    places[other] = place;
+  }
+}
+
+// Blocks that are alike in all may change places; no two are here.
+static void the_order_of_the_blocks_does_not_matter(void** state) {
+  (void)state;
+  uint64_t seed = 40;
+  for (size_t round = 0; round < 100; ++round) {
+    etx_plan_block blocks[40], shuffled[40];
+    size_t places[40];
+    etx_plan_problem problem = problem_of(blocks, 40);
+    etx_plan_problem other = problem_of(shuffled, 40);
+    etx_plan_solution first, second;
+    etx_diag diag;
+    random_blocks(&seed, blocks, 40, 30, 100);
+    for (size_t i = 0; i < 40; ++i) blocks[i].size += 100 * i;
+    memcpy(shuffled, blocks, sizeof blocks);
+    shuffle(&seed, shuffled, places, 40);
+    problem.steps = other.steps = 20000;
+    assert_int_equal(solve(&problem, NULL, &first, &diag), ETX_OK);
+    assert_int_equal(solve(&other, NULL, &second, &diag), ETX_OK);
+    for (size_t i = 0; i < 40; ++i) {
+      assert_int_equal(second.offsets[i], first.offsets[places[i]]);
+    }
+    free(first.offsets);
+    free(second.offsets);
+  }
+}
+
+// Nothing lives in the middle: each half is planned alone.
+static void the_arena_of_two_halves_is_the_larger_one(void** state) {
+  (void)state;
+  uint64_t seed = 41;
+  for (size_t round = 0; round < 100; ++round) {
+    etx_plan_block blocks[40];
+    const etx_plan_problem early = problem_of(blocks, 20);
+    const etx_plan_problem late = problem_of(&blocks[20], 20);
+    const etx_plan_problem both = problem_of(blocks, 40);
+    etx_plan_solution first, second, all;
+    etx_diag diag;
+    random_blocks(&seed, blocks, 40, 30, 100);
+    for (size_t i = 20; i < 40; ++i) {
+      blocks[i].start += 100;
+      blocks[i].end += 100;
+    }
+    assert_int_equal(solve(&early, NULL, &first, &diag), ETX_OK);
+    assert_int_equal(solve(&late, NULL, &second, &diag), ETX_OK);
+    assert_int_equal(solve(&both, NULL, &all, &diag), ETX_OK);
+    assert_int_equal(all.arena_bytes, first.arena_bytes > second.arena_bytes
+                                          ? first.arena_bytes
+                                          : second.arena_bytes);
+    free(first.offsets);
+    free(second.offsets);
+    free(all.offsets);
+  }
+}
+
 static void a_plan_for_upper_bounds_is_valid_for_smaller_sizes(void** state) {
   (void)state;
   uint64_t seed = 33;
@@ -157,6 +226,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_and_alignment_times_k_give_offsets_times_k),
       cmocka_unit_test(the_same_later_in_time_needs_no_more),
+      cmocka_unit_test(the_order_of_the_blocks_does_not_matter),
+      cmocka_unit_test(the_arena_of_two_halves_is_the_larger_one),
       cmocka_unit_test(a_plan_for_upper_bounds_is_valid_for_smaller_sizes),
       cmocka_unit_test(a_block_that_lives_throughout_raises_the_bound),
       cmocka_unit_test(a_network_of_ten_thousand_is_planned_near_its_bound),

@@ -1,0 +1,81 @@
+// A problem as the algorithms see it: sorted, in units, in sections, in parts.
+//
+//   section  a largest set of blocks that live together; it closes when a death
+//            follows a birth. Two lifespans in sections intersect exactly if
+//            those in instructions do.
+//   part     a stretch of time at whose ends nothing is live. Parts share no
+//            bytes and no time, so each is planned alone and the arena is the
+//            largest of theirs.
+//   unit     bytes that divide all sizes and alignments, so that offsets fit
+//            32 bits. A problem of more than 2^29 units is counted in coarser
+//            ones, into which sizes are rounded up.
+//
+// Blocks are sorted by start, end, falling size and falling alignment, so that
+// a plan does not depend on the order in which they came. Blocks without bytes
+// take no part.
+
+#ifndef ETX_PLANNER_PLAN_PARTS_H
+#define ETX_PLANNER_PLAN_PARTS_H
+
+#include "planner/plan.h"
+
+// "None", of blocks and of sections.
+#define ETX_PLAN_NONE UINT32_MAX
+
+// No part has more units live at once.
+#define ETX_PLAN_MOST_UNITS (UINT32_C(1) << 29)
+
+// Plans that reach so high are not looked at, so that sums need no care.
+#define ETX_PLAN_CEILING (UINT32_C(1) << 31)
+
+// One stretch of time. Blocks are numbered from 0, by first section.
+typedef struct etx_plan_part {
+  const etx_plan_problem* problem;
+  const uint32_t* blocks;  // of each block, its index in the problem
+  const uint32_t* first;   // of each block, the first section it lives in
+  const uint32_t* limit;   // of each block, one past the last
+  const uint32_t* size;    // of each block, in units, at least 1
+  uint32_t block_count;
+  uint32_t section_count;
+  uint64_t unit;         // bytes
+  uint64_t bound_bytes;  // no plan of this part has less
+  bool has_fixed;        // some block of the problem has to have an offset
+  bool has_alignments;   // some block is aligned to more than a unit
+  bool is_coarse;        // units do not divide all sizes, which are rounded up
+} etx_plan_part;
+
+typedef struct etx_plan_parts {
+  etx_plan_part all;  // of all parts, with sections counted in each
+  uint32_t count;
+  uint32_t* first_block;    // of each part and one more
+  uint32_t* first_section;  // of each part and one more
+  uint64_t* bound_bytes;    // of each part
+} etx_plan_parts;
+
+// Cuts a checked problem into memory from `work`; false if too little is free.
+// With a counting arena it only counts.
+bool etx_plan_parts_take(etx_plan_parts* parts, const etx_plan_problem* problem,
+                         etx_arena* work);
+
+// The part of that index, a view.
+etx_plan_part etx_plan_parts_at(const etx_plan_parts* parts, uint32_t index);
+
+// The units that hold so many bytes.
+uint64_t etx_plan_units_up(uint64_t bytes, uint64_t unit);
+
+// The block behind a number.
+static inline const etx_plan_block* etx_plan_part_block(
+    const etx_plan_part* part, uint32_t number) {
+  return &part->problem->blocks[part->blocks[number]];
+}
+
+// The offset that the block has to have, in units rounded down, or
+// ETX_PLAN_NONE.
+uint32_t etx_plan_part_fixed(const etx_plan_part* part, uint32_t number);
+
+// The lowest offset at or above `offset` that the block may have, in units, at
+// most ETX_PLAN_CEILING.
+uint32_t etx_plan_part_align(const etx_plan_part* part, uint32_t number,
+                             uint32_t offset);
+
+#endif

@@ -127,3 +127,13 @@ bool etx_plan_bound_parts(etx_plan_parts* parts, etx_arena* work) {
   etx_arena_rewind(work, mark);
   return taken;
 }
+
+etx_status etx_plan_bound(const etx_plan_problem* problem, etx_arena* work,
+                          uint64_t* out_bytes) {
+  const size_t mark = etx_arena_mark(work);
+  etx_plan_parts parts;
+  const bool taken = etx_plan_parts_take(&parts, problem, work);
+  if (taken && !work->counting) *out_bytes = parts.all.bound_bytes;
+  etx_arena_rewind(work, mark);
+  return taken ? ETX_OK : ETX_OUT_OF_MEMORY;
+}

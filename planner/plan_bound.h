@@ -13,4 +13,10 @@
 // mark.
 bool etx_plan_bound_parts(etx_plan_parts* parts, etx_arena* work);
 
+// The largest of them. `problem` has passed etx_plan_check. ETX_OUT_OF_MEMORY
+// if `work` is too small; a counting arena is only counted in. `work` is back
+// at its mark.
+ETX_MUST_USE etx_status etx_plan_bound(const etx_plan_problem* problem,
+                                       etx_arena* work, uint64_t* out_bytes);
+
 #endif

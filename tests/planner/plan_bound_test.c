@@ -3,18 +3,18 @@
 
 #include "plan_fixture.h"
 
+#include "planner/plan_bound.h"
 #include "planner/plan_check.h"
-#include "planner/plan_parts.h"
 
 static uint64_t bound_of(const etx_plan_problem* problem) {
-  etx_plan_parts parts;
+  uint64_t bytes = 0;
   etx_arena work;
   const size_t capacity = 4096 + 128 * problem->block_count;
   void* const memory = malloc(capacity);
   etx_arena_init(&work, memory, capacity);
-  assert_true(etx_plan_parts_take(&parts, problem, &work));
+  assert_int_equal(etx_plan_bound(problem, &work, &bytes), ETX_OK);
   free(memory);
-  return parts.all.bound_bytes;
+  return bytes;
 }
 
 // On top of the highest overlapping block that was placed before.

@@ -35,6 +35,12 @@ static etx_status add_raw(etx_memory_collecting* c, etx_memory_raw touch) {
   return ETX_OK;
 }
 
+// A copy by index writes a part of a list in each round of a loop. What earlier
+// rounds wrote is kept, though the first one finds nothing.
+static bool writes_part(const etx_verify_step* step) {
+  return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
+}
+
 static etx_status collect_step(etx_memory_collecting* c, uint32_t step,
                                const etx_verify_effects* e) {
   for (size_t i = 0; i < e->read_count; ++i) {
@@ -45,10 +51,12 @@ static etx_status collect_step(etx_memory_collecting* c, uint32_t step,
   }
   for (size_t i = 0; i < e->write_count && !e->is_guessed; ++i) {
     c->is_written[e->writes[i].value] = true;
-    ETX_TRY(add_raw(c, (etx_memory_raw){.step = step,
-                                        .value = e->writes[i].value,
-                                        .is_write = true,
-                                        .updates = e->writes[i].updates}));
+    ETX_TRY(add_raw(
+        c, (etx_memory_raw){.step = step,
+                            .value = e->writes[i].value,
+                            .is_write = true,
+                            .updates = e->writes[i].updates ||
+                                       writes_part(&c->m->steps[step])}));
   }
   // A stock tensor that only gets its sizes has whatever lies there.
   if (e->sized != ETX_VERIFY_NONE && c->m->blob == NULL) {

@@ -1,7 +1,7 @@
 "use strict";
 // What stands on the canvases: rectangles, axes, peak and bound, bytes in use.
 
-const LEFT = 66, BOTTOM = 20, TOP = 6, RIGHT = 6;
+const LEFT = 66, BOTTOM = 20, TOP = 6, RIGHT = 6, JUMP_LEVELS = 4;
 const HUES = [212, 28, 140, 276, 350, 182, 50, 240, 100, 318, 12, 160];
 
 let colouring = "operator";
@@ -67,10 +67,10 @@ function roundBytes(range, most) {
 
 class Plane {
   // A window of steps and bytes on a canvas of width and height.
-  constructor(width, height, x, y, liveHeight) {
+  constructor(width, height, x, y, liveHeight, headHeight) {
     this.left = LEFT;
     this.right = width - RIGHT;
-    this.top = TOP;
+    this.top = TOP + headHeight;
     this.bottom = height - BOTTOM - liveHeight;
     this.liveTop = height - BOTTOM - liveHeight + 8;
     this.liveBottom = height - BOTTOM;
@@ -248,6 +248,35 @@ function drawLive(context, plane, panel, look) {
   context.fillText("in use", plane.left - 5, plane.liveTop + height / 2);
 }
 
+// Jumps as arrows over the picture; those that go back are loops. Arrows that
+// would cross stand in different heights.
+function drawJumps(context, plane, jumps, look) {
+  const ends = [];
+  context.lineWidth = 1;
+  for (const [from, to] of [...jumps].sort((a, b) => Math.min(...a) - Math.min(...b))) {
+    const start = plane.toX(from + 0.5), end = plane.toX(to);
+    const left = Math.min(start, end), right = Math.max(start, end);
+    let level = ends.findIndex((x) => x < left - 3);
+    if (level < 0) level = ends.length < JUMP_LEVELS ? ends.length : JUMP_LEVELS - 1;
+    ends[level] = right;
+    if (right < plane.left || left > plane.right) continue;
+    const y = plane.top - 4 - 5 * level;
+    const inside = (x) => Math.min(Math.max(x, plane.left), plane.right);
+    context.strokeStyle = context.fillStyle = to <= from ? look.peak : look.soft;
+    context.beginPath();
+    context.moveTo(inside(start), y + 4);
+    context.lineTo(inside(start), y);
+    context.lineTo(inside(end), y);
+    context.stroke();
+    if (end < plane.left || end > plane.right) continue;
+    context.beginPath();
+    context.moveTo(end - 3, y);
+    context.lineTo(end + 3, y);
+    context.lineTo(end, y + 5);
+    context.fill();
+  }
+}
+
 function drawPeak(context, plane, panel, look) {
   const x = plane.toX(panel.arena.peak_step + 0.5);
   if (x < plane.left || x > plane.right) return;
@@ -301,6 +330,7 @@ function drawPanel(context, plane, panel, look) {
     ++count;
   });
   context.restore();
+  if (panel.headHeight > 0) drawJumps(context, plane, panel.method.jumps, look);
   if (panel.arena !== null) {
     drawLine(context, plane, panel.arena.bytes, look.soft, []);
     if (!panel.arena.state) {

@@ -41,6 +41,7 @@ class Panel {
     this.index = new RectIndex(this.rects);
     this.live = liveBytes(this.rects, method.columns);
     this.liveHeight = this.arena !== null && !this.arena.state ? LIVE_HEIGHT : 0;
+    this.headHeight = this.liveHeight > 0 && method.jumps.length > 0 ? 5 * JUMP_LEVELS : 0;
     this.isDirty = true;
   }
 
@@ -89,7 +90,7 @@ class Panel {
   }
 
   get plane() {
-    return new Plane(this.stage.clientWidth, this.stage.clientHeight, this.x, this.y, this.liveHeight);
+    return new Plane(this.stage.clientWidth, this.stage.clientHeight, this.x, this.y, this.liveHeight, this.headHeight);
   }
 
   fitCanvas(canvas) {

@@ -165,7 +165,7 @@ function makeLegend() {
     legend.append(button);
   }
   const marks = document.createElement("span");
-  marks.textContent = "green edge: input; orange edge: output; hatched: state, with marks where it is written (above) and read (below); dashed line: lower bound; "
+  marks.textContent = "green edge: input; orange edge: output; hatched: state, with marks where it is written (above) and read (below); dashed line: lower bound; arrows on top: jumps, red ones go back; "
     + "\u25bc in use: peak; at a value, \u25bc writes and \u25b2 reads";
   legend.append(marks);
 }

@@ -94,7 +94,7 @@ class Method:
             self.headers.append((args[-1], args[0], True))
             return [], []
         if name == "executorch_prim::et_copy_index.tensor":
-            return self.tensors(args[1]), [(args[0], False)]
+            return self.tensors(args[1]), [(args[0], True)]  # a row of it
         if name in ATEN:
             flags = [a.alias_info is not None and a.alias_info.is_write
                      for a in ATEN[name].arguments]

@@ -327,6 +327,28 @@ static void what_a_loop_reads_again_lives_through_it(void** state) {
   end_map(s.p);
 }
 
+// 0 relu x a | 1 relu a b | 2 copy b into row i of l | 3 jump to 1: rows of
+// earlier rounds have to last, and before the first one there is none.
+static void rows_that_a_loop_collects_live_through_it(void** state) {
+  (void)state;
+  test_program* const p = stock(96);
+  const int x = test_input(p, four_at(p, 0), "x");
+  const int again = test_input(p, test_bool(p, false), "again");
+  const int row = test_input(p, test_int(p, 0), "row");
+  const int a = four_at(p, 16), b = four_at(p, 32);
+  const int l = test_scratch(p, F32, SIZES(2, 4), 48);
+  relu(p, x, a);
+  relu(p, a, b);
+  test_call(p, "executorch_prim::et_copy_index", "tensor", ARGS(l, b, row));
+  test_jump_false(p, again, 1);
+  test_output(p, l, "y");
+  read_map(p);
+  expect_box(a, 16, 16, "0-4");
+  expect_box(b, 32, 16, "1-3");
+  expect_box(l, 48, 32, "1-4");
+  end_map(p);
+}
+
 // A slot that is moved to stands for what it may be.
 static void a_moved_header_keeps_its_sources_alive(void** state) {
   (void)state;
@@ -414,6 +436,7 @@ int main(void) {
       cmocka_unit_test(a_method_without_steps_has_one_column),
       cmocka_unit_test(branches_exclude_each_other),
       cmocka_unit_test(what_a_loop_reads_again_lives_through_it),
+      cmocka_unit_test(rows_that_a_loop_collects_live_through_it),
       cmocka_unit_test(a_moved_header_keeps_its_sources_alive),
       cmocka_unit_test(unknown_calls_use_all_they_name),
       cmocka_unit_test(delegates_are_drawn),

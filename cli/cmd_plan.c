@@ -38,6 +38,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
+    "  etx plan methods/ -o model.pte --report full\n"
     "  etx plan methods/ --dump-after lower\n";
 
 // Passes and planners, from their lists.
@@ -54,6 +55,8 @@ static const char more[] =
 #undef PASS
 #undef ALGORITHM
 
+enum { REPORT_SHORT, REPORT_FULL, REPORT_JSON };  // as the option names them
+
 typedef struct words {
   const char* input;
   const char* output;
@@ -63,6 +66,7 @@ typedef struct words {
   const char* dump_after;
   const char* state_layout;
   int target;
+  int report;  // REPORT_...
   bool json;
   bool quiet;
 } words;
@@ -212,7 +216,8 @@ static etx_exit report(planner* plan, etx_status status) {
     json_object_set_new(root, "problems", list);
     if (!etx_json_print(root)) return ETX_EXIT_MACHINE_FAILED;
   } else if (status == ETX_OK && !plan->in->quiet) {
-    etx_plan_report_print(plan->in->output, &plan->report);
+    etx_plan_report_print(plan->in->output, &plan->report,
+                          plan->in->report == REPORT_FULL);
   }
   if (status == ETX_OK) return ETX_EXIT_DONE;
   const etx_exit code =
@@ -278,7 +283,10 @@ int etx_cmd_plan(int argc, char** argv) {
       {ETX_OPTION_TEXT, "dump-after", 0, "PASS",
        "print the graph after a pass, as YAML, instead of the report",
        &in.dump_after},
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the report as JSON", &in.json},
+      {ETX_OPTION_CHOICE, "report", 0, "short|full|json",
+       "how much to tell; full: what was saved, and what is live at the peak",
+       &in.report},
+      {ETX_OPTION_FLAG, "json", 0, NULL, "the same as --report json", &in.json},
       {ETX_OPTION_FLAG, "quiet", 'q', NULL, "print nothing but errors",
        &in.quiet},
   };
@@ -287,5 +295,6 @@ int etx_cmd_plan(int argc, char** argv) {
                            examples, more};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (in.report == REPORT_JSON) in.json = true;
   return (int)run(&in);
 }

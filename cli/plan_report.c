@@ -9,10 +9,13 @@
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
 
+static uint64_t gap_of(const etx_export_method_report* method) {
+  return method->planned_bytes - method->lower_bound;
+}
+
 static double gap_percent(const etx_export_method_report* method) {
   if (method->lower_bound == 0) return 0;
-  return 100.0 * (double)(method->scratch_bytes - method->lower_bound) /
-         (double)method->lower_bound;
+  return 100.0 * (double)gap_of(method) / (double)method->lower_bound;
 }
 
 static void print_method(const etx_export_method_report* method, int width) {
@@ -26,6 +29,57 @@ static void print_method(const etx_export_method_report* method, int width) {
            method->peak_operator.data, (unsigned)method->peak_instruction);
   }
   fputc('\n', stdout);
+}
+
+// How good all plans together are.
+static void print_verdict(const etx_export_report* report) {
+  size_t least = 0;
+  for (size_t i = 0; i < report->method_count; ++i) {
+    least += gap_of(&report->methods[i]) == 0;
+  }
+  printf(
+      "  lower bound: what is live at once at the fullest moment, or more if a "
+      "search has\n  proved it. ");
+  if (least == report->method_count) {
+    printf("No plan of these methods is smaller.\n");
+  } else {
+    printf("%zu of %zu methods are at it: no plan of those is smaller.\n",
+           least, report->method_count);
+  }
+}
+
+static void print_saving(const char* what, uint64_t bytes) {
+  printf("    %-38s %12" PRIu64 "\n", what, bytes);
+}
+
+static void print_peak(const etx_export_method_report* method) {
+  printf("  live at instruction %u, %.*s: %" PRIu64 " bytes, and %" PRIu64
+         " of padding\n",
+         (unsigned)method->peak_instruction, (int)method->peak_operator.size,
+         method->peak_operator.data, method->live_bytes, method->padding_bytes);
+  for (size_t i = 0; i < method->peak_value_count; ++i) {
+    const etx_export_peak_value* const value = &method->peak_values[i];
+    printf("    %12" PRIu64 " at %12" PRIu64 "  %.*s, %.*s\n", value->bytes,
+           value->offset, (int)value->name.size, value->name.data,
+           value->op.size == 0 ? 5 : (int)value->op.size,
+           value->op.size == 0 ? "input" : value->op.data);
+  }
+}
+
+static void print_account(const etx_export_method_report* method) {
+  printf("%.*s: %" PRIu64 " bytes, gap %" PRIu64 " (%.2f%%), %s\n",
+         (int)method->name.size, method->name.data, method->scratch_bytes,
+         gap_of(method), gap_percent(method),
+         gap_of(method) == 0 ? "the least there is" : "not proved to be least");
+  print_saving("every value in memory of its own", method->naive_bytes);
+  print_saving("saved by views", method->view_bytes);
+  print_saving("saved in place", method->in_place_bytes);
+  print_saving("saved by sharing over time", method->sharing_bytes);
+  print_saving("peak lowered by another order", method->order_bytes);
+  if (method->stable_bytes != 0) {
+    print_saving("kept for outputs that stay", method->stable_bytes);
+  }
+  if (method->peak_value_count != 0) print_peak(method);
 }
 
 static int name_width(const etx_export_report* report) {
@@ -46,13 +100,15 @@ static void print_copies(const etx_export_report* report) {
   printf("copies that remain, bytes per call:\n");
   for (size_t i = 0; i < report->copy_count; ++i) {
     const etx_export_copy_report* const copy = &report->copies[i];
-    printf("  %.*s: %12" PRIu64 "  %.*s: %.*s\n", (int)copy->method.size,
-           copy->method.data, copy->bytes, (int)copy->target.size,
-           copy->target.data, (int)copy->reason.size, copy->reason.data);
+    printf("  %.*s: %12" PRIu64 "  %.*s by %.*s: %.*s\n",
+           (int)copy->method.size, copy->method.data, copy->bytes,
+           (int)copy->target.size, copy->target.data, (int)copy->op.size,
+           copy->op.data, (int)copy->reason.size, copy->reason.data);
   }
 }
 
-void etx_plan_report_print(const char* path, const etx_export_report* report) {
+void etx_plan_report_print(const char* path, const etx_export_report* report,
+                           bool in_full) {
   const int width = name_width(report);
   printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
          report->scratch_bytes);
@@ -62,12 +118,63 @@ void etx_plan_report_print(const char* path, const etx_export_report* report) {
   for (size_t i = 0; i < report->method_count; ++i) {
     print_method(&report->methods[i], width);
   }
+  print_verdict(report);
+  for (size_t i = 0; in_full && i < report->method_count; ++i) {
+    print_account(&report->methods[i]);
+  }
   printf("arena 2, state: %" PRIu64 " bytes, %zu states, one layout for all\n",
          report->state_bytes, report->state_count);
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
   print_copies(report);
   printf("%s: %" PRIu64 " bytes\n", path, report->file_bytes);
+}
+
+static void set_bytes(json_t* object, const char* key, uint64_t bytes) {
+  json_object_set_new(object, key, etx_json_unsigned(bytes));
+}
+
+static json_t* json_of_saved(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  set_bytes(object, "views", method->view_bytes);
+  set_bytes(object, "in_place", method->in_place_bytes);
+  set_bytes(object, "sharing", method->sharing_bytes);
+  set_bytes(object, "order", method->order_bytes);
+  return object;
+}
+
+static json_t* json_of_peak(const etx_export_method_report* method) {
+  json_t* const object = json_object();
+  json_t* const values = json_array();
+  for (size_t i = 0; i < method->peak_value_count; ++i) {
+    const etx_export_peak_value* const value = &method->peak_values[i];
+    json_t* const row = json_object();
+    json_object_set_new(row, "name", etx_json_text(value->name));
+    json_object_set_new(
+        row, "operator",
+        value->op.size == 0 ? json_null() : etx_json_text(value->op));
+    set_bytes(row, "bytes", value->bytes);
+    set_bytes(row, "offset", value->offset);
+    json_array_append_new(values, row);
+  }
+  set_bytes(object, "live_bytes", method->live_bytes);
+  set_bytes(object, "padding_bytes", method->padding_bytes);
+  json_object_set_new(object, "values", values);
+  return object;
+}
+
+// Where the bytes of arena 1 went.
+static void set_account(json_t* object,
+                        const etx_export_method_report* method) {
+  set_bytes(object, "planned_bytes", method->planned_bytes);
+  set_bytes(object, "stable_bytes", method->stable_bytes);
+  set_bytes(object, "gap_bytes", gap_of(method));
+  json_object_set_new(object, "gap_percent", json_real(gap_percent(method)));
+  json_object_set_new(object, "proved", json_boolean(gap_of(method) == 0));
+  set_bytes(object, "naive_bytes", method->naive_bytes);
+  json_object_set_new(object, "saved", json_of_saved(method));
+  set_bytes(object, "order_steps", method->order_steps);
+  json_object_set_new(object, "peak", json_of_peak(method));
 }
 
 static json_t* json_of_method(const etx_export_method_report* method) {
@@ -77,6 +184,7 @@ static json_t* json_of_method(const etx_export_method_report* method) {
                       etx_json_unsigned(method->scratch_bytes));
   json_object_set_new(object, "lower_bound",
                       etx_json_unsigned(method->lower_bound));
+  set_account(object, method);
   json_object_set_new(object, "planned_values",
                       etx_json_unsigned(method->value_count));
   json_object_set_new(object, "instructions",
@@ -97,6 +205,7 @@ static json_t* json_of_copy(const etx_export_copy_report* copy) {
   json_t* const object = json_object();
   json_object_set_new(object, "method", etx_json_text(copy->method));
   json_object_set_new(object, "target", etx_json_text(copy->target));
+  json_object_set_new(object, "operator", etx_json_text(copy->op));
   json_object_set_new(object, "bytes", etx_json_unsigned(copy->bytes));
   json_object_set_new(object, "reason", etx_json_text(copy->reason));
   return object;
@@ -120,6 +229,8 @@ json_t* etx_plan_report_json(const char* path,
                       etx_json_unsigned(report->scratch_bytes));
   json_object_set_new(root, "state_bytes",
                       etx_json_unsigned(report->state_bytes));
+  set_bytes(root, "scratch_sum_bytes", report->method_bytes);
+  set_bytes(root, "state_bound", report->state_bound);
   json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
   json_object_set_new(root, "constant_bytes",
                       etx_json_unsigned(report->constant_bytes));

@@ -8,8 +8,10 @@
 #include "exporter/export.h"
 #include "runtime/program.h"
 
-// Prints the report to standard output.
-void etx_plan_report_print(const char* path, const etx_export_report* report);
+// Prints the report to standard output: a line a method, or `in_full` what was
+// saved, and how, and what is live at the fullest moment.
+void etx_plan_report_print(const char* path, const etx_export_report* report,
+                           bool in_full);
 
 // The same facts. New reference.
 json_t* etx_plan_report_json(const char* path, const etx_export_report* report);

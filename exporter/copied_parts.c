@@ -37,6 +37,7 @@ static etx_status find_in_node(const etx_ir_module* module, uint32_t index,
   etx_place_copy copy = {
       .method = index,
       .target = name_of(module, method, placement, node->args[0].as.value),
+      .op = node->op->name,
       .reason = reason,
   };
   for (size_t i = 0; i < node->output_count; ++i) {

@@ -6,6 +6,7 @@
 #include "exporter/host_file.h"
 #include "exporter/ir_print.h"
 #include "exporter/passes/pass_list.h"
+#include "exporter/plan_account.h"
 #include "exporter/plan_memory.h"
 #include "exporter/shared_state.h"
 
@@ -101,6 +102,27 @@ static etx_status write_program(exporting* e, const etx_sink* sink) {
 
 // ---------------------------------------------------------------- report
 
+// What was saved, and what lives at the fullest moment.
+static etx_status report_account(const exporting* e, size_t index,
+                                 etx_export_method_report* row) {
+  etx_plan_account account;
+  ETX_TRY(etx_plan_account_find(
+      e->module->pool, e->module, &e->module->methods[index],
+      &e->passes.placements[index], &e->memory[index], &account));
+  row->naive_bytes = account.naive_bytes;
+  row->view_bytes = account.view_bytes;
+  row->in_place_bytes = account.in_place_bytes;
+  row->sharing_bytes = account.sharing_bytes;
+  row->live_bytes = account.live_bytes;
+  row->padding_bytes = account.padding_bytes;
+  row->peak_values = account.values;
+  row->peak_value_count = account.value_count;
+  if (e->passes.orders == NULL) return ETX_OK;
+  row->order_bytes = e->passes.orders[index].saved_bytes;
+  row->order_steps = e->passes.orders[index].steps;
+  return ETX_OK;
+}
+
 static etx_export_method_report report_method(const exporting* e,
                                               size_t index) {
   const etx_ir_method* const method = &e->module->methods[index];
@@ -108,6 +130,8 @@ static etx_export_method_report report_method(const exporting* e,
   etx_export_method_report row = {
       .name = method->name,
       .scratch_bytes = memory->scratch_bytes,
+      .planned_bytes = memory->planned_bytes,
+      .stable_bytes = memory->stable_bytes,
       .lower_bound = memory->lower_bound,
       .value_count = memory->block_count,
       .instruction_count = e->result.instruction_counts[index],
@@ -135,10 +159,24 @@ static etx_status report_copies(const exporting* e, etx_export_report* report) {
   for (size_t i = 0; i < copies->count; ++i) {
     const etx_place_copy* const copy = &copies->items[i];
     report->copies[i] = (etx_export_copy_report){
-        e->module->methods[copy->method].name, copy->target, copy->bytes,
-        etx_text_of(copy->reason)};
+        e->module->methods[copy->method].name, copy->target,
+        etx_text_of(copy->op), copy->bytes, etx_text_of(copy->reason)};
   }
   return ETX_OK;
+}
+
+static uint64_t bytes_of_states(const exporting* e) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < e->layout.count; ++i) {
+    const etx_ir_buffer* const buffer =
+        &e->module->buffers[e->layout.buffers[i]];
+    uint64_t bytes = etx_dtype_bytes(buffer->dtype);
+    for (size_t d = 0; d < buffer->rank; ++d) {
+      bytes *= (uint64_t)buffer->sizes[d];
+    }
+    total += bytes;
+  }
+  return total;
 }
 
 static etx_status make_report(const exporting* e,
@@ -148,6 +186,7 @@ static etx_status make_report(const exporting* e,
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
       .method_count = count,
       .state_bytes = e->layout.bytes,
+      .state_bound = bytes_of_states(e),
       .state_count = e->layout.count,
       .constant_bytes = e->result.constant_bytes,
       .constant_count = e->result.constant_count,
@@ -156,6 +195,8 @@ static etx_status make_report(const exporting* e,
   if (report.methods == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t i = 0; i < count; ++i) {
     report.methods[i] = report_method(e, i);
+    ETX_TRY(report_account(e, i, &report.methods[i]));
+    report.method_bytes += report.methods[i].scratch_bytes;
     if (report.methods[i].scratch_bytes > report.scratch_bytes) {
       report.scratch_bytes = report.methods[i].scratch_bytes;
     }

@@ -18,35 +18,63 @@ typedef enum etx_target {
 
 typedef struct etx_export_options {
   etx_target target;
-  etx_evaluator evaluator;    // for constant folding
-  const char* passes;         // "-name,-name": passes switched off, or NULL
-  const char* algorithm;      // planner by name, or NULL: the best of all
-  const char* dump_after;     // pass after which the IR is dumped, or NULL
-  etx_sink dump;              // where that dump goes
-  const char* keep_layout;    // path of a .pte whose state layout is kept
+  etx_evaluator evaluator;  // for constant folding
+  const char* passes;       // "-name,-name": passes switched off, or NULL
+  const char* algorithm;    // planner by name, or NULL: the best of all
+  const char* dump_after;   // pass after which the IR is dumped, or NULL
+  etx_sink dump;            // where that dump goes
+  const char* keep_layout;  // path of a .pte whose state layout is kept
   void (*progress)(void* context, const char* stage, size_t done,
                    size_t total);  // may be NULL
   void* progress_context;
 } etx_export_options;
 
+// Something that is live at the fullest moment of a method.
+typedef struct etx_export_peak_value {
+  etx_text name;
+  etx_text op;      // that made it; empty: an input
+  uint64_t bytes;   // of its block
+  uint64_t offset;  // in arena 1
+} etx_export_peak_value;
+
 // One row of the plan report.
+//
+//   naive = view + in place + sharing + planned + stable
+//
+// where sizes count as multiples of the alignment.
 typedef struct etx_export_method_report {
   etx_text name;
-  uint64_t scratch_bytes;    // of this method's plan
-  uint64_t lower_bound;
-  size_t value_count;        // planned values
+  uint64_t scratch_bytes;   // of this method's plan, from byte 0 on
+  uint64_t planned_bytes;   // of the range that methods share
+  uint64_t stable_bytes;    // of outputs that outlive other methods' calls
+  uint64_t lower_bound;     // no plan of the shared range can be smaller:
+                            // where both are equal it is the best there is
+  uint64_t naive_bytes;     // if every value had memory of its own
+  uint64_t view_bytes;      // of values that are bytes of another one
+  uint64_t in_place_bytes;  // of values made in a state, an input, a
+                            // concatenation, or an argument that dies
+  uint64_t sharing_bytes;   // of blocks where another one lay before
+  uint64_t order_bytes;     // by which another order of nodes lowered what is
+                            // live at the fullest moment
+  uint64_t order_steps;     // spent on finding it
+  uint64_t live_bytes;      // at the fullest moment, padding not counted
+  uint64_t padding_bytes;   // of the alignment, between what is live there
+  etx_export_peak_value* peak_values;  // live there, the largest first
+  size_t peak_value_count;
+  size_t value_count;  // planned values
   size_t instruction_count;
   uint32_t peak_instruction;
   etx_text peak_operator;
-  uint64_t copied_bytes;     // by all copies that remain
+  uint64_t copied_bytes;  // by all copies that remain
   const char* algorithm;
 } etx_export_method_report;
 
 // A copy that could not be avoided, and why.
 typedef struct etx_export_copy_report {
   etx_text method;
-  etx_text target;   // state, constant, input or output
-  uint64_t bytes;    // per call
+  etx_text target;  // state, constant, input or output
+  etx_text op;      // that copies
+  uint64_t bytes;   // per call
   etx_text reason;
 } etx_export_copy_report;
 
@@ -55,10 +83,12 @@ typedef struct etx_export_report {
   size_t method_count;
   etx_export_copy_report* copies;
   size_t copy_count;
-  uint64_t scratch_bytes;    // maximum over methods
-  uint64_t state_bytes;      // arena 2
+  uint64_t scratch_bytes;  // maximum over methods
+  uint64_t method_bytes;   // sum over methods: one arena for each of them
+  uint64_t state_bytes;    // arena 2
+  uint64_t state_bound;    // sum of the states' sizes: the rest is padding
   size_t state_count;
-  uint64_t constant_bytes;   // after deduplication
+  uint64_t constant_bytes;  // after deduplication
   size_t constant_count;
   uint64_t file_bytes;
 } etx_export_report;
@@ -68,8 +98,7 @@ typedef struct etx_export_report {
 // The module then holds the methods without problems, for those who look for
 // more (`etx check`); it must not be planned into a file.
 ETX_MUST_USE etx_status etx_export_read(etx_ir_module* module, const char* path,
-                                        etx_problems* problems,
-                                        etx_diag* diag);
+                                        etx_problems* problems, etx_diag* diag);
 
 // Runs passes, plans, verifies and writes the file to `sink`. `module` is
 // changed. The report lives in the module's pool.
@@ -77,8 +106,7 @@ ETX_MUST_USE etx_status etx_export_plan(etx_ir_module* module,
                                         const etx_export_options* options,
                                         const etx_sink* sink,
                                         etx_export_report* out_report,
-                                        etx_problems* problems,
-                                        etx_diag* diag);
+                                        etx_problems* problems, etx_diag* diag);
 
 // Writes a module that was read (not yet planned) as YAML + safetensors into
 // directory `path`. Planning that directory gives the same program.

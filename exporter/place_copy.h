@@ -12,6 +12,7 @@ typedef struct etx_place_copy {
   etx_text target;  // state, input or output that it is for, or what is
                     // copied
   uint64_t bytes;   // per call, at the upper bounds
+  const char* op;   // that copies
   const char* reason;
 } etx_place_copy;
 

@@ -93,6 +93,7 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
     placement->storages[storages[i]].offset = solution.offsets[i];
   }
   memory->scratch_bytes = solution.arena_bytes;
+  memory->planned_bytes = solution.arena_bytes;
   memory->lower_bound = solution.lower_bound;
   memory->block_count = problem.block_count;
   memory->algorithm = solution.algorithm;
@@ -103,6 +104,7 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
 static etx_status plan_stable(planning* p, etx_placement* placement,
                               const etx_lifetime* lifetimes, uint64_t* end,
                               etx_method_memory* memory) {
+  uint64_t start = UINT64_MAX;
   for (uint32_t s = 0; s < placement->storage_count; ++s) {
     if (lifetimes[s].end == 0 || !lifetimes[s].is_stable) continue;
     etx_storage* const storage = &placement->storages[s];
@@ -110,6 +112,8 @@ static etx_status plan_stable(planning* p, etx_placement* placement,
         !etx_add_u64(storage->offset, storage->bytes, end)) {
       return ETX_OUT_OF_RANGE;
     }
+    if (start == UINT64_MAX) start = storage->offset;
+    memory->stable_bytes = *end - start;
     memory->scratch_bytes = *end;
     ++memory->block_count;
   }

@@ -17,7 +17,9 @@
 
 typedef struct etx_method_memory {
   uint64_t scratch_bytes;  // of arena 1 as this method states it
-  uint64_t lower_bound;    // no plan of the blocks can be smaller
+  uint64_t planned_bytes;  // of the lower range
+  uint64_t stable_bytes;   // of its own range above
+  uint64_t lower_bound;    // no plan of the lower range can be smaller
   size_t block_count;
   size_t peak_node;  // where most bytes are live
   const char* algorithm;

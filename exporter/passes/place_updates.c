@@ -297,9 +297,9 @@ static etx_status save(updating* u, const etx_place_conflict* conflict) {
                             : u->method->inputs[target->index].name;
   uint32_t copy = 0;
   ETX_TRY(etx_place_save(u->module, u->method, u->placement, conflict, &copy));
-  const etx_place_copy remaining = {u->method_index, name,
-                                    u->placement->places[copy].bytes,
-                                    "the old content is read after the update"};
+  const etx_place_copy remaining = {
+      u->method_index, name, u->placement->places[copy].bytes, "aten::clone",
+      "the old content is read after the update"};
   return etx_place_report(u->module->pool, &u->context->copies, &remaining);
 }
 

@@ -23,9 +23,10 @@ typedef struct writing {
   uint32_t method_index;
 } writing;
 
-static etx_status note(writing* w, etx_text target, uint64_t bytes,
-                       const char* reason) {
-  const etx_place_copy copy = {w->method_index, target, bytes, reason};
+static etx_status note(writing* w, etx_op_id op, etx_text target,
+                       uint64_t bytes, const char* reason) {
+  const etx_place_copy copy = {w->method_index, target, bytes,
+                               etx_op_at(op)->name, reason};
   if (w->method->is_synthetic) return ETX_OK;
   return etx_place_report(w->module->pool, &w->context->copies, &copy);
 }
@@ -109,7 +110,7 @@ static etx_status catch_content(writing* w, etx_ir_mutation* mutation) {
                                  given_of(w, mutation), source, position,
                                  &written));
   mutation->value = written;
-  ETX_TRY(note(w, name_of(w, mutation), bytes_of(w, written),
+  ETX_TRY(note(w, ETX_OP_copy_out, name_of(w, mutation), bytes_of(w, written),
                reason_of(w, source)));
 
   etx_place_conflicts conflicts = {0};
@@ -143,7 +144,7 @@ static etx_status write_target(writing* w, etx_ir_mutation* mutation) {
                                  given_of(w, mutation), source,
                                  w->method->node_count, &written));
   mutation->value = written;
-  return note(w, name_of(w, mutation), bytes_of(w, written),
+  return note(w, ETX_OP_copy_out, name_of(w, mutation), bytes_of(w, written),
               reason_of(w, source));
 }
 
@@ -172,7 +173,7 @@ static etx_status break_circle(writing* w, const bool* pending) {
     }
     ETX_TRY(etx_place_insert_copy(w->module, w->method, w->placement, source,
                                   w->method->node_count, &mutation->value));
-    ETX_TRY(note(w, name_of(w, mutation), bytes_of(w, source),
+    ETX_TRY(note(w, ETX_OP_clone_out, name_of(w, mutation), bytes_of(w, source),
                  "states exchange their contents"));
   }
   return ETX_OK;
@@ -215,7 +216,7 @@ static etx_status save_output(writing* w, const etx_ir_output* output) {
   if (!found) return ETX_OK;
   uint32_t copy = 0;
   ETX_TRY(etx_place_save(w->module, w->method, w->placement, &conflict, &copy));
-  return note(w, output->name, bytes_of(w, copy),
+  return note(w, ETX_OP_clone_out, output->name, bytes_of(w, copy),
               "the output shows the old content");
 }
 

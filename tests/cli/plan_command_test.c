@@ -129,6 +129,86 @@ static void the_report_is_printed_as_json_too(void** state) {
   command_end(&result);
 }
 
+// Two branches of a wide value each, written so that both are open at once:
+//
+//   w, v  [64, 16]: 4096 bytes each    far, near  as large, in place of them
+//   a, b  sums of their columns, 64    sum        a + b, in place of a
+//   top   [4], a view of sum
+static const char two_branches[] =
+    "etx: 1\n"
+    "method: two\n"
+    "inputs:\n"
+    "  - {name: x, type: \"float32[16]\"}\n"
+    "  - {name: y, type: \"float32[16]\"}\n"
+    "nodes:\n"
+    "  - {out: w, op: aten.expand.default, args: [x, [64, 16]]}\n"
+    "  - {out: v, op: aten.expand.default, args: [y, [64, 16]]}\n"
+    "  - {out: far, op: aten.exp.default, args: [w]}\n"
+    "  - {out: near, op: aten.sin.default, args: [v]}\n"
+    "  - {out: a, op: aten.sum.dim_IntList, args: [far, [0], false]}\n"
+    "  - {out: b, op: aten.sum.dim_IntList, args: [near, [0], false]}\n"
+    "  - {out: sum, op: aten.add.Tensor, args: [a, b]}\n"
+    "  - {out: top, op: aten.slice.Tensor, args: [sum, 0, 0, 4]}\n"
+    "outputs: [top]\n";
+
+static long long number_at(const json_t* object, const char* key) {
+  const json_t* const value = json_object_get(object, key);
+  assert_non_null(value);
+  assert_true(json_is_integer(value));
+  return json_integer_value(value);
+}
+
+// Expects the numbers of the only method written by hand.
+static void expect_account(const char* passes, const long long* numbers) {
+  command_result result = command_run(
+      WORDS(ETX, "plan", methods, "-o", program, "--report", "json", passes));
+  if (result.code != 0) fail_msg("%s", result.err);
+  json_t* const root = json_loads(result.out, JSON_REJECT_DUPLICATES, NULL);
+  const json_t* const method =
+      json_array_get(json_object_get(root, "methods"), 0);
+  const json_t* const saved = json_object_get(method, "saved");
+  const json_t* const peak = json_object_get(method, "peak");
+  assert_int_equal(number_at(method, "scratch_bytes"), numbers[0]);
+  assert_int_equal(number_at(method, "lower_bound"), numbers[0]);
+  assert_int_equal(number_at(method, "gap_bytes"), 0);
+  assert_true(json_is_true(json_object_get(method, "proved")));
+  assert_int_equal(number_at(method, "naive_bytes"), numbers[1]);
+  assert_int_equal(number_at(saved, "views"), numbers[2]);
+  assert_int_equal(number_at(saved, "in_place"), numbers[3]);
+  assert_int_equal(number_at(saved, "sharing"), numbers[4]);
+  assert_int_equal(number_at(saved, "order"), numbers[5]);
+  assert_int_equal(number_at(peak, "live_bytes"), numbers[0]);
+  assert_int_equal(number_at(peak, "padding_bytes"), 0);
+  json_decref(root);
+  command_end(&result);
+}
+
+static void the_report_says_where_the_bytes_went(void** state) {
+  (void)state;
+  write_method("two.yaml", two_branches);
+  // Four wide ones, three of 64 and one of 16; far, near and sum in place. At
+  // the peak far and near live, and a beside them; in the better order near
+  // with a and b.
+  static const long long as_given[] = {8256, 16592, 16, 8256, 64, 0};
+  static const long long in_order[] = {4224, 16592, 16, 8256, 4096, 4032};
+  expect_account("--passes=-order_nodes", as_given);
+  expect_account("--passes=-simplify", in_order);
+}
+
+static void the_full_report_names_what_is_live(void** state) {
+  (void)state;
+  write_method("two.yaml", two_branches);
+  command_result result = command_run(
+      WORDS(ETX, "plan", methods, "-o", program, "--report", "full"));
+  if (result.code != 0) fail_msg("%s", result.err);
+  assert_non_null(strstr(result.out, "lower bound: what is live at once"));
+  assert_non_null(strstr(result.out, "No plan of these methods is smaller"));
+  assert_non_null(strstr(result.out, "the least there is"));
+  assert_non_null(strstr(result.out, "saved in place"));
+  assert_non_null(strstr(result.out, "near, aten::sin"));
+  command_end(&result);
+}
+
 static void malformed_yaml_is_refused_with_its_place(void** state) {
   (void)state;
   write_method("add.yaml", "etx: 1\nmethod: add\ninputs: [{name: x\n");
@@ -383,6 +463,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_program_is_written_and_reported),
       TEST(the_report_is_printed_as_json_too),
+      TEST(the_report_says_where_the_bytes_went),
+      TEST(the_full_report_names_what_is_live),
       TEST(malformed_yaml_is_refused_with_its_place),
       TEST(an_unknown_operator_is_refused_with_its_line),
       TEST(a_wrong_shape_is_refused),

@@ -1,0 +1,168 @@
+#include "exporter/plan_account.h"
+
+#include "exporter/lifetimes.h"
+
+typedef struct accounting {
+  const etx_ir_module* module;
+  const etx_ir_method* method;
+  const etx_placement* placement;
+  const etx_lifetime* lifetimes;
+  size_t peak;  // node
+  etx_plan_account* account;
+} accounting;
+
+static uint64_t aligned(const accounting* a, uint64_t bytes) {
+  const uint64_t step = a->module->alignment;
+  return bytes + (step - bytes % step) % step;
+}
+
+static void count_values(const accounting* a) {
+  for (size_t n = 0; n < a->method->node_count; ++n) {
+    const etx_ir_node* const node = &a->method->nodes[n];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      if (node->outputs[i] == ETX_IR_NONE) continue;
+      const etx_place* const place = &a->placement->places[node->outputs[i]];
+      const uint64_t bytes = aligned(a, place->bytes);
+      a->account->naive_bytes += bytes;
+      if (!etx_way_is_root(place->way)) a->account->view_bytes += bytes;
+    }
+  }
+}
+
+// What is neither a view nor has a block lies in something else. Blocks of
+// inputs are no node's, but are planned all the same.
+static uint64_t count_blocks(const accounting* a) {
+  uint64_t blocks = 0;
+  for (size_t s = 0; s < a->placement->storage_count; ++s) {
+    const etx_storage* const storage = &a->placement->storages[s];
+    if (a->lifetimes[s].end == 0) continue;
+    blocks += aligned(a, storage->bytes);
+    if (storage->index != ETX_IR_NONE) {
+      a->account->naive_bytes += aligned(a, storage->bytes);
+    }
+  }
+  return blocks;
+}
+
+// ---------------------------------------------------------------- the peak
+
+static bool is_live(const accounting* a, size_t storage) {
+  const etx_lifetime* const lifetime = &a->lifetimes[storage];
+  return lifetime->end != 0 && !lifetime->is_stable &&
+         lifetime->start <= a->peak && a->peak < lifetime->end;
+}
+
+static etx_text operator_of(const etx_ir_node* node) {
+  return node->op == NULL ? node->aten : etx_text_of(node->op->name);
+}
+
+// Who a block belongs to at the peak: the value that was made in it last.
+static void name_blocks(const accounting* a, etx_export_peak_value* by_block) {
+  for (size_t i = 0; i < a->method->input_count; ++i) {
+    const uint32_t storage = a->placement->storage_of_input[i];
+    if (storage == ETX_IR_NONE) continue;
+    by_block[storage].name = a->method->inputs[i].name;
+    by_block[storage].op = etx_text_of("");
+  }
+  for (size_t n = 0; n < a->method->node_count && n <= a->peak; ++n) {
+    const etx_ir_node* const node = &a->method->nodes[n];
+    for (size_t i = 0; i < node->output_count; ++i) {
+      const uint32_t value = node->outputs[i];
+      if (value == ETX_IR_NONE ||
+          a->placement->places[value].way != ETX_WAY_WRITTEN) {
+        continue;
+      }
+      const uint32_t storage = a->placement->places[value].storage;
+      by_block[storage].name = a->method->values[value].name;
+      by_block[storage].op = operator_of(node);
+    }
+  }
+}
+
+static void sink_down(etx_export_peak_value* items, size_t at, size_t count) {
+  const etx_export_peak_value moved = items[at];
+  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    const etx_export_peak_value* last = &items[child];
+    if (child + 1 < count && (items[child + 1].bytes < last->bytes ||
+                              (items[child + 1].bytes == last->bytes &&
+                               items[child + 1].offset > last->offset))) {
+      last = &items[++child];
+    }
+    if (last->bytes > moved.bytes ||
+        (last->bytes == moved.bytes && last->offset <= moved.offset)) {
+      break;
+    }
+    items[at] = *last;
+    at = child;
+  }
+  items[at] = moved;
+}
+
+// The largest first, then the lowest.
+static void sort_values(etx_export_peak_value* items, size_t count) {
+  for (size_t i = count / 2; i > 0; --i) sink_down(items, i - 1, count);
+  for (size_t left = count; left > 1;) {
+    const etx_export_peak_value last = items[0];
+    items[0] = items[--left];
+    items[left] = last;
+    sink_down(items, 0, left);
+  }
+}
+
+static etx_status list_peak(const accounting* a, etx_pool* pool,
+                            etx_pool* work) {
+  const size_t count = a->placement->storage_count;
+  etx_plan_account* const account = a->account;
+  etx_export_peak_value* const by_block =
+      etx_pool_take(work, count * sizeof *by_block);
+  for (size_t s = 0; s < count; ++s) account->value_count += is_live(a, s);
+  account->values =
+      etx_pool_take(pool, account->value_count * sizeof *account->values);
+  if (by_block == NULL || account->values == NULL) return ETX_OUT_OF_MEMORY;
+  name_blocks(a, by_block);
+  size_t next = 0;
+  for (size_t s = 0; s < count; ++s) {
+    const etx_storage* const storage = &a->placement->storages[s];
+    if (!is_live(a, s)) continue;
+    by_block[s].bytes = storage->bytes;
+    by_block[s].offset = storage->offset;
+    account->values[next++] = by_block[s];
+    account->live_bytes += storage->bytes;
+    account->padding_bytes += aligned(a, storage->bytes) - storage->bytes;
+  }
+  sort_values(account->values, account->value_count);
+  return ETX_OK;
+}
+
+static etx_status find_all(accounting* a, etx_pool* pool, etx_pool* work,
+                           const etx_method_memory* memory) {
+  etx_lifetime* lifetimes = NULL;
+  ETX_TRY(etx_lifetimes_find(work, a->method, a->placement, &lifetimes));
+  a->lifetimes = lifetimes;
+  count_values(a);
+  const uint64_t blocks = count_blocks(a);
+  etx_plan_account* const account = a->account;
+  account->in_place_bytes = account->naive_bytes - account->view_bytes - blocks;
+  account->sharing_bytes = blocks - aligned(a, memory->planned_bytes) -
+                           aligned(a, memory->stable_bytes);
+  return list_peak(a, pool, work);
+}
+
+etx_status etx_plan_account_find(etx_pool* pool, const etx_ir_module* module,
+                                 const etx_ir_method* method,
+                                 const etx_placement* placement,
+                                 const etx_method_memory* memory,
+                                 etx_plan_account* out_account) {
+  etx_plan_account account = {.naive_bytes = 0};
+  accounting a = {.module = module,
+                  .method = method,
+                  .placement = placement,
+                  .peak = memory->peak_node,
+                  .account = &account};
+  etx_pool work;
+  etx_pool_init(&work);
+  const etx_status status = find_all(&a, pool, &work, memory);
+  etx_pool_close(&work);
+  if (status == ETX_OK) *out_account = account;
+  return status;
+}

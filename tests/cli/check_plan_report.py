@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Holds the report of `etx plan` against the program file.
+
+    check_plan_report.py ETX DIRECTORY...
+
+What is live when is found here byte by byte, backwards through the
+instructions that `etx dump` prints; the report counts blocks. Methods with
+jumps are left out of that.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ALIGNMENT = 16
+BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8,
+         "int32": 4, "int16": 2, "int8": 1, "uint8": 1, "bool": 1}
+# These set a header and no byte.
+HEADERS = ("executorch_prim::et_view", "etx::part_view", "aten::empty.out")
+# These take only the sizes of their first tensor.
+SIZES_ONLY = ("aten::sym_size", "aten::sym_numel", "aten::full_like",
+              "aten::copy.out", "aten::fill")
+
+
+def aligned(number):
+    return -(-number // ALIGNMENT) * ALIGNMENT
+
+
+class Method:
+    """A method as `etx dump` prints it."""
+
+    def __init__(self, text):
+        self.name = re.match(r'"(.*?)"', text).group(1)
+        self.inputs = self.numbers(text, "inputs")
+        self.outputs = self.numbers(text, "outputs")
+        self.arenas = self.numbers(text, "arenas")
+        self.ranges, self.lists, self.steps = {}, {}, []
+        self.jumps = False
+        for line in text.splitlines():
+            value = re.match(r"\s+- \{index: (\d+), (.*)\}$", line)
+            step = re.match(r'\s+- \{op: "(.*?)", args: \[(.*?)\]\}', line)
+            if value:
+                self.add_value(int(value.group(1)), value.group(2))
+            elif step:
+                arguments = [int(a) for a in step.group(2).split(",") if a]
+                self.steps.append((step.group(1), arguments))
+            elif re.match(r"\s+- \{(jump|move|delegate)", line):
+                self.jumps = True
+
+    @staticmethod
+    def numbers(text, key):
+        found = re.search(key + r": \[(.*?)\]", text)
+        return [int(n) for n in found.group(1).split(",") if n.strip()]
+
+    def add_value(self, index, text):
+        tensor = re.match(r'tensor: "(\w+)\[(.*?)\]"', text)
+        listed = re.match(r".*tensors: \[(.*?)\]", text)
+        if listed:
+            self.lists[index] = [int(n) for n in listed.group(1).split(",")
+                                 if n.strip()]
+        place = re.search(r"arena: 1, offset: (\d+)", text)
+        if not tensor or not place:
+            return
+        size = BYTES[tensor.group(1)]
+        for extent in tensor.group(2).split(","):
+            size *= int(extent) if extent.strip() else 1
+        start = int(place.group(1))
+        self.ranges[index] = (start, start + size)
+
+    def tensors(self, argument):
+        return [v for v in self.lists.get(argument, [argument])
+                if v in self.ranges]
+
+    def effects(self, step):
+        """Ranges read and written."""
+        name, arguments = self.steps[step]
+        if name.startswith(HEADERS) or not arguments:
+            return [], []
+        written = self.tensors(arguments[-1])
+        read = []
+        for position, argument in enumerate(arguments[:-1]):
+            if position == 0 and name.startswith(SIZES_ONLY):
+                continue
+            found = self.tensors(argument)
+            if found == written and position == len(arguments) - 2:
+                continue  # the result, named once more
+            read += found
+        return ([self.ranges[v] for v in read],
+                [self.ranges[v] for v in written])
+
+    def live(self):
+        """Bytes in use at each step."""
+        borders = sorted({b for r in self.ranges.values() for b in r})
+        pieces = list(zip(borders, borders[1:]))
+
+        def covered(ranges):
+            return {i for i, (a, b) in enumerate(pieces)
+                    if any(s <= a and b <= e for s, e in ranges)}
+
+        needed = covered([self.ranges[v] for o in self.outputs
+                          for v in self.tensors(o)])
+        counts = []
+        for step in reversed(range(len(self.steps))):
+            read, written = map(covered, self.effects(step))
+            during = needed | written
+            needed = (needed - written) | read
+            counts.append(sum(pieces[i][1] - pieces[i][0]
+                              for i in during | needed))
+        return counts[::-1]
+
+
+def check(report, method):
+    """Returns whether the peak is the same to the byte."""
+    name = report["name"]
+    peak, saved = report["peak"], report["saved"]
+    bytes_of = [value["bytes"] for value in peak["values"]]
+    arena = method.arenas[0] if method.arenas else 0
+    assert report["scratch_bytes"] == arena, name
+    assert report["instructions"] == len(method.steps) or method.jumps, name
+    assert report["gap_bytes"] == (report["planned_bytes"]
+                                   - report["lower_bound"]), name
+    assert report["gap_bytes"] >= 0, name
+    assert report["proved"] == (report["gap_bytes"] == 0), name
+    assert report["naive_bytes"] == (
+        saved["views"] + saved["in_place"] + saved["sharing"]
+        + aligned(report["planned_bytes"]) + aligned(report["stable_bytes"]))
+    assert bytes_of == sorted(bytes_of, reverse=True), name
+    assert peak["live_bytes"] == sum(bytes_of), name
+    assert peak["padding_bytes"] == sum(aligned(b) - b for b in bytes_of), name
+    # The bound lets the last block go without its padding.
+    rounded = peak["live_bytes"] + peak["padding_bytes"]
+    assert rounded - ALIGNMENT < report["lower_bound"] or (
+        report["lower_bound"] >= peak["live_bytes"]), name
+    end = 0
+    for start, size in sorted((v["offset"], v["bytes"])
+                              for v in peak["values"]):
+        assert start >= end and start + size <= arena, (name, start)
+        end = start + size
+    if method.jumps or not method.steps:
+        return True
+    live = method.live()
+    assert max(live) <= peak["live_bytes"], (name, max(live))
+    # Every block at the peak is one that the file has there.
+    starts = {start for start, _ in method.ranges.values()}
+    assert all(v["offset"] in starts for v in peak["values"]), name
+    at = report["peak_instruction"]
+    if peak["values"] and peak["live_bytes"] == max(live):
+        assert max(live[at:at + 6]) == max(live), (name, at)
+    return max(live) == peak["live_bytes"]
+
+
+def main():
+    etx, directories = sys.argv[1], sys.argv[2:]
+    exact = total = 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "model.pte"
+        for directory in directories:
+            for target in ("etx", "executorch"):
+                report = json.loads(subprocess.run(
+                    [etx, "plan", directory, "-o", program, "--report", "json",
+                     "--target", target],
+                    check=True, capture_output=True, text=True).stdout)
+                text = subprocess.run([etx, "dump", program], check=True,
+                                      capture_output=True, text=True).stdout
+                methods = {m.name: m for m in map(
+                    Method, text.split("  - method: ")[1:])}
+                largest = total_bytes = 0
+                for row in report["methods"]:
+                    exact += check(row, methods[row["name"]])
+                    total += 1
+                    largest = max(largest, row["scratch_bytes"])
+                    total_bytes += row["scratch_bytes"]
+                assert report["scratch_bytes"] == largest, directory
+                assert report["scratch_sum_bytes"] == total_bytes, directory
+                assert report["state_bound"] <= report["state_bytes"]
+                for copy in report["copies"]:
+                    steps = methods[copy["method"]].steps
+                    assert any(op.startswith(copy["operator"])
+                               for op, _ in steps), copy
+    print(f"{total} methods, {exact} with the same peak to the byte")
+    return 0 if exact * 100 >= total * 95 else 1
+
+
+sys.exit(main())

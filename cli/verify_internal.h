@@ -6,6 +6,7 @@
 //   verify_holding   which values hold, by the bytes of verify_intact, which
 //                    are cut in verify_pieces
 //   verify_flow      the proof: forward over all paths
+//   verify_rows      rows that a loop collects
 //   verify_sizes     sizes against the operators' rules
 //   verify_state     what all methods must agree about (verify_state.h)
 
@@ -38,6 +39,11 @@ ETX_MUST_USE etx_status etx_verify_sharing(const etx_verify_method* m,
 
 // Proves that every read finds what it means.
 ETX_MUST_USE etx_status etx_verify_flow(etx_verify_method* m);
+
+// verify_rows
+
+// Proves that rows which a loop collects last from round to round.
+ETX_MUST_USE etx_status etx_verify_rows(const etx_verify_method* m);
 
 // verify_sizes
 

@@ -42,6 +42,7 @@ static etx_status prove_method(etx_verify_method* m,
   ETX_TRY(etx_verify_find_rebinding(m));
   ETX_TRY(etx_verify_sizes(m));
   ETX_TRY(etx_verify_flow(m));
+  ETX_TRY(etx_verify_rows(m));
   return etx_verify_method_state(m, program);
 }
 

@@ -114,6 +114,8 @@ static const dtype_code dtype_codes[] = {
     {6, ETX_DTYPE_FLOAT16},
     {7, ETX_DTYPE_FLOAT32},
     {8, ETX_DTYPE_FLOAT64},
+    {10, ETX_DTYPE_COMPLEX64},
+    {11, ETX_DTYPE_COMPLEX128},
     {12, ETX_DTYPE_BOOL},
     {13, ETX_DTYPE_BFLOAT16},
     {28, ETX_DTYPE_UINT16},
@@ -132,9 +134,6 @@ etx_status etx_pt2_dtype(etx_pt2_graph* graph, const etx_json* value,
     if (dtype_codes[i].code != value->integer) continue;
     *out_dtype = dtype_codes[i].dtype;
     return ETX_OK;
-  }
-  if (value->integer >= 9 && value->integer <= 11) {
-    return etx_pt2_decline(graph, "complex tensors are not supported");
   }
   return etx_pt2_decline(graph, "element type %i is not supported",
                          value->integer);

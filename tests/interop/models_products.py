@@ -92,3 +92,25 @@ def vectors():
                          torch.isclose(a, b, rtol=0.5), F.mse_loss(a, b),
                          F.l1_loss(a, b, reduction="sum")),
         rand(4, 3), rand(4, 3), torch.tensor([4, 1, 2, 1]))
+
+
+@model("Fourier transforms")
+def transforms():
+
+    def run(a):
+        half = torch.fft.rfft(a, norm="ortho")
+        plane = torch.fft.rfft2(a, dim=(1, 2))
+        return (torch.view_as_real(half), torch.fft.irfft(half, norm="ortho"),
+                torch.view_as_real(torch.conj_physical(plane)),
+                torch.fft.irfft(torch.fft.rfft(a[:, :, :7]), n=7))
+
+    return simple(run, rand(2, 5, 8))
+
+
+@model("gradients of a convolution")
+def gradients():
+    return simple(
+        lambda grad, a, weight: torch.ops.aten.convolution_backward(
+            grad, a, weight, [3], [2, 1], [1, 1], [1, 1], False, [0, 0], 1,
+            [True, True, True]),
+        rand(2, 3, 3, 5), rand(2, 4, 5, 5), rand(3, 4, 3, 3))

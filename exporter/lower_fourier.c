@@ -1,0 +1,118 @@
+// Fourier transforms of real numbers and back, of lines as long as they are.
+
+#include "exporter/lower_internal.h"
+
+// What a transform divides by, as the kernels number it.
+enum { BY_NOTHING, BY_ROOT, BY_COUNT };
+
+// `norm` names the direction that is divided.
+static etx_status read_norm(const etx_lower* lower, const etx_ir_arg* norm,
+                            bool is_forward, etx_ir_arg* out) {
+  const bool is_named = norm->kind == ETX_IR_ARG_STRING;
+  const etx_text name = is_named ? norm->as.string : etx_text_of("backward");
+  if (etx_text_is(name, "ortho")) {
+    *out = etx_ir_int(BY_ROOT);
+    return ETX_OK;
+  }
+  const bool divides_forward = etx_text_is(name, "forward");
+  if (!divides_forward && !etx_text_is(name, "backward")) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'norm' is '%t', expected 'backward', 'ortho' or "
+                         "'forward'",
+                         name);
+  }
+  *out = etx_ir_int(divides_forward == is_forward ? BY_COUNT : BY_NOTHING);
+  return ETX_OK;
+}
+
+static etx_status refuse_length(const etx_lower* lower, const char* name) {
+  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                       "'%t' with '%s': pad or cut the input instead",
+                       lower->node->aten, name);
+}
+
+// True if the lines are to have the length that they have.
+static bool keeps_length(const etx_lower* lower, uint32_t self,
+                         const etx_ir_arg* length, size_t axis) {
+  return length->kind == ETX_IR_ARG_NONE ||
+         etx_symbols_equal(&lower->method->symbols, length->as.integer,
+                           etx_lower_shape(lower, self)->dims[axis]);
+}
+
+// Dimensions are counted from the front: the stock runtime knows no others.
+static etx_status wrap_dims(etx_lower* lower, const etx_ir_arg* dims,
+                            etx_ir_arg* out) {
+  const size_t rank = etx_lower_shape(lower, lower->args[0].as.value)->rank;
+  const size_t count = dims->as.list.count;
+  etx_dim wrapped[ETX_MAX_RANK];
+  if (count > ETX_MAX_RANK) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "%z dimensions are transformed, expected at most %z",
+                         count, (size_t)ETX_MAX_RANK);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    size_t axis = 0;
+    ETX_TRY(
+        etx_lower_axis(lower, dims->as.list.items[i].as.integer, rank, &axis));
+    wrapped[i] = (etx_dim)axis;
+  }
+  return etx_lower_ints(lower, wrapped, count, out);
+}
+
+// (self, dim, normalization, onesided or last_dim_size)
+etx_status etx_lowering_fft(etx_lower* lower) {
+  ETX_TRY(wrap_dims(lower, &lower->args[1], &lower->args[1]));
+  return etx_lowering_direct(lower);
+}
+
+static etx_status transform(etx_lower* lower, etx_op_id op, etx_ir_arg dims,
+                            const etx_ir_arg* norm, etx_ir_arg last) {
+  etx_ir_arg args[] = {lower->args[0], dims, etx_ir_none(), last};
+  ETX_TRY(read_norm(lower, norm, op == ETX_OP_fft_r2c_out, &args[2]));
+  return etx_lower_emit(lower, op, args, 4, &lower->results[0]);
+}
+
+// The line's dimension, argument 2, as a list too.
+static etx_status read_line(etx_lower* lower, size_t* axis, etx_ir_arg* dims) {
+  const size_t rank = etx_lower_shape(lower, lower->args[0].as.value)->rank;
+  ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, rank, axis));
+  const etx_dim dim = (etx_dim)*axis;
+  return etx_lower_ints(lower, &dim, 1, dims);
+}
+
+// fft_rfft(self, n, dim, norm)
+etx_status etx_lowering_fft_rfft(etx_lower* lower) {
+  size_t axis = 0;
+  etx_ir_arg dims;
+  ETX_TRY(read_line(lower, &axis, &dims));
+  if (!keeps_length(lower, lower->args[0].as.value, &lower->args[1], axis)) {
+    return refuse_length(lower, "n");
+  }
+  return transform(lower, ETX_OP_fft_r2c_out, dims, &lower->args[3],
+                   etx_ir_bool(true));
+}
+
+// fft_rfft2(self, s, dim, norm)
+etx_status etx_lowering_fft_rfft2(etx_lower* lower) {
+  etx_ir_arg dims;
+  if (lower->args[1].kind != ETX_IR_ARG_NONE) return refuse_length(lower, "s");
+  ETX_TRY(wrap_dims(lower, &lower->args[2], &dims));
+  return transform(lower, ETX_OP_fft_r2c_out, dims, &lower->args[3],
+                   etx_ir_bool(true));
+}
+
+// fft_irfft(self, n, dim, norm): without n, 2 (size - 1) numbers.
+etx_status etx_lowering_fft_irfft(etx_lower* lower) {
+  size_t axis = 0;
+  etx_ir_arg dims;
+  etx_ir_arg count = lower->args[1];
+  ETX_TRY(read_line(lower, &axis, &dims));
+  if (count.kind == ETX_IR_ARG_NONE) {
+    etx_symbols* const symbols = &lower->method->symbols;
+    etx_dim size = etx_lower_shape(lower, lower->args[0].as.value)->dims[axis];
+    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_SUBTRACT, size, 1, &size));
+    ETX_TRY(etx_symbols_apply(symbols, ETX_SYMBOL_MULTIPLY, size, 2, &size));
+    count = etx_ir_int(size);
+  }
+  return transform(lower, ETX_OP_fft_c2r_out, dims, &lower->args[3], count);
+}

@@ -43,7 +43,9 @@ static bool keeps_length(const etx_lower* lower, uint32_t self,
 static etx_status wrap_dims(etx_lower* lower, const etx_ir_arg* dims,
                             etx_ir_arg* out) {
   const size_t rank = etx_lower_shape(lower, lower->args[0].as.value)->rank;
-  const size_t count = dims->as.list.count;
+  const bool is_one = dims->kind == ETX_IR_ARG_INT;
+  const etx_ir_arg* const items = is_one ? dims : dims->as.list.items;
+  const size_t count = is_one ? 1 : dims->as.list.count;
   etx_dim wrapped[ETX_MAX_RANK];
   if (count > ETX_MAX_RANK) {
     return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
@@ -52,8 +54,7 @@ static etx_status wrap_dims(etx_lower* lower, const etx_ir_arg* dims,
   }
   for (size_t i = 0; i < count; ++i) {
     size_t axis = 0;
-    ETX_TRY(
-        etx_lower_axis(lower, dims->as.list.items[i].as.integer, rank, &axis));
+    ETX_TRY(etx_lower_axis(lower, items[i].as.integer, rank, &axis));
     wrapped[i] = (etx_dim)axis;
   }
   return etx_lower_ints(lower, wrapped, count, out);
@@ -75,6 +76,11 @@ static etx_status transform(etx_lower* lower, etx_op_id op, etx_ir_arg dims,
 // The line's dimension, argument 2, as a list too.
 static etx_status read_line(etx_lower* lower, size_t* axis, etx_ir_arg* dims) {
   const size_t rank = etx_lower_shape(lower, lower->args[0].as.value)->rank;
+  if (rank == 0) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' of a tensor without dimensions",
+                         lower->node->aten);
+  }
   ETX_TRY(etx_lower_axis(lower, lower->args[2].as.integer, rank, axis));
   const etx_dim dim = (etx_dim)*axis;
   return etx_lower_ints(lower, &dim, 1, dims);

@@ -73,6 +73,12 @@ static void other_lengths_and_norms_are_refused(void** state) {
                "outputs: [y]\n");
   assert_pass_refuses(&l, "lower", "'norm' is 'half', expected 'backward'");
   lowered_close(&l);
+  lowered_open(&l, ETX_TARGET_ETX,
+               "inputs: [{name: x, type: 'complex64[]'}]\n"
+               "nodes: [{out: y, op: aten.fft_irfft.default, args: [x]}]\n"
+               "outputs: [y]\n");
+  assert_pass_refuses(&l, "lower", "of a tensor without dimensions");
+  lowered_close(&l);
 }
 
 static void gradients_of_a_convolution_are_three(void** state) {

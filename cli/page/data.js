@@ -45,7 +45,7 @@ function readBox(method, row, id) {
   box.group = box.operator !== "" ? shortOperator(box.operator)
     : kind === KIND.state ? "state" : kind === KIND.constant ? "constant"
     : roles & ROLE_INPUT ? "input" : "never written";
-  box.label = name !== "" ? name : box.group;
+  box.label = name === "" ? box.group : box.operator === "" ? name : `${box.group} (${name})`;
   box.title = box.label + " #" + value;
   box.words = [name, box.operator, box.group, type, map.kinds[kind][0], method.name,
     roles & ROLE_INPUT ? "input" : "", roles & ROLE_OUTPUT ? "output" : ""].join(" ").toLowerCase();

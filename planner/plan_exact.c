@@ -18,7 +18,7 @@
 
 enum {
   FIRST_STEPS_PER_BLOCK = 4,  // the first allowance
-  SWEEP_STOPS = 16,           // capacities that a sweep asks for
+  SWEEP_STOPS = 48,           // capacities that a sweep asks for
   INSISTENCE = 3              // this part of the steps goes to the bound
 };
 

@@ -22,25 +22,25 @@ enum { ETX_PLAN_FITTING_LEVELS = 8 };
 
 typedef struct etx_plan_fitting {
   const etx_plan_part* part;
-  uint32_t* starts;                         // of each section, its first block
-  uint32_t* ends[ETX_PLAN_FITTING_LEVELS];  // smallest limit
-  uint32_t* firsts[ETX_PLAN_FITTING_LEVELS];  // latest first section
-  uint32_t* limits[ETX_PLAN_FITTING_LEVELS];  // smallest limit
-  uint32_t* ranks[ETX_PLAN_FITTING_LEVELS];   // best rank
-  uint32_t* slots;                            // the block at each leaf of kinds
+  uint32_t* starts;  // of each section, its first block
+  // Signed, since that is what vector instructions compare.
+  int32_t* ends[ETX_PLAN_FITTING_LEVELS];    // smallest limit
+  int32_t* firsts[ETX_PLAN_FITTING_LEVELS];  // latest first section
+  int32_t* limits[ETX_PLAN_FITTING_LEVELS];  // smallest limit
+  int32_t* ranks[ETX_PLAN_FITTING_LEVELS];   // best rank
+  uint32_t* slots;                           // the block at each leaf of kinds
   uint32_t level_count;
+  uint64_t looks;  // families looked at so far
 } etx_plan_fitting;
 
-// Takes memory for the blocks of `part` from `work`; false if too little is
-// free. With a counting arena it only counts.
+// Takes memory for the blocks of `part` from `work` and sorts them; false if
+// too little is free. With a counting arena it only counts.
 bool etx_plan_fitting_take(etx_plan_fitting* fitting, const etx_plan_part* part,
                            etx_arena* work);
 
 // Puts all blocks in, but for those that are fixed. `order` lists them, best
-// first; its memory is scratch afterwards, as are two entries a block of
-// `scratch`.
-void etx_plan_fitting_fill(etx_plan_fitting* fitting, uint32_t* order,
-                           uint64_t* scratch);
+// first.
+void etx_plan_fitting_fill(etx_plan_fitting* fitting, const uint32_t* order);
 
 // Takes out the best-ranked block that lives within the sections [low, high)
 // and returns it, or ETX_PLAN_NONE.

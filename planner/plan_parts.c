@@ -44,6 +44,17 @@ static uint32_t start_of(const void* blocks, uint32_t i) {
   return ((const etx_plan_block*)blocks)[i].start;
 }
 
+// True if the blocks start one after the other, so that there are no ties.
+static bool is_numbered(const drawing* d, uint32_t count) {
+  const etx_plan_block* const blocks = d->problem->blocks;
+  for (uint32_t i = 1; i < count; ++i) {
+    if (blocks[d->blocks[i - 1]].start >= blocks[d->blocks[i]].start) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Lists the blocks that have bytes in the order that numbers them.
 static uint32_t number_blocks(const drawing* d) {
   static const etx_plan_key keys[] = {fixed_low,      fixed_high, alignment_low,
@@ -54,6 +65,7 @@ static uint32_t number_blocks(const drawing* d) {
   for (size_t i = 0; i < problem->block_count; ++i) {
     if (problem->blocks[i].size > 0) d->blocks[count++] = (uint32_t)i;
   }
+  if (is_numbered(d, count)) return count;
   for (size_t k = 0; k < sizeof keys / sizeof keys[0]; ++k) {
     etx_plan_sort(d->blocks, count, keys[k], problem->blocks, d->scratch);
   }
@@ -143,7 +155,10 @@ static void choose_unit(const drawing* d, etx_plan_part* all, uint64_t step,
   for (uint32_t i = 0; i < all->block_count; ++i) {
     const etx_plan_block* const block = &problem->blocks[d->blocks[i]];
     const uint64_t size = etx_plan_align(block->size, step);
-    if (unit == 0 || size % unit != 0) unit = divisor_of(size, unit);
+    const bool is_multiple = etx_is_power_of_two(unit)
+                                 ? (size & (unit - 1)) == 0
+                                 : unit != 0 && size % unit == 0;
+    if (!is_multiple) unit = divisor_of(size, unit);
     if (block->alignment > widest) widest = block->alignment;
     if (block->fixed != ETX_PLAN_FREE) unit = divisor_of(unit, block->fixed);
   }
@@ -166,7 +181,7 @@ static void count_units(const drawing* d, const etx_plan_part* all) {
     const bool is_fixed = block->fixed != ETX_PLAN_FREE;
     const uint64_t begin = is_fixed ? block->fixed : 0;
     const uint64_t end = etx_plan_units_up(begin + block->size, all->unit);
-    d->size[i] = (uint32_t)(end - begin / all->unit);
+    d->size[i] = (uint32_t)(is_fixed ? end - begin / all->unit : end);
   }
 }
 
@@ -227,6 +242,10 @@ etx_plan_part etx_plan_parts_at(const etx_plan_parts* parts, uint32_t index) {
 }
 
 uint64_t etx_plan_units_up(uint64_t bytes, uint64_t unit) {
+  // Dividing a million sizes is dear, and most units are powers of two.
+  if (etx_is_power_of_two(unit)) {
+    return (bytes + (unit - 1)) >> __builtin_ctzll(unit);
+  }
   return bytes / unit + (bytes % unit != 0);
 }
 

@@ -34,7 +34,10 @@ static const etx_plan_order other_orders[] = {
     {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}},
 };
 
-enum { OTHER_ORDERS = sizeof other_orders / sizeof other_orders[0] };
+enum {
+  OTHER_ORDERS = sizeof other_orders / sizeof other_orders[0],
+  LOOKS_PER_STEP = 8  // about what placing a block in a small problem takes
+};
 
 // Plateaus are known by their first section, counted from 1; 0 and the one
 // past the last are walls.
@@ -158,8 +161,7 @@ static uint32_t raise_part(skyline* sky, uint32_t here, uint32_t start,
 
 // Places all blocks by the order at hand; false if the plan comes to have
 // `best` units.
-static bool run_order(skyline* sky, uint32_t best, uint64_t* steps,
-                      uint32_t* offsets) {
+static bool run_order(skyline* sky, uint32_t best, uint32_t* offsets) {
   const etx_plan_part* const part = sky->part;
   uint32_t left = 0;
   uint32_t here = 1;
@@ -182,7 +184,6 @@ static bool run_order(skyline* sky, uint32_t best, uint64_t* steps,
     const uint32_t offset = etx_plan_part_align(part, b, sky->heights[here]);
     const uint32_t end = offset + part->size[b];
     if (end >= best) return false;
-    *steps -= *steps > 0;
     offsets[b] = offset;
     here = raise_part(sky, here, part->first[b] + 1, part->limit[b] + 1, end);
   }
@@ -205,21 +206,17 @@ static etx_status try_order(const etx_plan_part* part, etx_plan_order order,
                             uint32_t* best, uint64_t* steps, etx_arena* work,
                             uint32_t* offsets) {
   skyline sky = {0};
-  uint32_t* ranked = NULL;
-  uint64_t* scratch = NULL;
-  if (!etx_plan_take_u32(work, part->block_count, &ranked) ||
-      !etx_plan_rank(part, order, work, ranked) || !take(&sky, part, work) ||
+  // Until there are offsets, their memory holds the order.
+  if (!etx_plan_rank(part, order, work, offsets) || !take(&sky, part, work) ||
       !lay_ground(&sky, work)) {
     return ETX_OUT_OF_MEMORY;
   }
-  const size_t mark = etx_arena_mark(work);
-  if (!etx_plan_take_u64(work, 2 * (size_t)part->block_count, &scratch)) {
-    return ETX_OUT_OF_MEMORY;
-  }
   if (work->counting) return ETX_OK;
-  etx_plan_fitting_fill(&sky.fitting, ranked, scratch);
-  etx_arena_rewind(work, mark);
-  if (!run_order(&sky, *best, steps, offsets)) return ETX_NOT_FOUND;
+  etx_plan_fitting_fill(&sky.fitting, offsets);
+  const bool is_better = run_order(&sky, *best, offsets);
+  const uint64_t cost = sky.fitting.looks / LOOKS_PER_STEP;
+  *steps -= cost < *steps ? cost : *steps;
+  if (!is_better) return ETX_NOT_FOUND;
   *best = highest_end(part, offsets);
   return ETX_OK;
 }

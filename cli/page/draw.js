@@ -286,6 +286,15 @@ function drawPeak(context, plane, panel, look) {
   context.lineTo(x + 5, plane.liveTop - 7);
   context.lineTo(x, plane.liveTop + 1);
   context.fill();
+  context.save();
+  context.strokeStyle = look.peak;
+  context.globalAlpha = 0.7;
+  context.setLineDash([2, 3]);
+  context.beginPath();
+  context.moveTo(x, plane.top);
+  context.lineTo(x, plane.liveBottom);
+  context.stroke();
+  context.restore();
 }
 
 function currentLook(matches) {

@@ -1,8 +1,10 @@
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_value.h"
+#include "cli/memory_map.h"
 #include "cli/options.h"
 #include "cli/pte_input.h"
 #include "cli/verify_program.h"
@@ -12,12 +14,57 @@ static const char about[] =
     "overwritten\n"
     "while it is needed, that everything lies inside its arena and that all "
     "methods\n"
-    "agree about their state. Shares no code with the planner.\n";
+    "agree about their state. Shares no code with the planner. Says of every\n"
+    "arena how far it is from the bytes in use at its fullest moment, below "
+    "which\n"
+    "no plan can go.\n";
 
 static const char examples[] = "  etx verify model.pte\n";
 
+// Calls `show` for every arena of a program, with its method. What cannot be
+// read of it is passed over: the proof has been given without it.
+typedef void (*arena_visitor)(void* context, const etx_memory_method* method,
+                              const etx_memory_arena* arena);
+
+static void each_arena(etx_bytes program, arena_visitor show, void* context) {
+  etx_memory_map map;
+  const etx_status status = etx_memory_map_read(&map, program, NULL);
+  for (size_t m = 0; status == ETX_OK && m < map.method_count; ++m) {
+    for (size_t a = 0; a < map.methods[m].arena_count; ++a) {
+      show(context, &map.methods[m], &map.methods[m].arenas[a]);
+    }
+  }
+  etx_memory_map_close(&map);
+}
+
+static uint64_t gap_of(const etx_memory_arena* arena) {
+  return arena->bytes > arena->bound ? arena->bytes - arena->bound : 0;
+}
+
+static void print_arena(void* context, const etx_memory_method* method,
+                        const etx_memory_arena* arena) {
+  const uint64_t gap = gap_of(arena);
+  (void)context;
+  printf("  %.*s, arena %u: %" PRIu64 " bytes, lower bound %" PRIu64
+         ", gap %" PRIu64 " (%.2f%%)\n",
+         (int)method->name.size, method->name.data, (unsigned)arena->id,
+         arena->bytes, arena->bound, gap,
+         arena->bound == 0 ? 0.0 : 100.0 * (double)gap / (double)arena->bound);
+}
+
+static void add_arena(void* context, const etx_memory_method* method,
+                      const etx_memory_arena* arena) {
+  json_t* const object = json_object();
+  json_object_set_new(object, "method", etx_json_text(method->name));
+  json_object_set_new(object, "arena", etx_json_unsigned(arena->id));
+  json_object_set_new(object, "bytes", etx_json_unsigned(arena->bytes));
+  json_object_set_new(object, "lower_bound", etx_json_unsigned(arena->bound));
+  json_object_set_new(object, "gap_bytes", etx_json_unsigned(gap_of(arena)));
+  json_array_append_new(context, object);
+}
+
 static bool print_json(const char* path, const etx_verify_report* report,
-                       const etx_diag* diag) {
+                       etx_bytes program, const etx_diag* diag) {
   const bool is_proved = report->level == ETX_VERIFY_PROVED;
   json_t* const root = json_object();
   json_object_set_new(root, "file", json_string(path));
@@ -33,6 +80,9 @@ static bool print_json(const char* path, const etx_verify_report* report,
   json_object_set_new(root, "instructions",
                       etx_json_unsigned(report->instruction_count));
   json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
+  json_t* const arenas = json_array();
+  if (is_proved) each_arena(program, add_arena, arenas);
+  json_object_set_new(root, "arenas", arenas);
   return etx_json_print(root);
 }
 
@@ -52,14 +102,14 @@ static etx_exit verify(const char* path, bool json) {
   if (opened != ETX_OK) return etx_fail("verify", path, opened, &diag);
   etx_verify_report report;
   const etx_status status = etx_verify_program(file.program, &report, &diag);
+  const bool printed = !json || print_json(path, &report, file.program, &diag);
+  if (status == ETX_OK && !json) {
+    print_proof(path, &report);
+    each_arena(file.program, print_arena, NULL);
+  }
   etx_pte_input_close(&file);
-  if (json && !print_json(path, &report, &diag)) {
-    return ETX_EXIT_MACHINE_FAILED;
-  }
-  if (status == ETX_OK) {
-    if (!json) print_proof(path, &report);
-    return ETX_EXIT_DONE;
-  }
+  if (!printed) return ETX_EXIT_MACHINE_FAILED;
+  if (status == ETX_OK) return ETX_EXIT_DONE;
   const etx_exit code = etx_fail("verify", path, status, &diag);
   return status == ETX_BAD_PLAN ? ETX_EXIT_PROOF_FAILED : code;
 }

@@ -152,9 +152,21 @@ def check(report, method):
     return max(live) == peak["live_bytes"]
 
 
+def check_bound(report, arena):
+    """`etx verify` finds a bound too, from the file. Returns whether it is the
+    same; the planner knows of blocks that are needed only in parts."""
+    if arena is None:
+        assert report["scratch_bytes"] == 0, report["name"]
+        return True
+    assert arena["bytes"] == report["scratch_bytes"], arena
+    assert arena["lower_bound"] <= report["scratch_bytes"], arena
+    assert arena["gap_bytes"] == arena["bytes"] - arena["lower_bound"], arena
+    return abs(arena["lower_bound"] - report["lower_bound"]) < ALIGNMENT
+
+
 def main():
     etx, directories = sys.argv[1], sys.argv[2:]
-    exact = total = 0
+    exact = close = total = 0
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "model.pte"
         for directory in directories:
@@ -167,10 +179,16 @@ def main():
                                       capture_output=True, text=True).stdout
                 methods = {m.name: m for m in map(
                     Method, text.split("  - method: ")[1:])}
+                verdict = json.loads(subprocess.run(
+                    [etx, "verify", program, "--json"], check=True,
+                    capture_output=True, text=True).stdout)
+                bounds = {row["method"]: row for row in verdict["arenas"]
+                          if row["arena"] == 1}
                 largest = total_bytes = 0
                 for row in report["methods"]:
                     exact += check(row, methods[row["name"]])
                     total += 1
+                    close += check_bound(row, bounds.get(row["name"]))
                     largest = max(largest, row["scratch_bytes"])
                     total_bytes += row["scratch_bytes"]
                 assert report["scratch_bytes"] == largest, directory
@@ -180,8 +198,9 @@ def main():
                     steps = methods[copy["method"]].steps
                     assert any(op.startswith(copy["operator"])
                                for op, _ in steps), copy
-    print(f"{total} methods, {exact} with the same peak to the byte")
-    return 0 if exact * 100 >= total * 95 else 1
+    print(f"{total} methods, {exact} with the same peak to the byte, "
+          f"{close} with the same bound")
+    return 0 if min(exact, close) * 100 >= total * 95 else 1
 
 
 sys.exit(main())

@@ -26,12 +26,19 @@ for set in tiny kv counter swap prefix mixed integers planes gru cnn branches ll
   weights whisper quantized; do
   sets+=("$here/tests/data/pt2/$set")
 done
-"$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}"
-"$python" "$here/tests/interop/run_translator.py" "$build/etx" "$here/samples/translate/model"
+# Both use one processor: beside each other.
+"$python" "$here/tests/interop/run_translator.py" "$build/etx" "$here/samples/translate/model" \
+  >"$build/translator.txt" 2>&1 &
+translator=$!
+failed=0
+"$python" "$here/tests/interop/run_interop.py" "$build/etx" "${sets[@]}" || failed=$?
+wait $translator || failed=$?
+cat "$build/translator.txt"
+[ $failed = 0 ] || exit $failed
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
-ctest --test-dir "$build" --output-on-failure -L torch
-# A few models in about three minutes; --all of run_models.py takes them all.
+ctest --test-dir "$build" --output-on-failure -j2 -L torch
+# A few models in a few minutes; --all of run_models.py takes them all.
 if ! "$python" -c 'import transformers' 2>/dev/null; then
   "$python" -m pip install -q transformers==4.57.6 2>/dev/null ||
     echo "interop: no models, transformers cannot be installed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans and runs small models of known architectures, against PyTorch.
 
-    run_models.py ETX [--all] [--exported DIRECTORY] [NAME...]
+    run_models.py ETX [--all] [--exported DIRECTORY] [--jobs N] [NAME...]
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an
 earlier run left it), planned in both forms for both targets, proved with
@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "interop"))
 
@@ -83,24 +85,32 @@ def exported(name, root):
     return directory
 
 
-def try_all(etx, names, root):
+def try_one(etx, name, root):
+    """What is wrong with a model, as lines, and how long it took."""
+    start = time.monotonic()
+    directory = exported(name, root)
+    program = os.path.join(root, f"{name}.pte")
+    wrong = []
+    for form in ("", "core"):
+        for target in ("etx", "executorch"):
+            problem = try_model(etx, directory, form, target, program)
+            if problem:
+                wrong.append(f"{form or 'functional'}, {target}: {problem}")
+    return wrong, time.monotonic() - start
+
+
+def try_all(etx, names, root, count):
     bad = 0
-    program = os.path.join(root, "model.pte")
-    for name in names:
-        start = time.monotonic()
-        directory = exported(name, root)
-        wrong = []
-        for form in ("", "core"):
-            for target in ("etx", "executorch"):
-                problem = try_model(etx, directory, form, target, program)
-                if problem:
-                    wrong.append(f"{form or 'functional'}, {target}: {problem}")
-        bad += bool(wrong)
-        seconds = time.monotonic() - start
-        print(f"{name}: {'agrees' if not wrong else 'DIFFERS'} "
-              f"({seconds:.1f} s)", flush=True)
-        for line in wrong:
-            print(f"  {line}", flush=True)
+    # Forked, so that the packages are imported once.
+    with ProcessPoolExecutor(count, get_context("fork")) as pool:
+        jobs = [pool.submit(try_one, etx, name, root) for name in names]
+        for name, job in zip(names, jobs):
+            wrong, seconds = job.result()
+            bad += bool(wrong)
+            print(f"{name}: {'agrees' if not wrong else 'DIFFERS'} "
+                  f"({seconds:.1f} s)", flush=True)
+            for line in wrong:
+                print(f"  {line}", flush=True)
     print(f"{len(names) - bad} of {len(names)} models agree")
     return 1 if bad else 0
 
@@ -111,13 +121,14 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--exported")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count()))
     words = parser.parse_intermixed_args()
     names = words.names or list(ARCHITECTURES)[:None if words.all else FEW]
     export_models.quiet()
     if words.exported:
-        return try_all(words.etx, names, words.exported)
+        return try_all(words.etx, names, words.exported, words.jobs)
     with tempfile.TemporaryDirectory() as root:
-        return try_all(words.etx, names, root)
+        return try_all(words.etx, names, root, words.jobs)
 
 
 if __name__ == "__main__":

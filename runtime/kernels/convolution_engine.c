@@ -291,11 +291,7 @@ static void sum_in_place(const tile* t, int64_t channel, size_t rows) {
 
 // Any tile: sums are stored one by one.
 static void sum_aside(const tile* t, int64_t channel, size_t rows) {
-  union {
-    float f32[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES];
-    double f64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
-    int64_t i64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
-  } sums;
+  etx_panel_sums sums;
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
   sum_tile(t, rows, (char*)&sums, (ptrdiff_t)p->lanes);

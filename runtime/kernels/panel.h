@@ -40,6 +40,13 @@ static inline size_t etx_wide_bytes(etx_wide wide) {
   return wide == ETX_WIDE_F32 ? 4 : 8;
 }
 
+// Sums that a block keeps on the stack, ETX_PANEL_LANE_BYTES a row.
+typedef union etx_panel_sums {
+  float f32[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES];
+  double f64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
+  int64_t i64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
+} etx_panel_sums;
+
 typedef struct etx_panel {
   etx_wide wide;
   size_t rows, lanes;  // at most ETX_PANEL_ROWS and etx_panel_lanes(wide)

@@ -168,11 +168,7 @@ static void sum_in_place(piece* b) {
 
 // Sums are rounded once, behind the addition.
 static void sum_aside(piece* b) {
-  union {
-    float f32[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES];
-    double f64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
-    int64_t i64[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES / 2];
-  } sums;
+  etx_panel_sums sums;
   const etx_product* p = b->p;
   const bool adds = p->added != NULL && p->dtype != ETX_DTYPE_FLOAT32;
   const bool is_native = p->dtype == etx_wide_dtype(b->wide);

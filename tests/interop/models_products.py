@@ -107,6 +107,22 @@ def transforms():
     return simple(run, rand(2, 5, 8))
 
 
+@model("spectral filter")
+def spectral():
+
+    class Filter(nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("factors",
+                                 torch.complex(rand(5), rand(5)))
+
+        def forward(self, x):
+            return torch.fft.irfft(torch.fft.rfft(x) * self.factors, n=8)
+
+    return Model(Filter(), {"forward": Method((rand(2, 8),))})
+
+
 @model("gradients of a convolution")
 def gradients():
     return simple(

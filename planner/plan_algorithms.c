@@ -89,6 +89,11 @@ static etx_status try_algorithm(contest* now, part_contest* r,
   memcpy(r->offsets, now->trial, r->part.block_count * sizeof *r->offsets);
   r->best_bytes = bytes;
   r->goal.best = capped(etx_plan_units_up(bytes, r->part.unit));
+  // A plan of as many units may still be smaller by the padding of the block
+  // that lies on top.
+  if (bytes > r->enough_bytes && r->goal.best == r->goal.enough) {
+    r->goal.best += 1;
+  }
   r->winner = algorithm;
   return ETX_OK;
 }

@@ -161,6 +161,22 @@ static void naive_reuses_nothing(void** state) {
   free(solution.offsets);
 }
 
+// The arena ends where the topmost block does, not where its padding ends.
+static void a_block_with_padding_lies_on_top(void** state) {
+  (void)state;
+  for (uint64_t odd = 1; odd < 16; ++odd) {
+    etx_plan_block blocks[] = {block_of(0, 9, odd), block_of(0, 5, 32),
+                               block_of(5, 9, 32)};
+    const etx_plan_problem problem = problem_of(blocks, 3);
+    etx_plan_solution solution;
+    for (size_t i = 0; i < 3; ++i) blocks[i].alignment = 16;
+    assert_true(solve_valid(&problem, NULL, &solution));
+    assert_int_equal(solution.lower_bound, 32 + odd);
+    assert_int_equal(solution.arena_bytes, 32 + odd);
+    free(solution.offsets);
+  }
+}
+
 static void check_random(const char* algorithm) {
   uint64_t seed = 1;
   for (size_t round = 0; round < 400; ++round) {
@@ -373,6 +389,7 @@ int main(void) {
       cmocka_unit_test(greedy_reuses_the_smallest_gap_that_fits),
       cmocka_unit_test(greedy_places_longer_lives_first_among_equals),
       cmocka_unit_test(naive_reuses_nothing),
+      cmocka_unit_test(a_block_with_padding_lies_on_top),
       cmocka_unit_test(every_plan_of_a_random_problem_is_valid),
       cmocka_unit_test(random_problems_with_fixed_blocks_are_solved),
       cmocka_unit_test(all_together_are_never_worse_than_one),

@@ -33,6 +33,18 @@ typedef etx_status (*etx_plan_run)(const etx_plan_part* part,
 #include "planner/plan_algorithms.def"
 #undef ALGORITHM
 
+// Takes the steps of an algorithm that looks at every two blocks, quickly;
+// false if there are too few.
+static inline bool etx_plan_pay_pairs(const etx_plan_part* part,
+                                      etx_plan_goal* goal) {
+  enum { PAIRS_PER_STEP = 64 };
+  const uint64_t count = part->block_count;
+  const uint64_t cost = count + count * count / (2 * PAIRS_PER_STEP);
+  if (goal->steps < cost) return false;
+  goal->steps -= cost;
+  return true;
+}
+
 typedef struct etx_plan_algorithm {
   const char* name;
   const char* sentence;  // what it does, for help texts

@@ -67,6 +67,7 @@ etx_status etx_plan_best_fit_run(const etx_plan_part* part, etx_plan_goal* goal,
   uint32_t* trial = NULL;
   now.part = part;
   if (!work->counting && part->has_fixed) return ETX_UNSUPPORTED;
+  if (!work->counting && goal->steps < part->block_count) return ETX_NOT_FOUND;
   if (!etx_plan_holes_take(&now.holes, part, work) ||
       !etx_plan_take_u32(work, part->block_count, &now.births) ||
       !etx_plan_take_u32(work, part->block_count, &now.deaths) ||

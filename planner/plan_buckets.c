@@ -8,9 +8,6 @@
 #include "planner/plan_ranks.h"
 #include "planner/plan_work.h"
 
-// Blocks in buckets that cost a step to look at.
-enum { NEIGHBOURS_PER_STEP = 64 };
-
 static const etx_plan_order by_size = {
     {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE, ETX_PLAN_KEY_NONE}};
 
@@ -36,12 +33,10 @@ static bool take(shelf* s, const etx_plan_part* part, etx_arena* work) {
 }
 
 // The top of the blocks of a bucket that live with `b`; 0 if none does.
-static uint32_t top_of(const shelf* s, uint32_t founder, uint32_t b,
-                       uint64_t* looked) {
+static uint32_t top_of(const shelf* s, uint32_t founder, uint32_t b) {
   const etx_plan_part* const part = s->part;
   uint32_t top = 0;
   for (uint32_t x = s->latest[founder]; x != ETX_PLAN_NONE; x = s->before[x]) {
-    *looked += 1;
     if (part->first[x] >= part->limit[b] || part->first[b] >= part->limit[x]) {
       continue;
     }
@@ -59,12 +54,12 @@ static void put(shelf* s, uint32_t founder, uint32_t b, uint32_t offset) {
 }
 
 // Finds a bucket for `b`, or founds one.
-static void place(shelf* s, uint32_t b, uint64_t* looked) {
+static void place(shelf* s, uint32_t b) {
   uint32_t fitting = ETX_PLAN_NONE;
   uint32_t fitting_top = 0;
   for (uint32_t i = 0; i < s->bucket_count; ++i) {
     const uint32_t founder = s->founders[i];
-    const uint32_t top = top_of(s, founder, b, looked);
+    const uint32_t top = top_of(s, founder, b);
     if (top == 0) {
       put(s, founder, b, 0);
       return;
@@ -111,14 +106,9 @@ etx_status etx_plan_buckets_run(const etx_plan_part* part, etx_plan_goal* goal,
   shelf s = {0};
   s.offsets = offsets;
   if (!work->counting && part->has_fixed) return ETX_UNSUPPORTED;
+  if (!work->counting && !etx_plan_pay_pairs(part, goal)) return ETX_NOT_FOUND;
   if (!take(&s, part, work)) return ETX_OUT_OF_MEMORY;
   if (work->counting) return ETX_OK;
-  for (uint32_t i = 0; i < part->block_count; ++i) {
-    uint64_t looked = NEIGHBOURS_PER_STEP;
-    place(&s, s.order[i], &looked);
-    const uint64_t cost = looked / NEIGHBOURS_PER_STEP;
-    if (goal->steps < cost) return ETX_NOT_FOUND;
-    goal->steps -= cost;
-  }
+  for (uint32_t i = 0; i < part->block_count; ++i) place(&s, s.order[i]);
   return stack_buckets(&s, goal->best) ? ETX_OK : ETX_NOT_FOUND;
 }

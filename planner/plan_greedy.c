@@ -14,9 +14,6 @@
 #include "planner/plan_ranks.h"
 #include "planner/plan_work.h"
 
-// Placed blocks that cost a step to walk past.
-enum { NEIGHBOURS_PER_STEP = 64 };
-
 static const etx_plan_order by_size = {
     {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}};
 static const etx_plan_order by_breadth = {
@@ -83,19 +80,12 @@ static void place_fixed(greedy* state) {
   }
 }
 
-static bool pay(const greedy* state, uint64_t* steps) {
-  const uint64_t cost = 1 + state->placed_count / NEIGHBOURS_PER_STEP;
-  if (*steps < cost) return false;
-  *steps -= cost;
-  return true;
-}
-
-static etx_status place_all(greedy* state, etx_plan_goal* goal, bool best) {
+static etx_status place_all(greedy* state, const etx_plan_goal* goal,
+                            bool best) {
   const etx_plan_part* const part = state->part;
   for (uint32_t i = 0; i < part->block_count; ++i) {
     const uint32_t b = state->order[i];
     if (etx_plan_part_fixed(part, b) != ETX_PLAN_NONE) continue;
-    if (!pay(state, &goal->steps)) return ETX_NOT_FOUND;
     state->offsets[b] = find_gap(state, b, best);
     if (state->offsets[b] + part->size[b] >= goal->best) return ETX_NOT_FOUND;
     file_block(state, b);
@@ -109,6 +99,7 @@ static etx_status run(const etx_plan_part* part, etx_plan_goal* goal,
   greedy state = {0};
   state.part = part;
   state.offsets = offsets;
+  if (!work->counting && !etx_plan_pay_pairs(part, goal)) return ETX_NOT_FOUND;
   if (!etx_plan_take_u32(work, part->block_count, &state.order) ||
       !etx_plan_take_u32(work, part->block_count, &state.placed) ||
       !etx_plan_rank(part, order, work, state.order)) {

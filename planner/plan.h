@@ -27,8 +27,10 @@
 #include "format/base/status.h"
 
 // Effort is counted in steps and never in seconds, so that a plan does not
-// depend on the machine. As many take about a second for some hundred blocks.
+// depend on the machine. As many take about a second for some hundred blocks,
+// and some for a million.
 #define ETX_PLAN_STEPS UINT64_C(2000000)
+#define ETX_PLAN_STEPS_PER_BLOCK UINT64_C(8)
 
 // Blocks that a problem may have.
 #define ETX_PLAN_MOST_BLOCKS (UINT32_C(1) << 27)
@@ -49,8 +51,8 @@ typedef struct etx_plan_problem {
   size_t block_count;
   uint64_t capacity;  // bytes the arena may have at most; 0: no limit, as small
                       // as can be found
-  uint64_t steps;     // placements that searches may try before they give up;
-                      // 0: ETX_PLAN_STEPS
+  uint64_t steps;     // placements that may be tried; 0: ETX_PLAN_STEPS and
+                      // ETX_PLAN_STEPS_PER_BLOCK. Some plan is always made
 } etx_plan_problem;
 
 typedef struct etx_plan_solution {

@@ -45,6 +45,11 @@ const etx_plan_algorithm* etx_plan_algorithm_at(size_t index) {
   return &algorithms[index];
 }
 
+static uint64_t steps_of(const etx_plan_problem* problem) {
+  if (problem->steps != 0) return problem->steps;
+  return ETX_PLAN_STEPS + ETX_PLAN_STEPS_PER_BLOCK * problem->block_count;
+}
+
 static uint64_t offset_bytes(const etx_plan_part* part, uint32_t b,
                              uint32_t units) {
   const uint64_t fixed = etx_plan_part_block(part, b)->fixed;
@@ -123,8 +128,7 @@ static etx_status no_plan(const contest* now) {
   return etx_diag_fail(
       now->diag, ETX_BAD_PLAN,
       "planner '%s' found no plan in the %u steps it was given",
-      now->only != NULL ? now->only->name : "all",
-      now->problem->steps == 0 ? ETX_PLAN_STEPS : now->problem->steps);
+      now->only != NULL ? now->only->name : "all", steps_of(now->problem));
 }
 
 static etx_status solve_part(contest* now, const etx_plan_part* part,
@@ -248,7 +252,7 @@ static uint64_t highest_empty(const etx_plan_problem* problem) {
 
 static etx_status solve(contest* now, etx_plan_solution* solution) {
   if (!take(now)) return ETX_OUT_OF_MEMORY;
-  now->steps = now->problem->steps == 0 ? ETX_PLAN_STEPS : now->problem->steps;
+  now->steps = steps_of(now->problem);
   now->arena_bytes = highest_empty(now->problem);
   now->lower_bound = now->arena_bytes;
   if (now->only == naive) {

@@ -240,6 +240,7 @@ static size_t best_leaf(etx_plan_fitting* fitting, question asked) {
   floors[level] = 0;
   while (level < fitting->level_count) {
     const size_t family = families_at[level];
+    fitting->looks += 1;
     const int32_t rank = best_of(fitting, level, family, asked, floors[level]);
     if (rank >= best) {
       level += 1;

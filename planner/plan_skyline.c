@@ -37,7 +37,7 @@ static const etx_plan_order other_orders[] = {
 
 enum {
   OTHER_ORDERS = sizeof other_orders / sizeof other_orders[0],
-  LOOKS_PER_STEP = 8  // about what placing a block in a small problem takes
+  LOOKS_PER_STEP = 4  // about what placing a block in a small problem takes
 };
 
 // Plateaus are known by their first section, counted from 1; 0 and the one

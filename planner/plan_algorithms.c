@@ -116,8 +116,10 @@ static etx_status try_all(contest* now, part_contest* r) {
 }
 
 // What was proved in rounded sizes says nothing about the padding of the block
-// on top, which is less than the smallest alignment.
+// on top, which is less than the smallest alignment. Coarse units, into which
+// the bound itself was rounded up, prove nothing.
 static uint64_t proved_bytes(const contest* now, const part_contest* r) {
+  if (r->part.is_coarse) return r->part.bound_bytes;
   const uint64_t bytes = r->goal.low * r->part.unit;
   const uint64_t padding = etx_plan_step(now->problem) - 1;
   const uint64_t proved = bytes > padding ? bytes - padding : 0;
@@ -153,8 +155,9 @@ static etx_status solve_part(contest* now, const etx_plan_part* part,
   if (proved > now->lower_bound) now->lower_bound = proved;
   if (now->winner == NULL || r.best_bytes > now->arena_bytes) {
     now->winner = r.winner;
-    now->arena_bytes = r.best_bytes;
   }
+  // Fixed blocks without bytes may reach higher.
+  if (r.best_bytes > now->arena_bytes) now->arena_bytes = r.best_bytes;
   return ETX_OK;
 }
 

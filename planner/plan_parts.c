@@ -84,9 +84,15 @@ typedef struct walk {
   uint32_t dead;        // and dead
   bool is_open;         // a birth happened in the present section
   uint32_t part_start;  // first section of the present part
-  uint64_t live_bytes;  // rounded to the step
+  uint64_t live_bytes;  // of a stack of what lives
   uint64_t most_bytes;  // of all times
 } walk;
+
+// The most bytes that a block adds to a stack above all fixed blocks.
+static uint64_t stacked_bytes(const etx_plan_block* block, uint64_t step) {
+  if (block->fixed != ETX_PLAN_FREE) return 0;
+  return etx_plan_align(block->size, step) + (block->alignment - step);
+}
 
 static void be_born(const drawing* d, etx_plan_parts* parts, walk* now,
                     uint64_t step) {
@@ -100,7 +106,7 @@ static void be_born(const drawing* d, etx_plan_parts* parts, walk* now,
   d->first[number] = now->section - now->part_start;
   now->is_open = true;
   now->live_bytes +=
-      etx_plan_align(d->problem->blocks[d->blocks[number]].size, step);
+      stacked_bytes(&d->problem->blocks[d->blocks[number]], step);
   if (now->live_bytes > now->most_bytes) now->most_bytes = now->live_bytes;
 }
 
@@ -110,11 +116,12 @@ static void die(const drawing* d, walk* now, uint64_t step) {
   now->is_open = false;
   d->limit[number] = now->section - now->part_start;
   now->live_bytes -=
-      etx_plan_align(d->problem->blocks[d->blocks[number]].size, step);
+      stacked_bytes(&d->problem->blocks[d->blocks[number]], step);
 }
 
 // Numbers the sections and the parts. At one moment deaths come before births,
-// since lifespans are half-open. Returns the most bytes that live at once.
+// since lifespans are half-open. Returns the most bytes that blocks which live
+// at once take if they are stacked in the worst order.
 static uint64_t cut(const drawing* d, etx_plan_parts* parts, uint32_t count,
                     uint64_t step) {
   walk now = {0};
@@ -145,13 +152,15 @@ static uint64_t divisor_of(uint64_t a, uint64_t b) {
 }
 
 // The largest number that divides all sizes, fixed offsets and, where
-// alignments differ, the widest of them; then doubled while `most_bytes` is too
-// many.
+// alignments differ, the widest of them; then doubled while `most_bytes`, above
+// the highest fixed block, is too many: whatever the algorithm does, a plan
+// stays below the ceiling.
 static void choose_unit(const drawing* d, etx_plan_part* all, uint64_t step,
                         uint64_t most_bytes) {
   const etx_plan_problem* const problem = d->problem;
   uint64_t unit = 0;
   uint64_t widest = step;
+  uint64_t fixed_end = 0;
   for (uint32_t i = 0; i < all->block_count; ++i) {
     const etx_plan_block* const block = &problem->blocks[d->blocks[i]];
     const uint64_t size = etx_plan_align(block->size, step);
@@ -160,8 +169,11 @@ static void choose_unit(const drawing* d, etx_plan_part* all, uint64_t step,
                                  : unit != 0 && size % unit == 0;
     if (!is_multiple) unit = divisor_of(size, unit);
     if (block->alignment > widest) widest = block->alignment;
-    if (block->fixed != ETX_PLAN_FREE) unit = divisor_of(unit, block->fixed);
+    if (block->fixed == ETX_PLAN_FREE) continue;
+    unit = divisor_of(unit, block->fixed);
+    if (block->fixed + size > fixed_end) fixed_end = block->fixed + size;
   }
+  most_bytes += fixed_end;
   if (widest != step) unit = divisor_of(unit, widest);
   if (unit == 0) unit = 1;
   all->is_coarse = most_bytes / unit > ETX_PLAN_MOST_UNITS;

@@ -117,6 +117,64 @@ static void fixed_blocks_stay_where_they_are(void** state) {
   for_every_algorithm(check_fixed);
 }
 
+// Solves three blocks that live together; algorithms that cannot are left out.
+static void check_three(const etx_plan_block* blocks, const char* algorithm) {
+  const etx_plan_problem problem = problem_of(blocks, 3);
+  etx_plan_solution solution;
+  if (!solve_valid(&problem, algorithm, &solution)) return;
+  free(solution.offsets);
+}
+
+// The bound is not a multiple of units so coarse.
+static void check_coarse(const char* algorithm) {
+  const etx_plan_block blocks[] = {block_of(0, 2, UINT64_C(1) << 40),
+                                   block_of(0, 2, UINT64_C(1) << 39),
+                                   block_of(1, 2, (UINT64_C(1) << 38) + 3)};
+  check_three(blocks, algorithm);
+}
+
+static void huge_sizes_have_a_bound_that_holds(void** state) {
+  (void)state;
+  for_every_algorithm(check_coarse);
+}
+
+static void check_wide(const char* algorithm) {
+  etx_plan_block blocks[] = {block_of(0, 2, 1), block_of(0, 2, 2),
+                             block_of(0, 2, 3)};
+  blocks[1].alignment = UINT64_C(1) << 40;
+  blocks[2].alignment = UINT64_C(1) << 40;
+  check_three(blocks, algorithm);
+}
+
+static void small_blocks_may_be_aligned_widely(void** state) {
+  (void)state;
+  for_every_algorithm(check_wide);
+}
+
+static void check_far(const char* algorithm) {
+  etx_plan_block blocks[] = {block_of(0, 2, 3), block_of(0, 2, 5),
+                             block_of(0, 2, 7)};
+  blocks[0].fixed = (UINT64_C(1) << 50) + 1;
+  check_three(blocks, algorithm);
+}
+
+static void small_blocks_may_be_fixed_far_up(void** state) {
+  (void)state;
+  for_every_algorithm(check_far);
+}
+
+static void check_empty_fixed(const char* algorithm) {
+  etx_plan_block blocks[] = {block_of(0, 2, 0), block_of(0, 2, 5),
+                             block_of(0, 2, 7)};
+  blocks[0].fixed = 100;
+  check_three(blocks, algorithm);
+}
+
+static void the_arena_reaches_fixed_blocks_without_bytes(void** state) {
+  (void)state;
+  for_every_algorithm(check_empty_fixed);
+}
+
 static void greedy_reuses_the_smallest_gap_that_fits(void** state) {
   (void)state;
   etx_plan_block blocks[] = {block_of(0, 9, 10), block_of(0, 9, 10),
@@ -386,6 +444,10 @@ int main(void) {
       cmocka_unit_test(blocks_without_bytes_cost_nothing),
       cmocka_unit_test(a_block_may_begin_where_another_ends),
       cmocka_unit_test(fixed_blocks_stay_where_they_are),
+      cmocka_unit_test(huge_sizes_have_a_bound_that_holds),
+      cmocka_unit_test(small_blocks_may_be_aligned_widely),
+      cmocka_unit_test(small_blocks_may_be_fixed_far_up),
+      cmocka_unit_test(the_arena_reaches_fixed_blocks_without_bytes),
       cmocka_unit_test(greedy_reuses_the_smallest_gap_that_fits),
       cmocka_unit_test(greedy_places_longer_lives_first_among_equals),
       cmocka_unit_test(naive_reuses_nothing),

@@ -15,7 +15,8 @@ case ${1:-build} in
   browser) packages=(chromium fonts-dejavu-core python3) ;;
   ci) packages+=("${for_tests[@]}" clang valgrind libc6-dbg qemu-user python3 python3-venv
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-                 gcc-arm-linux-gnueabihf libc6-dev-armhf-cross) ;;
+                 gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
+                 gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;
   *) echo "setup.sh: unknown set '$1': build, test, browser or ci" >&2; exit 2 ;;
 esac
 

@@ -138,6 +138,22 @@ static inline uint64_t random_load(const etx_plan_block* blocks, size_t count) {
   return most;
 }
 
+// Numbers so large that their sums come close to the end of 63 bits, or past.
+static inline void random_extremes(uint64_t* seed, etx_plan_block* blocks,
+                                   size_t count) {
+  const uint64_t shift = 50 + draw(seed, 13);
+  for (size_t i = 0; i < count; ++i) {
+    etx_plan_block* const block = &blocks[i];
+    const uint64_t kind = draw(seed, 8);
+    const uint64_t bits = draw(seed, shift + 1);
+    if (kind < 3) block->size = draw(seed, UINT64_C(1) << shift);
+    if (kind == 3) block->size = UINT64_C(1) << bits;
+    if (kind == 4) block->alignment = UINT64_C(1) << bits;
+    if (kind == 5) block->fixed = UINT64_C(1) << bits;
+    if (kind == 5) block->alignment = 1;
+  }
+}
+
 // No limit, or one about what is live at once.
 static inline uint64_t random_capacity(uint64_t* seed,
                                        const etx_plan_block* blocks,
@@ -162,6 +178,7 @@ static inline etx_plan_problem random_problem(uint64_t* seed, bool only_small,
   const uint64_t is_short = draw(seed, 2);
   const uint64_t alignments = draw(seed, 4);
   const uint64_t is_fixed = draw(seed, 5);
+  const uint64_t is_extreme = draw(seed, 20);
   const uint64_t is_damaged = draw(seed, 40);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t stretch = draw(seed, stretches == 0 ? 9 : 1);
@@ -172,6 +189,7 @@ static inline etx_plan_problem random_problem(uint64_t* seed, bool only_small,
                 &blocks[i]);
   }
   if (is_fixed == 0) random_fixed(seed, blocks, count);
+  if (is_extreme == 0) random_extremes(seed, blocks, count);
   if (is_damaged == 0 && count > 0) random_damage(seed, blocks, count);
   const uint64_t capacity = random_capacity(seed, blocks, count);
   const etx_plan_problem problem = {blocks, count, capacity, steps};
@@ -185,21 +203,42 @@ static inline bool blocks_are_fixed_together(const etx_plan_block* a,
          a->fixed < b->fixed + b->size && b->fixed < a->fixed + a->size;
 }
 
-// Whether no plan can be. Sums of what is drawn above stay within 63 bits
-// unless one size alone does not.
+static inline uint64_t add_or_most(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+// Whether all free blocks, in the worst order above the fixed ones, end beyond
+// 63 bits.
+static inline bool is_too_high(const etx_plan_problem* problem) {
+  uint64_t stack = 0;
+  uint64_t fixed_end = 0;
+  for (size_t i = 0; i < problem->block_count; ++i) {
+    const etx_plan_block* const block = &problem->blocks[i];
+    if (block->fixed == ETX_PLAN_FREE) {
+      stack = add_or_most(stack, block->size);
+      stack = add_or_most(stack, block->alignment - 1);
+    } else {
+      const uint64_t end = add_or_most(block->fixed, block->size);
+      if (end > fixed_end) fixed_end = end;
+    }
+  }
+  return add_or_most(stack, fixed_end) > UINT64_MAX / 2;
+}
+
+// Whether no plan can be, or none that can be counted.
 static inline bool is_contradiction(const etx_plan_problem* problem) {
   for (size_t i = 0; i < problem->block_count; ++i) {
     const etx_plan_block* const a = &problem->blocks[i];
     const uint64_t mask = a->alignment - 1;
     if (a->start >= a->end || a->alignment == 0) return true;
-    if ((a->alignment & mask) != 0 || a->size >> 63 != 0) return true;
+    if ((a->alignment & mask) != 0) return true;
     if (a->fixed == ETX_PLAN_FREE) continue;
     if ((a->fixed & mask) != 0) return true;
     for (size_t j = 0; j < i; ++j) {
       if (blocks_are_fixed_together(a, &problem->blocks[j])) return true;
     }
   }
-  return false;
+  return is_too_high(problem);
 }
 
 #endif

@@ -34,7 +34,7 @@ DATA = os.path.join(os.path.dirname(HERE), "data")
 CAPACITY = 1048576
 # Smallest arenas that anybody has stated; the others are CAPACITY, their bound.
 BEST_KNOWN = {"C": 1039360, "D": 1015808, "J": 1032192}
-DEFAULT_STEPS, MANY_STEPS = 2000000, 20000000
+MANY_STEPS = 20000000
 FEW_STEPS = (1, 1000, 10000, 100000, 1000000)
 FAMILIES = ("net", "stair", "uniform", "train", "nested", "equal", "overlap")
 COUNTS = (10**4, 10**5, 10**6)
@@ -100,6 +100,9 @@ def most_live(problem):
 class Etx:
     def __init__(self, build, directory):
         self.binary = os.path.join(build, "bench_planner")
+        if not os.path.exists(self.binary):
+            raise SystemExit(f"'{self.binary}' is not there; build the target "
+                             "bench_planner first")
         self.solution = os.path.join(directory, "etx.csv")
 
     def run(self, *arguments, **options):
@@ -281,9 +284,18 @@ def family_section(etx):
             + table(["family", "1 step", "default steps"], growth))
 
 
+def exported_arenas():
+    """What greedy gave when these methods were exported, by method."""
+    path = os.path.join(DATA, "plans", "bounds.csv")
+    with open(path, newline="") as file:
+        return {row["method"]: int(row["stock"])
+                for row in csv.DictReader(file)}
+
+
 def methods_section(etx, stock):
-    rows, at_bound, above, worse = [], 0, 0, 0
+    rows, at_bound, above, worse, same = [], 0, 0, 0, 0
     worst = 1.0
+    exported = exported_arenas()
     for path in sorted(glob.glob(os.path.join(DATA, "plans", "*.csv"))):
         name = os.path.basename(path)[:-4]
         if name == "bounds":
@@ -298,6 +310,7 @@ def methods_section(etx, stock):
             worst = max(worst, greedy / max(bound, 1))
             above += greedy > bound
             worse += row["arena"] > greedy
+            same += greedy == exported[name]
             cells += [number(greedy), ratio(greedy, bound), number(naive)]
         rows.append(cells)
     head = ["method", "blocks", "bound", "etx", "etx / bound", "etx ms"]
@@ -306,7 +319,8 @@ def methods_section(etx, stock):
         head += ["ExecuTorch greedy", "greedy / bound", "ExecuTorch naive"]
         text += (f" ExecuTorch's greedy planner needs more than the bound on "
                  f"{above}, at worst {worst:.4f} of it; etx needs more than "
-                 f"ExecuTorch's on {worse}.")
+                 f"ExecuTorch's on {worse}. On {same} its arena here is what "
+                 "it was when the method was exported (`bounds.csv`).")
     else:
         text += " The package executorch was not at hand for this run."
     return text + "\n\n" + table(head, rows)

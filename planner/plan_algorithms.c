@@ -36,6 +36,7 @@ typedef struct contest {
   uint64_t arena_bytes;
   uint64_t lower_bound;
   uint64_t steps;                    // left
+  uint64_t blocks;                   // of the parts not yet solved
   const etx_plan_algorithm* winner;  // of the part that is largest so far
 } contest;
 
@@ -147,9 +148,13 @@ static etx_status solve_part(contest* now, const etx_plan_part* part,
   r.goal.low = capped(etx_plan_units_up(r.part.bound_bytes, r.part.unit));
   r.goal.enough = capped(etx_plan_units_up(r.enough_bytes, r.part.unit));
   r.goal.best = ETX_PLAN_CEILING;
-  r.goal.steps = now->steps;
+  // Each part gets its share, or a hard one would leave nothing for others.
+  const uint64_t share = now->steps / now->blocks * part->block_count;
+  now->steps -= share;
+  now->blocks -= part->block_count;
+  r.goal.steps = share;
   ETX_TRY(try_all(now, &r));
-  now->steps = r.goal.steps;
+  now->steps += r.goal.steps;
   if (r.winner == NULL) return no_plan(now);
   const uint64_t proved = proved_bytes(now, &r);
   if (proved > now->lower_bound) now->lower_bound = proved;
@@ -256,9 +261,10 @@ static uint64_t highest_empty(const etx_plan_problem* problem) {
 static etx_status solve(contest* now, etx_plan_solution* solution) {
   if (!take(now)) return ETX_OUT_OF_MEMORY;
   now->steps = steps_of(now->problem);
+  now->blocks = now->parts.all.block_count;
   now->arena_bytes = highest_empty(now->problem);
   now->lower_bound = now->arena_bytes;
-  if (now->only == naive) {
+  if (now->only == naive && now->blocks > 0) {
     ETX_TRY(solve_part(now, &now->parts.all, now->best));
   } else {
     ETX_TRY(solve_parts(now));

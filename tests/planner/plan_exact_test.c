@@ -202,6 +202,20 @@ static void steps_bound_the_effort(void** state) {
   free((void*)problem.blocks);
 }
 
+// Two stretches of time, the first of them hard, get their share of the steps.
+static void a_hard_part_leaves_steps_for_others(void** state) {
+  (void)state;
+  etx_plan_problem problem = read_hard('E');
+  etx_plan_solution solution;
+  etx_diag diag;
+  problem.steps = 10000;
+  assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
+  assert_true(is_valid(&problem, &solution));
+  assert_true(solution.arena_bytes * 100 < solution.lower_bound * 126);
+  free(solution.offsets);
+  free((void*)problem.blocks);
+}
+
 int main(int argc, char** argv) {
   if (argc > 1) random_count = strtoul(argv[1], NULL, 10);
   const struct CMUnitTest tests[] = {
@@ -211,6 +225,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(hard_instances_fit_their_capacity),
       cmocka_unit_test(hard_instances_are_planned_as_small_as_is_known),
       cmocka_unit_test(steps_bound_the_effort),
+      cmocka_unit_test(a_hard_part_leaves_steps_for_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

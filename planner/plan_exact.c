@@ -1,10 +1,11 @@
 // The smallest arena, by asking whether a plan of so many units exists. How
 // long an answer takes depends wildly on the capacity and on the order in which
-// blocks are tried, so many questions get a little time before any gets much:
+// blocks are tried, so many questions get a little time before any gets much.
 //
-//   sweep   every few capacities from the smallest plan down, a short while
-//   each insist  on the bound, where most problems end, with allowances that
-//   double sweep   again with the steps that are left, allowances doubling
+// First it insists on the bound, where most problems end, with allowances that
+// double. Then it sweeps: every few capacities from the smallest plan down, a
+// short while each. It insists again, and sweeps with allowances that double
+// until the steps are spent.
 //
 // A question that takes too long is dropped without proof. Sizes are rounded up
 // to the smallest alignment, so the arena is the smallest but for less than
@@ -18,8 +19,10 @@
 
 enum {
   FIRST_STEPS_PER_BLOCK = 4,  // the first allowance
+  BLOCKS_PER_STEP = 16,       // that a question has to lay out
   SWEEP_STOPS = 48,           // capacities that a sweep asks for
-  INSISTENCE = 3              // this part of the steps goes to the bound
+  EARLY_INSISTENCE = 4,       // this part of the steps goes to the bound first
+  INSISTENCE = 3              // and this part after the first sweep
 };
 
 typedef struct hunt {
@@ -42,10 +45,17 @@ static void keep_plan(hunt* h) {
   h->has_found = true;
 }
 
-// Asks for one capacity with all orders in turn, each for `allowance` steps.
+static uint64_t twice(uint64_t allowance) {
+  return allowance > UINT64_MAX / 2 ? allowance : 2 * allowance;
+}
+
+// Asks for one capacity with all orders in turn, each for `allowance` steps. To
+// begin costs some, so that easy answers come to an end, too.
 static etx_plan_answer ask(hunt* h, uint32_t capacity, uint64_t allowance,
                            uint64_t* steps) {
   for (size_t order = 0; order < ETX_PLAN_SEARCH_ORDERS; ++order) {
+    const uint64_t start = 1 + h->search.plan.block_count / BLOCKS_PER_STEP;
+    *steps -= start < *steps ? start : *steps;
     const uint64_t given = allowance < *steps ? allowance : *steps;
     uint64_t left = given;
     const etx_plan_answer answer =
@@ -79,7 +89,7 @@ static void insist(hunt* h, uint64_t* steps) {
   uint64_t allowance = first_allowance(h);
   while (*steps > 0 && h->low < h->goal->best) {
     if (ask(h, h->low, allowance, steps) == ETX_PLAN_POSSIBLE) return;
-    allowance *= 2;
+    allowance = twice(allowance);
   }
 }
 
@@ -103,16 +113,22 @@ static void ask_once(hunt* h) {
   if (!h->has_found) h->goal->best = best;
 }
 
+// Insists with one part of so many of the steps.
+static void insist_with(hunt* h, uint64_t parts) {
+  uint64_t share = h->goal->steps / parts;
+  h->goal->steps -= share;
+  insist(h, &share);
+  h->goal->steps += share;
+}
+
 static void hunt_down(hunt* h) {
   uint64_t* const steps = &h->goal->steps;
   uint64_t allowance = first_allowance(h);
+  insist_with(h, EARLY_INSISTENCE);
   sweep(h, allowance, steps);
-  uint64_t share = *steps / INSISTENCE;
-  *steps -= share;
-  insist(h, &share);
-  *steps += share;
+  insist_with(h, INSISTENCE);
   while (*steps > 0 && h->low < h->goal->best) {
-    allowance *= 2;
+    allowance = twice(allowance);
     sweep(h, allowance, steps);
   }
 }

@@ -96,6 +96,20 @@ static inline etx_verify_range etx_verify_place(const etx_verify_method* m,
   return m->places[m->values[value].first_place + index];
 }
 
+// True if the two values share bytes at one of the places each may have.
+static inline bool etx_verify_may_overlap(const etx_verify_method* m,
+                                          uint32_t a, uint32_t b) {
+  for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
+    for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
+      if (etx_verify_overlap(etx_verify_place(m, a, i),
+                             etx_verify_place(m, b, k))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // One tensor that an instruction touches.
 typedef struct etx_verify_access {
   uint32_t value;

@@ -34,18 +34,6 @@ static bool is_row_copy(const etx_verify_step* step) {
   return step->op != NULL && step->op->id == ETX_OP_et_copy_index_tensor;
 }
 
-static bool shares_bytes(const etx_verify_method* m, uint32_t a, uint32_t b) {
-  for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
-    for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
-      if (etx_verify_overlap(etx_verify_place(m, a, i),
-                             etx_verify_place(m, b, k))) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Writes through a view of the list change it; nothing is lost.
 static bool is_own(const rows* r, const etx_verify_access* write) {
   const etx_verify_value* const v = &r->m->values[write->value];
@@ -72,7 +60,7 @@ static etx_status run_step(rows* r, uint32_t step, uint8_t* state) {
       }
       *state = HELD;
     } else if (*state == HELD && !is_own(r, &e->writes[i]) &&
-               shares_bytes(r->m, e->writes[i].value, r->list)) {
+               etx_verify_may_overlap(r->m, e->writes[i].value, r->list)) {
       *state = LOST;
       r->loser = e->writes[i].value;
       r->lost_at = step;

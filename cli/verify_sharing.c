@@ -20,18 +20,6 @@ static bool same_elements(const etx_pte_tensor* a, const etx_pte_tensor* b) {
   return etx_dtype_bytes(a->dtype) == etx_dtype_bytes(b->dtype);
 }
 
-static bool overlaps(const etx_verify_method* m, uint32_t a, uint32_t b) {
-  for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
-    for (uint32_t k = 0; k < m->values[b].place_count; ++k) {
-      if (etx_verify_overlap(etx_verify_place(m, a, i),
-                             etx_verify_place(m, b, k))) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Wherever the two may lie, they have all bytes in common or none.
 static bool same_place(const etx_verify_method* m, uint32_t a, uint32_t b) {
   for (uint32_t i = 0; i < m->values[a].place_count; ++i) {
@@ -87,7 +75,7 @@ static bool may_share(const etx_verify_method* m, const etx_op* op,
 
 etx_status etx_verify_sharing(const etx_verify_method* m, const etx_op* op,
                               const etx_verify_access* read, uint32_t written) {
-  if (!overlaps(m, read->value, written)) return ETX_OK;
+  if (!etx_verify_may_overlap(m, read->value, written)) return ETX_OK;
   if (!may_share(m, op, read, written)) {
     return etx_verify_refuse(m,
                              "value '%u' is written over value '%u', which the "

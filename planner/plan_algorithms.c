@@ -20,9 +20,6 @@ static const etx_plan_algorithm algorithms[] = {
 
 enum { ALGORITHM_COUNT = sizeof algorithms / sizeof algorithms[0] };
 
-// The one that reuses nothing, between parts neither.
-static const etx_plan_algorithm* const naive = &algorithms[0];
-
 // What a call to etx_plan_solve holds while it runs.
 typedef struct contest {
   const etx_plan_problem* problem;
@@ -44,6 +41,11 @@ size_t etx_plan_algorithm_count(void) { return ALGORITHM_COUNT; }
 
 const etx_plan_algorithm* etx_plan_algorithm_at(size_t index) {
   return &algorithms[index];
+}
+
+// To reuse nothing is to reuse nothing between parts, either.
+static bool spans_parts(const etx_plan_algorithm* algorithm) {
+  return algorithm != NULL && algorithm->run == etx_plan_naive_run;
 }
 
 static uint64_t steps_of(const etx_plan_problem* problem) {
@@ -264,7 +266,7 @@ static etx_status solve(contest* now, etx_plan_solution* solution) {
   now->blocks = now->parts.all.block_count;
   now->arena_bytes = highest_empty(now->problem);
   now->lower_bound = now->arena_bytes;
-  if (now->only == naive && now->blocks > 0) {
+  if (spans_parts(now->only) && now->blocks > 0) {
     ETX_TRY(solve_part(now, &now->parts.all, now->best));
   } else {
     ETX_TRY(solve_parts(now));
@@ -273,7 +275,7 @@ static etx_status solve(contest* now, etx_plan_solution* solution) {
   write_offsets(now, solution->offsets);
   const etx_plan_solution found = {
       solution->offsets, now->arena_bytes, now->lower_bound,
-      now->winner == NULL ? naive->name : now->winner->name};
+      now->winner == NULL ? algorithms[0].name : now->winner->name};
   ETX_TRY(judge(now, &found));
   *solution = found;
   return ETX_OK;

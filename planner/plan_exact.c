@@ -113,9 +113,10 @@ static void ask_once(hunt* h) {
   if (!h->has_found) h->goal->best = best;
 }
 
-// Insists with one part of so many of the steps.
-static void insist_with(hunt* h, uint64_t parts) {
+// Insists with one part of so many of the steps, at most `most`.
+static void insist_with(hunt* h, uint64_t parts, uint64_t most) {
   uint64_t share = h->goal->steps / parts;
+  if (share > most) share = most;
   h->goal->steps -= share;
   insist(h, &share);
   h->goal->steps += share;
@@ -124,9 +125,10 @@ static void insist_with(hunt* h, uint64_t parts) {
 static void hunt_down(hunt* h) {
   uint64_t* const steps = &h->goal->steps;
   uint64_t allowance = first_allowance(h);
-  insist_with(h, EARLY_INSISTENCE);
+  // Most problems end here soon or not at all.
+  insist_with(h, EARLY_INSISTENCE, ETX_PLAN_STEPS / 2);
   sweep(h, allowance, steps);
-  insist_with(h, INSISTENCE);
+  insist_with(h, INSISTENCE, UINT64_MAX);
   while (*steps > 0 && h->low < h->goal->best) {
     allowance = twice(allowance);
     sweep(h, allowance, steps);

@@ -69,6 +69,19 @@ static inline const etx_plan_block* etx_plan_part_block(
   return &part->problem->blocks[part->blocks[number]];
 }
 
+// Length of the block's lifespan, in instructions.
+static inline uint32_t etx_plan_part_life(const etx_plan_part* part,
+                                          uint32_t number) {
+  const etx_plan_block* const block = etx_plan_part_block(part, number);
+  return block->end - block->start;
+}
+
+// That times its size, in units.
+static inline uint64_t etx_plan_part_area(const etx_plan_part* part,
+                                          uint32_t number) {
+  return (uint64_t)etx_plan_part_life(part, number) * part->size[number];
+}
+
 // The offset that the block has to have, in units rounded down, or
 // ETX_PLAN_NONE.
 uint32_t etx_plan_part_fixed(const etx_plan_part* part, uint32_t number);

@@ -56,35 +56,29 @@ static void find_peaks(ranking* ranks) {
   }
 }
 
-static uint32_t life_of(const ranking* ranks, uint32_t b) {
-  const etx_plan_block* const block = etx_plan_part_block(ranks->part, b);
-  return block->end - block->start;
-}
-
-static uint64_t area_of(const ranking* ranks, uint32_t b) {
-  return (uint64_t)life_of(ranks, b) * ranks->part->size[b];
+static const etx_plan_part* part_of(const void* context) {
+  return ((const ranking*)context)->part;
 }
 
 static uint32_t by_life(const void* ranks, uint32_t b) {
-  return ~life_of(ranks, b);
+  return ~etx_plan_part_life(part_of(ranks), b);
 }
 static uint32_t by_area_low(const void* ranks, uint32_t b) {
-  return ~(uint32_t)area_of(ranks, b);
+  return ~(uint32_t)etx_plan_part_area(part_of(ranks), b);
 }
 static uint32_t by_area_high(const void* ranks, uint32_t b) {
-  return ~(uint32_t)(area_of(ranks, b) >> 32);
+  return ~(uint32_t)(etx_plan_part_area(part_of(ranks), b) >> 32);
 }
 static uint32_t by_load(const void* context, uint32_t b) {
   const ranking* const ranks = context;
   return ~ranks->peaks[b];
 }
-static uint32_t by_sections(const void* context, uint32_t b) {
-  const ranking* const ranks = context;
-  return ~(ranks->part->limit[b] - ranks->part->first[b]);
+static uint32_t by_sections(const void* ranks, uint32_t b) {
+  const etx_plan_part* const part = part_of(ranks);
+  return ~(part->limit[b] - part->first[b]);
 }
-static uint32_t by_size(const void* context, uint32_t b) {
-  const ranking* const ranks = context;
-  return ~ranks->part->size[b];
+static uint32_t by_size(const void* ranks, uint32_t b) {
+  return ~part_of(ranks)->size[b];
 }
 
 static void sort_by(const ranking* ranks, etx_plan_key key, uint32_t* ranked) {

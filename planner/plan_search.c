@@ -67,13 +67,8 @@ bool etx_plan_search_take(etx_plan_search* search, const etx_plan_part* part,
          etx_plan_take_u64(work, 2 * count, &search->scratch);
 }
 
-static uint32_t life_of(const etx_plan_canonical* plan, uint32_t b) {
-  const etx_plan_block* const block = etx_plan_part_block(plan->part, b);
-  return block->end - block->start;
-}
-
-static uint64_t area_of(const etx_plan_canonical* plan, uint32_t b) {
-  return (uint64_t)life_of(plan, b) * plan->size[b];
+static const etx_plan_part* part_of(const void* context) {
+  return ((const etx_plan_canonical*)context)->part;
 }
 
 static uint32_t by_number(const void* plan, uint32_t b) {
@@ -81,17 +76,17 @@ static uint32_t by_number(const void* plan, uint32_t b) {
   return b;
 }
 static uint32_t by_life(const void* plan, uint32_t b) {
-  return ~life_of(plan, b);
+  return ~etx_plan_part_life(part_of(plan), b);
 }
 static uint32_t by_area_low(const void* plan, uint32_t b) {
-  return ~(uint32_t)area_of(plan, b);
+  return ~(uint32_t)etx_plan_part_area(part_of(plan), b);
 }
 static uint32_t by_area_high(const void* plan, uint32_t b) {
-  return ~(uint32_t)(area_of(plan, b) >> 32);
+  return ~(uint32_t)(etx_plan_part_area(part_of(plan), b) >> 32);
 }
-static uint32_t by_sections(const void* context, uint32_t b) {
-  const etx_plan_canonical* const plan = context;
-  return ~(plan->limit[b] - plan->first[b]);
+static uint32_t by_sections(const void* plan, uint32_t b) {
+  const etx_plan_part* const part = part_of(plan);
+  return ~(part->limit[b] - part->first[b]);
 }
 
 // The fullest section comes first, which is the one with the least slack.

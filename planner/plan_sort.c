@@ -32,12 +32,12 @@ static void insert_each(uint64_t* entries, size_t count) {
 // Sorts by one digit from `from` to `to`, unless all entries share it.
 static bool distribute(const uint64_t* from, uint64_t* to, size_t count,
                        size_t digit) {
-  size_t ends[BUCKETS] = {0};
+  uint32_t ends[BUCKETS] = {0};
   for (size_t i = 0; i < count; ++i) ends[digit_of(from[i], digit)] += 1;
   if (ends[digit_of(from[0], digit)] == count) return false;
-  size_t end = 0;
+  uint32_t end = 0;
   for (size_t bucket = 0; bucket < BUCKETS; ++bucket) {
-    const size_t size = ends[bucket];
+    const uint32_t size = ends[bucket];
     ends[bucket] = end;
     end += size;
   }

@@ -23,6 +23,7 @@ typedef struct words {
   double relative;  // tolerances of --bundled
   double absolute;
   bool smoke;
+  uint64_t threads;
   bool json;
 } words;
 
@@ -216,8 +217,10 @@ static etx_exit run_file(const words* in) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_session session;
-  const etx_status status = etx_session_open(&session, in->file, in->data.items,
-                                             in->data.count, &diag);
+  const etx_session_options options = {in->data.items, in->data.count,
+                                       (size_t)in->threads};
+  const etx_status status =
+      etx_session_open(&session, in->file, &options, &diag);
   if (status != ETX_OK) return etx_fail("run", in->file, status, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
@@ -228,7 +231,7 @@ static etx_exit run_file(const words* in) {
 }
 
 int etx_cmd_run(int argc, char** argv) {
-  words in = {.file = NULL, .relative = 1e-5, .absolute = 1e-8};
+  words in = {.file = NULL, .relative = 1e-5, .absolute = 1e-8, .threads = 1};
   const etx_positional positionals[] = {
       {"FILE", "the program, .pte or .bpte", &in.file, true},
       {"METHOD", "the method to call", &in.method, false},
@@ -251,6 +254,9 @@ int etx_cmd_run(int argc, char** argv) {
       {ETX_OPTION_FLAG, "smoke", 0, NULL,
        "call every method with zeros; data refused counts as passed",
        &in.smoke},
+      {ETX_OPTION_COUNT, "threads", 't', "N",
+       "threads for large operators, 1 if not given; results are equal",
+       &in.threads},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print results as JSON", &in.json},
   };
   const etx_usage usage = {"run",    about,   positionals,

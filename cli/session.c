@@ -1,6 +1,8 @@
 #include "cli/session.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/host_tensor.h"
 #include "cli/input_path.h"
@@ -28,15 +30,52 @@ static etx_status open_module(etx_session* session,
   return status;
 }
 
-etx_status etx_session_open(etx_session* session, const char* path,
-                            const char* const* data_paths, size_t data_count,
-                            etx_diag* diag) {
-  const etx_module_options options = {.data_paths = data_paths,
-                                      .data_path_count = data_count};
-  ETX_TRY(check_paths(data_paths, data_count, diag));
-  ETX_TRY(etx_pte_input_open(&session->file, path, diag));
-  const etx_status status = open_module(session, &options, diag);
+static etx_status open_program(etx_session* session,
+                               const etx_session_options* options,
+                               etx_diag* diag) {
+  const etx_module_options module = {.data_paths = options->data_paths,
+                                     .data_path_count = options->data_count,
+                                     .parallel = &session->pool.parallel};
+  const etx_status status = open_module(session, &module, diag);
   if (status != ETX_OK) etx_pte_input_close(&session->file);
+  return status;
+}
+
+static etx_status open_pool(etx_session* session, size_t threads,
+                            etx_diag* diag) {
+  enum { ALIGNMENT = 16 };
+  const size_t needed = etx_thread_pool_needed(threads);
+  const size_t size = (needed / ALIGNMENT + 1) * ALIGNMENT;
+  session->pool_memory = aligned_alloc(ALIGNMENT, size);
+  if (session->pool_memory == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for threads");
+  }
+  const etx_bytes_mut memory = {session->pool_memory, size};
+  const etx_status status =
+      etx_thread_pool_init(&session->pool, threads, memory, diag);
+  if (status != ETX_OK) free(session->pool_memory);
+  return status;
+}
+
+static void close_pool(etx_session* session) {
+  etx_thread_pool_close(&session->pool);
+  free(session->pool_memory);
+}
+
+etx_status etx_session_open(etx_session* session, const char* path,
+                            const etx_session_options* options,
+                            etx_diag* diag) {
+  const size_t threads = options->threads == 0 ? 1 : options->threads;
+  memset(session, 0, sizeof *session);
+  ETX_TRY(check_paths(options->data_paths, options->data_count, diag));
+  ETX_TRY(etx_pte_input_open(&session->file, path, diag));
+  etx_status status = open_pool(session, threads, diag);
+  if (status != ETX_OK) {
+    etx_pte_input_close(&session->file);
+    return status;
+  }
+  status = open_program(session, options, diag);
+  if (status != ETX_OK) close_pool(session);
   return status;
 }
 
@@ -44,6 +83,7 @@ void etx_session_close(etx_session* session) {
   etx_module_shared_close(&session->shared);
   etx_module_close(&session->module);
   etx_pte_input_close(&session->file);
+  close_pool(session);
 }
 
 // Operators that a method lacks, said one by one as they are found.

@@ -8,18 +8,27 @@
 
 #include "cli/pte_input.h"
 #include "runtime/module/module.h"
+#include "runtime/threads/thread_pool.h"
+
+typedef struct etx_session_options {
+  const char* const* data_paths;  // files (.ptd) that hold data of the program
+  size_t data_count;
+  size_t threads;  // for its kernels; 0: one
+} etx_session_options;
 
 typedef struct etx_session {
   etx_pte_input file;
+  etx_thread_pool pool;
+  void* pool_memory;
   etx_module module;
   etx_module_shared shared;  // initial values are in place after opening
 } etx_session;
 
-// Opens the file, and the files (.ptd) that hold data of it, and starts the
-// state. On failure nothing stays open.
+// Opens the file, and the files that hold data of it, and starts threads and
+// state. On failure nothing stays open. A session stays where it was opened.
 ETX_MUST_USE etx_status etx_session_open(etx_session* session, const char* path,
-                                         const char* const* data_paths,
-                                         size_t data_count, etx_diag* diag);
+                                         const etx_session_options* options,
+                                         etx_diag* diag);
 void etx_session_close(etx_session* session);
 
 // The method, loaded with the session's state at its first use.

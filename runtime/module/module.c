@@ -66,15 +66,19 @@ static etx_status open_data(etx_module* module,
 etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
                                  const etx_module_options* options,
                                  etx_diag* diag) {
-  static const etx_module_options no_options = {NULL, NULL, NULL, NULL, 0};
+  static const etx_module_options no_options = {NULL, NULL, NULL,
+                                                NULL, 0,    NULL};
   if (options == NULL) options = &no_options;
+  etx_limits limits;
+  memset(&limits, 0, sizeof limits);
+  if (options->limits != NULL) limits = *options->limits;
+  if (options->parallel != NULL) limits.parallel = options->parallel;
   memset(module, 0, sizeof *module);
   module->memory = options->memory == NULL ? heap : *options->memory;
   module->file = file;
   const etx_kernel_table* kernels =
       options->kernels == NULL ? &etx_all_kernels : options->kernels;
-  ETX_TRY(
-      etx_program_open(&module->program, file, kernels, options->limits, diag));
+  ETX_TRY(etx_program_open(&module->program, file, kernels, &limits, diag));
   const etx_status status = open_data(module, options, diag);
   if (status != ETX_OK) close_data(module);
   return status;

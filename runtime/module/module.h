@@ -41,6 +41,9 @@ typedef struct etx_module_options {
   const etx_module_memory* memory;  // NULL: malloc
   const char* const* data_paths;    // files (.ptd) with data of the program
   size_t data_path_count;
+  // Threads for its kernels, such as a pool's (runtime/threads/), which must
+  // outlive the module. NULL: what the limits say, or one.
+  const etx_parallel* parallel;
 } etx_module_options;
 
 struct etx_module_method;  // one loaded method and its memory

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "runtime/threads/thread_pool.h"
 #include "samples/translate/translator.h"
 
 static const char usage[] =
@@ -18,6 +19,7 @@ static const char usage[] =
     "Translates each SENTENCE, or without any each line of standard input.\n"
     "\n"
     "  --ids          print token ids instead of text\n"
+    "  --threads N    compute on N threads; the answers are the same\n"
     "  --time         say on standard error how long it took\n"
     "  --model FILE   the program, made by 'etx plan'\n"
     "  --vocab FILE   the vocabulary\n";
@@ -25,6 +27,7 @@ static const char usage[] =
 typedef struct words {
   const char* model;
   const char* vocabulary;
+  size_t threads;
   bool ids;
   bool time;
   char** sentences;
@@ -48,6 +51,8 @@ static int read_words(words* in, int argc, char** argv) {
       in->ids = true;
     } else if (strcmp(word, "--time") == 0) {
       in->time = true;
+    } else if (strcmp(word, "--threads") == 0 && at + 1 < argc) {
+      in->threads = strtoul(argv[++at], NULL, 10);  // 0 is refused later
     } else if (strcmp(word, "--model") == 0 && at + 1 < argc) {
       in->model = argv[++at];
     } else if (strcmp(word, "--vocab") == 0 && at + 1 < argc) {
@@ -146,26 +151,23 @@ static bool translate_all(etx_translator* translator, const words* in,
   return is_fine;
 }
 
-int main(int argc, char** argv) {
-  words in = {.model = ETX_TRANSLATE_MODEL, .vocabulary = ETX_TRANSLATE_VOCAB};
-  const int code = read_words(&in, argc, argv);
-  if (code >= 0) return code;
+static int run(const words* in, const etx_parallel* parallel) {
   const double start = seconds_now();
   etx_diag diag;
   etx_translator translator;
   etx_diag_init(&diag);
-  const etx_status status =
-      etx_translator_open(&translator, in.model, in.vocabulary, &diag);
+  const etx_status status = etx_translator_open(
+      &translator, in->model, in->vocabulary, parallel, &diag);
   if (status != ETX_OK) {
-    fprintf(stderr, "translate: %s: %s\n", in.model,
+    fprintf(stderr, "translate: %s: %s\n", in->model,
             diag.text_size != 0 ? diag.text : etx_status_text(status));
     return 1;
   }
   const double opened = seconds_now();
   totals done = {0, 0, 0};
-  const bool is_fine = translate_all(&translator, &in, &done);
+  const bool is_fine = translate_all(&translator, in, &done);
   etx_translator_close(&translator);
-  if (in.time) {
+  if (in->time) {
     fprintf(stderr,
             "opened in %.1f ms; %zu sentences, %zu tokens in %.3f s: %.0f "
             "tokens/s\n",
@@ -174,4 +176,24 @@ int main(int argc, char** argv) {
   }
   if (fflush(stdout) != 0 || ferror(stdout) != 0) return 1;
   return is_fine ? 0 : 5;
+}
+
+int main(int argc, char** argv) {
+  static _Alignas(16) uint8_t pool_memory[8192];  // enough for 256 threads
+  words in = {.model = ETX_TRANSLATE_MODEL,
+              .vocabulary = ETX_TRANSLATE_VOCAB,
+              .threads = 1};
+  int code = read_words(&in, argc, argv);
+  if (code >= 0) return code;
+  etx_diag diag;
+  etx_thread_pool pool;
+  etx_diag_init(&diag);
+  const etx_bytes_mut memory = {pool_memory, sizeof pool_memory};
+  if (etx_thread_pool_init(&pool, in.threads, memory, &diag) != ETX_OK) {
+    fprintf(stderr, "translate: %s\n", diag.text);
+    return 2;
+  }
+  code = run(&in, &pool.parallel);
+  etx_thread_pool_close(&pool);
+  return code;
 }

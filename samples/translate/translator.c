@@ -40,8 +40,9 @@ static etx_status open_state(etx_translator* translator, etx_diag* diag) {
 }
 
 static etx_status open_model(etx_translator* translator, const char* path,
-                             etx_diag* diag) {
-  ETX_TRY(etx_module_open(&translator->module, path, NULL, diag));
+                             const etx_parallel* parallel, etx_diag* diag) {
+  const etx_module_options options = {.parallel = parallel};
+  ETX_TRY(etx_module_open(&translator->module, path, &options, diag));
   const etx_status status = open_state(translator, diag);
   if (status != ETX_OK) etx_module_close(&translator->module);
   return status;
@@ -49,9 +50,10 @@ static etx_status open_model(etx_translator* translator, const char* path,
 
 etx_status etx_translator_open(etx_translator* translator,
                                const char* model_path,
-                               const char* vocabulary_path, etx_diag* diag) {
+                               const char* vocabulary_path,
+                               const etx_parallel* parallel, etx_diag* diag) {
   ETX_TRY(etx_tokenizer_open(&translator->tokenizer, vocabulary_path, diag));
-  const etx_status status = open_model(translator, model_path, diag);
+  const etx_status status = open_model(translator, model_path, parallel, diag);
   if (status != ETX_OK) etx_tokenizer_close(&translator->tokenizer);
   return status;
 }

@@ -28,9 +28,12 @@ typedef struct etx_translation {
   size_t count;
 } etx_translation;
 
+// `parallel` gives the model more threads, such as a pool's, and must outlive
+// the translator; NULL: one. The answers do not depend on it.
 ETX_MUST_USE etx_status etx_translator_open(etx_translator* translator,
                                             const char* model_path,
                                             const char* vocabulary_path,
+                                            const etx_parallel* parallel,
                                             etx_diag* diag);
 void etx_translator_close(etx_translator* translator);
 

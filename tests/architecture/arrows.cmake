@@ -58,11 +58,13 @@ foreach(file IN LISTS files)
           set(fine TRUE)
         endif()
       endforeach()
-      # runtime is one library, but its hosted part stands above it.
-      if(target STREQUAL "runtime/module" AND NOT own STREQUAL "runtime/module"
-         AND NOT "runtime/module" IN_LIST allowed_${key})
-        set(fine FALSE)
-      endif()
+      # runtime is one library, but its hosted parts stand above it.
+      foreach(hosted runtime/module runtime/threads)
+        if(target STREQUAL hosted AND NOT own STREQUAL hosted
+           AND NOT hosted IN_LIST allowed_${key})
+          set(fine FALSE)
+        endif()
+      endforeach()
       # An internal header belongs to its own folder.
       if(path MATCHES "_internal\\.h$" AND NOT target STREQUAL own)
         set(fine FALSE)

@@ -25,7 +25,8 @@ if(count LESS 20)
   message(FATAL_ERROR "only ${count} headers found: is SOURCE right?")
 endif()
 if(CXX)
-  foreach(header runtime/module/module.h shared_memory/shared_memory.h runtime/method.h)
+  foreach(header runtime/module/module.h shared_memory/shared_memory.h runtime/method.h
+      runtime/threads/thread_pool.h)
     set(unit ${WORK}/header_alone.cc)
     file(WRITE ${unit} "extern \"C\" {\n#include \"${header}\"\n}\n")
     execute_process(COMMAND ${CXX} -std=c++17 -fsyntax-only -I${SOURCE} ${unit}

@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.20)
 # it was written on.
 # Run as: cmake -DSOURCE=<root> -P tree.cmake
 
-foreach(folder format planner exporter runtime runtime/module shared_memory cli samples tests)
+foreach(folder format planner exporter runtime runtime/module runtime/threads shared_memory cli samples tests)
   if(NOT EXISTS ${SOURCE}/${folder}/README.md)
     message(SEND_ERROR "${folder} has no card (README.md)")
   endif()

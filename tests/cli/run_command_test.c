@@ -192,6 +192,14 @@ static void who_stops_reading_is_not_told(void** state) {
   fclose(messages);
 }
 
+static void calls_may_have_threads(void** state) {
+  (void)state;
+  command_expect(0, WORDS(ETX, "run", kv, "--threads", "3", "--case",
+                          ETX_TEST_DATA "/pt2/kv"));
+  command_expect_err(2, WORDS(ETX, "run", kv, "--smoke", "-t", "1000"),
+                     "a pool of 1000 threads, expected 1 to 256");
+}
+
 static void codes_are_explained(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "explain", "4"), "proof");
@@ -225,6 +233,7 @@ int main(void) {
       cmocka_unit_test(a_damaged_program_is_refused_by_every_command),
       cmocka_unit_test(operators_are_listed),
       cmocka_unit_test(who_stops_reading_is_not_told),
+      cmocka_unit_test(calls_may_have_threads),
       cmocka_unit_test(codes_are_explained),
       cmocka_unit_test(every_command_teaches_itself),
   };

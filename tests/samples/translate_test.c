@@ -61,8 +61,8 @@ static void translates_every_line(const char* program, size_t limit) {
   etx_translator translator;
   etx_diag diag;
   etx_diag_init(&diag);
-  if (etx_translator_open(&translator, program, MODEL "/vocab.txt", &diag) !=
-      ETX_OK) {
+  if (etx_translator_open(&translator, program, MODEL "/vocab.txt", NULL,
+                          &diag) != ETX_OK) {
     fail_msg("%s: %s", program, diag.text);
   }
   FILE* const file = fopen(MODEL "/test.tsv", "rb");
@@ -224,7 +224,7 @@ static void logits_and_caches_are_pytorchs(void** state) {
   for (int i = 0; i < FORM_COUNT; ++i) {
     etx_translator translator;
     assert_int_equal(etx_translator_open(&translator, forms[i].program,
-                                         MODEL "/vocab.txt", NULL),
+                                         MODEL "/vocab.txt", NULL, NULL),
                      ETX_OK);
     for (int index = 0; index < 3; ++index) {
       check_sentence(&translator, &values, index);
@@ -243,7 +243,7 @@ static void a_sentence_that_is_too_long_is_refused(void** state) {
   etx_diag_init(&diag);
   for (size_t i = 0; i < sizeof words; ++i) words[i] = i % 2 == 0 ? 'a' : ' ';
   assert_int_equal(etx_translator_open(&translator, forms[0].program,
-                                       MODEL "/vocab.txt", &diag),
+                                       MODEL "/vocab.txt", NULL, &diag),
                    ETX_OK);
   const etx_text sentence = {words, sizeof words};
   assert_int_equal(
@@ -283,6 +283,23 @@ static void ids_and_time_are_printed_on_request(void** state) {
   command_end(&result);
 }
 
+static void the_number_of_threads_does_not_change_an_answer(void** state) {
+  (void)state;
+  char ids[2][256];
+  static const char* const threads[] = {"1", "3"};
+  for (int i = 0; i < 2; ++i) {
+    command_result result = command_run(
+        WORDS(TRANSLATE, "--ids", "--threads", threads[i], "--model",
+              forms[0].program, "the train leaves at half past seven"));
+    assert_int_equal(result.code, 0);
+    snprintf(ids[i], sizeof ids[i], "%s", result.out);
+    command_end(&result);
+  }
+  assert_string_equal(ids[0], ids[1]);
+  command_expect_err(2, WORDS(TRANSLATE, "--threads", "0", "a"),
+                     "a pool of 0 threads, expected 1 to 256");
+}
+
 static void a_missing_model_is_told(void** state) {
   (void)state;
   command_result result =
@@ -303,6 +320,7 @@ int main(void) {
       cmocka_unit_test(a_sentence_that_is_too_long_is_refused),
       cmocka_unit_test(sentences_come_as_words_or_as_lines),
       cmocka_unit_test(ids_and_time_are_printed_on_request),
+      cmocka_unit_test(the_number_of_threads_does_not_change_an_answer),
       cmocka_unit_test(a_missing_model_is_told),
   };
   return cmocka_run_group_tests(tests, plan_all, command_tear_down);

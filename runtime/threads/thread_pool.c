@@ -1,0 +1,216 @@
+// The pool.
+//
+// One word counts the tasks that are left. Taking one is a compare-and-swap to
+// one less; whoever succeeds reads the job's function and argument after that.
+// A job cannot end before a task that was taken has returned, so those fields
+// are then the present job's, however long ago the word was read: a thread that
+// was stopped between reading and swapping takes a task of a later job, or
+// nothing. So the word needs no number of the job beside the count.
+//
+// Falling asleep and giving work cross over: a worker counts itself as sleeping
+// and looks at `left` again, a caller writes `left` and looks at the sleepers.
+// All four are sequentially consistent, so one of the two sees the other, and
+// no job is left lying. The gate's calls are read before that, so that sleep
+// ends also if the call came before it began.
+
+#include "runtime/threads/thread_pool.h"
+
+#include <string.h>
+
+#include "runtime/threads/thread_host.h"
+
+enum {
+  // How long a worker without tasks stays awake. The operators between two
+  // that are split take less in a model; waking a thread costs about 10 us and
+  // a phone's battery pays for longer.
+  SPIN_NS = 60000,
+  // Pauses between two looks at the clock.
+  PAUSES = 16,
+};
+
+static uint32_t load(const uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+// Takes one task; false if none is left. `out_index` counts from 0.
+static bool take(etx_thread_pool* pool, uint32_t* out_index) {
+  uint32_t left = load(&pool->left);
+  while (left != 0) {
+    if (__atomic_compare_exchange_n(&pool->left, &left, left - 1, true,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      *out_index = pool->count - left;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Does tasks until none is left, and then says how many it did: one write to a
+// shared word instead of one a task.
+static void work(etx_thread_pool* pool) {
+  uint32_t done = 0;
+  uint32_t index;
+  while (take(pool, &index)) {
+    pool->task(pool->argument, pool->first + index);
+    ++done;
+  }
+  if (done != 0) __atomic_sub_fetch(&pool->unfinished, done, __ATOMIC_RELEASE);
+}
+
+// ---- workers ----
+
+// Spins until there is a task or the time is over.
+static bool wait_awake(const etx_thread_pool* pool) {
+  const uint64_t start = etx_host_thread_now_ns();
+  do {
+    for (int i = 0; i < PAUSES; ++i) {
+      if (load(&pool->left) != 0) return true;
+      etx_host_thread_pause();
+    }
+  } while (etx_host_thread_now_ns() - start < SPIN_NS);
+  return false;
+}
+
+static void sleep_once(etx_thread_pool* pool) {
+  const uint32_t calls = load(&pool->gate->calls);
+  __atomic_add_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+  const bool has_work = __atomic_load_n(&pool->left, __ATOMIC_SEQ_CST) != 0;
+  if (!has_work && load(&pool->is_over) == 0) {
+    etx_host_gate_wait(pool->gate, calls);
+  }
+  __atomic_sub_fetch(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+}
+
+static void run_worker(void* argument) {
+  etx_thread_pool* pool = argument;
+  while (load(&pool->is_over) == 0) {
+    if (wait_awake(pool)) {
+      work(pool);
+    } else {
+      sleep_once(pool);
+    }
+  }
+}
+
+// ---- callers ----
+
+// Waits for the tasks that others have taken. They run, unless the host has
+// given their processor to somebody else: then it may have this one.
+static void wait_finished(const etx_thread_pool* pool) {
+  const uint64_t start = etx_host_thread_now_ns();
+  for (;;) {
+    for (int i = 0; i < PAUSES; ++i) {
+      if (load(&pool->unfinished) == 0) return;
+      etx_host_thread_pause();
+    }
+    if (etx_host_thread_now_ns() - start > SPIN_NS) etx_host_thread_yield();
+  }
+}
+
+static void run_job(etx_thread_pool* pool, void (*task)(void*, size_t),
+                    void* argument, size_t first, uint32_t count) {
+  pool->task = task;
+  pool->argument = argument;
+  pool->first = first;
+  pool->count = count;
+  __atomic_store_n(&pool->unfinished, count, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->left, count, __ATOMIC_SEQ_CST);
+  const uint32_t sleepers = __atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST);
+  if (sleepers != 0) {
+    etx_host_gate_call(pool->gate, sleepers < count - 1 ? sleepers : count - 1);
+  }
+  work(pool);
+  if (load(&pool->unfinished) != 0) wait_finished(pool);
+}
+
+static void run_alone(void (*task)(void*, size_t), void* argument,
+                      size_t count) {
+  for (size_t i = 0; i < count; ++i) task(argument, i);
+}
+
+static void run_tasks(void* context, void (*task)(void*, size_t),
+                      void* argument, size_t count) {
+  etx_thread_pool* pool = context;
+  if (count < 2 || pool->worker_count == 0 ||
+      __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE) != 0) {
+    run_alone(task, argument, count);
+    return;
+  }
+  for (size_t first = 0; first < count;) {
+    const size_t rest = count - first;
+    const uint32_t some = rest < INT32_MAX ? (uint32_t)rest : INT32_MAX;
+    run_job(pool, task, argument, first, some);
+    first += some;
+  }
+  __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);
+}
+
+// ---- the pool's own life ----
+
+size_t etx_thread_pool_needed(size_t thread_count) {
+  if (thread_count < 2) return 0;
+  return sizeof(etx_host_gate) + (thread_count - 1) * sizeof(etx_host_thread);
+}
+
+static etx_status check(size_t thread_count, etx_bytes_mut memory,
+                        etx_diag* diag) {
+  const size_t needed = etx_thread_pool_needed(thread_count);
+  if (thread_count < 1 || thread_count > ETX_THREAD_POOL_MOST) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "a pool of %z threads, expected 1 to %z", thread_count,
+                         (size_t)ETX_THREAD_POOL_MOST);
+  }
+  if (memory.size < needed) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "a pool of %z threads needs %z bytes, %z were given",
+                         thread_count, needed, memory.size);
+  }
+  if (needed > 0 && (uintptr_t)memory.data % 16 != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "memory of a pool is not aligned to 16 bytes");
+  }
+  return ETX_OK;
+}
+
+static bool start_workers(etx_thread_pool* pool, size_t count) {
+  while (pool->worker_count < count) {
+    etx_host_thread* worker = &pool->workers[pool->worker_count];
+    if (!etx_host_thread_start(worker, run_worker, pool)) return false;
+    ++pool->worker_count;
+  }
+  return true;
+}
+
+etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
+                                etx_bytes_mut memory, etx_diag* diag) {
+  ETX_TRY(check(thread_count, memory, diag));
+  memset(pool, 0, sizeof *pool);
+  pool->parallel = (etx_parallel){run_tasks, pool, thread_count};
+  if (thread_count == 1) return ETX_OK;
+  pool->gate = (etx_host_gate*)(void*)memory.data;
+  pool->workers = (etx_host_thread*)(void*)(pool->gate + 1);
+  if (!etx_host_gate_init(pool->gate)) {
+    memset(pool, 0, sizeof *pool);
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot make a pool's gate");
+  }
+  if (start_workers(pool, thread_count - 1)) return ETX_OK;
+  const size_t refused = pool->worker_count + 1;
+  etx_thread_pool_close(pool);
+  return etx_diag_fail(diag, ETX_HOST_FAILED,
+                       "cannot start thread %z of %z: ask for fewer", refused,
+                       thread_count - 1);
+}
+
+void etx_thread_pool_close(etx_thread_pool* pool) {
+  __atomic_store_n(&pool->is_over, 1, __ATOMIC_SEQ_CST);
+  if (pool->gate != NULL) {
+    etx_host_gate_call(pool->gate, pool->worker_count);
+    for (size_t i = 0; i < pool->worker_count; ++i) {
+      etx_host_thread_join(&pool->workers[i]);
+    }
+    etx_host_gate_close(pool->gate);
+  }
+  memset(pool, 0, sizeof *pool);
+}
+
+size_t etx_thread_pool_processors(void) { return etx_host_thread_processors(); }

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# What runs on several threads, under ThreadSanitizer: the pool with each way to
+# sleep, and kernels over it.
+#
+#   scripts/ci_threads.sh <build directory>
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+build=$1
+"$here/scripts/setup.sh" test
+cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
+  -DETX_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 >/dev/null
+suites=(runtime/thread_pool_test runtime/thread_pool_generic_test)
+targets=()
+for suite in "${suites[@]}"; do targets+=("test_${suite/\//_}"); done
+cmake --build "$build" --target "${targets[@]}"
+names=$(IFS='|'; echo "${suites[*]}")
+ctest --test-dir "$build" --output-on-failure --no-tests=error -R "^($names)\$"

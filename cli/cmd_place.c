@@ -98,6 +98,10 @@ static bool print_json(const placing* p) {
   json_object_set_new(root, "bytes", etx_json_unsigned(solution->arena_bytes));
   json_object_set_new(root, "lower_bound",
                       etx_json_unsigned(solution->lower_bound));
+  json_object_set_new(
+      root, "proved",
+      json_boolean(solution->arena_bytes == solution->lower_bound));
+  json_object_set_new(root, "steps", etx_json_unsigned(solution->steps));
   json_object_set_new(root, "algorithm", json_string(solution->algorithm));
   return etx_json_print(root);
 }
@@ -105,8 +109,10 @@ static bool print_json(const placing* p) {
 static void print_text(const placing* p) {
   const uint64_t bytes = p->solution.arena_bytes;
   const uint64_t bound = p->solution.lower_bound;
-  printf("%s: %zu blocks in %" PRIu64 " bytes by '%s', ", p->in->output,
-         p->table.block_count, bytes, p->solution.algorithm);
+  printf("%s: %zu blocks in %" PRIu64 " bytes by '%s' after %" PRIu64
+         " steps, ",
+         p->in->output, p->table.block_count, bytes, p->solution.algorithm,
+         p->solution.steps);
   if (bytes == bound) {
     printf("which is proved to be the least\n");
   } else {

@@ -19,10 +19,11 @@ static double gap_percent(const etx_export_method_report* method) {
 }
 
 static void print_method(const etx_export_method_report* method, int width) {
-  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %6zu %6zu  %s", width,
-         (int)method->name.size, method->name.data, method->scratch_bytes,
-         method->lower_bound, gap_percent(method), method->instruction_count,
-         method->value_count,
+  printf("  %-*.*s %12" PRIu64 " %12" PRIu64 " %6.2f%% %9" PRIu64
+         " %6zu %6zu  %s",
+         width, (int)method->name.size, method->name.data,
+         method->scratch_bytes, method->lower_bound, gap_percent(method),
+         method->steps, method->instruction_count, method->value_count,
          method->algorithm == NULL ? "-" : method->algorithm);
   if (method->peak_operator.size != 0) {
     printf("  %.*s (instruction %u)", (int)method->peak_operator.size,
@@ -41,10 +42,10 @@ static void print_verdict(const etx_export_report* report) {
       "  lower bound: what is live at once at the fullest moment, or more if a "
       "search has\n  proved it. ");
   if (least == report->method_count) {
-    printf("No plan of these methods is smaller.\n");
+    printf("Each plan is proved to be the smallest.\n");
   } else {
-    printf("%zu of %zu methods are at it: no plan of those is smaller.\n",
-           least, report->method_count);
+    printf("%zu of %zu plans are at it: proved to be the smallest.\n", least,
+           report->method_count);
   }
 }
 
@@ -58,19 +59,26 @@ static void print_peak(const etx_export_method_report* method) {
          (unsigned)method->peak_instruction, (int)method->peak_operator.size,
          method->peak_operator.data, method->live_bytes, method->padding_bytes);
   for (size_t i = 0; i < method->peak_value_count; ++i) {
-    const etx_export_peak_value* const value = &method->peak_values[i];
-    printf("    %12" PRIu64 " at %12" PRIu64 "  %.*s, %.*s\n", value->bytes,
+    const etx_export_block* const value = &method->peak_values[i];
+    printf("    %12" PRIu64 " at %12" PRIu64 "  %.*s, %.*s", value->bytes,
            value->offset, (int)value->name.size, value->name.data,
            value->op.size == 0 ? 5 : (int)value->op.size,
            value->op.size == 0 ? "input" : value->op.data);
+    if (i < ETX_EXPORT_SAVINGS) {
+      printf("; without it %" PRIu64 " less", value->saves);
+    }
+    fputc('\n', stdout);
   }
 }
 
 static void print_account(const etx_export_method_report* method) {
-  printf("%.*s: %" PRIu64 " bytes, gap %" PRIu64 " (%.2f%%), %s\n",
+  printf("%.*s: %" PRIu64 " bytes, gap %" PRIu64 " (%.2f%%), %s, after %" PRIu64
+         " steps\n",
          (int)method->name.size, method->name.data, method->scratch_bytes,
          gap_of(method), gap_percent(method),
-         gap_of(method) == 0 ? "the least there is" : "not proved to be least");
+         gap_of(method) == 0 ? "proved to be the smallest"
+                             : "not proved to be the smallest",
+         method->steps);
   print_saving("every value in memory of its own", method->naive_bytes);
   print_saving("saved by views", method->view_bytes);
   print_saving("saved in place", method->in_place_bytes);
@@ -98,13 +106,16 @@ static void print_copies(const etx_export_report* report) {
     return;
   }
   printf("copies that remain, bytes per call:\n");
+  uint64_t total = 0;
   for (size_t i = 0; i < report->copy_count; ++i) {
     const etx_export_copy_report* const copy = &report->copies[i];
     printf("  %.*s: %12" PRIu64 "  %.*s by %.*s: %.*s\n",
            (int)copy->method.size, copy->method.data, copy->bytes,
            (int)copy->target.size, copy->target.data, (int)copy->op.size,
            copy->op.data, (int)copy->reason.size, copy->reason.data);
+    total += copy->bytes;
   }
+  printf("  all together: %" PRIu64 "\n", total);
 }
 
 void etx_plan_report_print(const char* path, const etx_export_report* report,
@@ -112,8 +123,8 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   const int width = name_width(report);
   printf("arena 1, scratch: %" PRIu64 " bytes, the maximum over the methods\n",
          report->scratch_bytes);
-  printf("  %-*s %12s %12s %7s %6s %6s  %s\n", width, "method", "bytes",
-         "lower bound", "gap", "instr", "values",
+  printf("  %-*s %12s %12s %7s %9s %6s %6s  %s\n", width, "method", "bytes",
+         "lower bound", "gap", "steps", "instr", "values",
          "algorithm, operator at the peak");
   for (size_t i = 0; i < report->method_count; ++i) {
     print_method(&report->methods[i], width);
@@ -122,8 +133,10 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
     print_account(&report->methods[i]);
   }
-  printf("arena 2, state: %" PRIu64 " bytes, %zu states, one layout for all\n",
-         report->state_bytes, report->state_count);
+  printf("arena 2, state: %" PRIu64 " bytes, %" PRIu64
+         " of them padding, %zu states, one layout for all\n",
+         report->state_bytes, report->state_bytes - report->state_bound,
+         report->state_count);
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
   print_copies(report);
@@ -147,7 +160,7 @@ static json_t* json_of_peak(const etx_export_method_report* method) {
   json_t* const object = json_object();
   json_t* const values = json_array();
   for (size_t i = 0; i < method->peak_value_count; ++i) {
-    const etx_export_peak_value* const value = &method->peak_values[i];
+    const etx_export_block* const value = &method->peak_values[i];
     json_t* const row = json_object();
     json_object_set_new(row, "name", etx_json_text(value->name));
     json_object_set_new(
@@ -155,12 +168,30 @@ static json_t* json_of_peak(const etx_export_method_report* method) {
         value->op.size == 0 ? json_null() : etx_json_text(value->op));
     set_bytes(row, "bytes", value->bytes);
     set_bytes(row, "offset", value->offset);
+    if (i < ETX_EXPORT_SAVINGS) set_bytes(row, "saves", value->saves);
     json_array_append_new(values, row);
   }
   set_bytes(object, "live_bytes", method->live_bytes);
   set_bytes(object, "padding_bytes", method->padding_bytes);
   json_object_set_new(object, "values", values);
   return object;
+}
+
+// What the planner was asked to place, and where it did.
+static json_t* json_of_blocks(const etx_export_method_report* method) {
+  json_t* const blocks = json_array();
+  for (size_t i = 0; i < method->block_count; ++i) {
+    const etx_export_block* const block = &method->blocks[i];
+    json_t* const row = json_object();
+    json_object_set_new(row, "name", etx_json_text(block->name));
+    set_bytes(row, "bytes", block->bytes);
+    set_bytes(row, "offset", block->offset);
+    json_object_set_new(row, "start", etx_json_unsigned(block->start));
+    json_object_set_new(row, "end", etx_json_unsigned(block->end));
+    json_object_set_new(row, "stable", json_boolean(block->is_stable));
+    json_array_append_new(blocks, row);
+  }
+  return blocks;
 }
 
 // Where the bytes of arena 1 went.
@@ -171,6 +202,7 @@ static void set_account(json_t* object,
   set_bytes(object, "gap_bytes", gap_of(method));
   json_object_set_new(object, "gap_percent", json_real(gap_percent(method)));
   json_object_set_new(object, "proved", json_boolean(gap_of(method) == 0));
+  set_bytes(object, "steps", method->steps);
   set_bytes(object, "naive_bytes", method->naive_bytes);
   json_object_set_new(object, "saved", json_of_saved(method));
   set_bytes(object, "order_steps", method->order_steps);
@@ -185,6 +217,7 @@ static json_t* json_of_method(const etx_export_method_report* method) {
   json_object_set_new(object, "lower_bound",
                       etx_json_unsigned(method->lower_bound));
   set_account(object, method);
+  json_object_set_new(object, "blocks", json_of_blocks(method));
   json_object_set_new(object, "planned_values",
                       etx_json_unsigned(method->value_count));
   json_object_set_new(object, "instructions",

@@ -117,6 +117,8 @@ static etx_status report_account(const exporting* e, size_t index,
   row->padding_bytes = account.padding_bytes;
   row->peak_values = account.values;
   row->peak_value_count = account.value_count;
+  row->blocks = account.blocks;
+  row->block_count = account.block_count;
   if (e->passes.orders == NULL) return ETX_OK;
   row->order_bytes = e->passes.orders[index].saved_bytes;
   row->order_steps = e->passes.orders[index].steps;
@@ -137,6 +139,7 @@ static etx_export_method_report report_method(const exporting* e,
       .instruction_count = e->result.instruction_counts[index],
       .peak_instruction = (uint32_t)e->result.peak_instructions[index],
       .algorithm = memory->algorithm,
+      .steps = memory->steps,
   };
   if (memory->peak_node < method->node_count) {
     row.peak_operator = etx_text_of(method->nodes[memory->peak_node].op->name);

@@ -29,13 +29,21 @@ typedef struct etx_export_options {
   void* progress_context;
 } etx_export_options;
 
-// Something that is live at the fullest moment of a method.
-typedef struct etx_export_peak_value {
-  etx_text name;
-  etx_text op;      // that made it; empty: an input
-  uint64_t bytes;   // of its block
+enum { ETX_EXPORT_SAVINGS = 10 };
+
+// A block of arena 1.
+typedef struct etx_export_block {
+  etx_text name;    // of a value in it
+  etx_text op;      // that made the value; empty: an input
+  uint64_t bytes;   // at the upper bounds
   uint64_t offset;  // in arena 1
-} etx_export_peak_value;
+  uint32_t start;   // in use from this node on,
+  uint32_t end;     // one past the last
+  bool is_stable;   // outlives calls of other methods: not in the shared range
+  uint64_t saves;   // so much less would be live at the fullest moment of the
+                    // method without it; counted at the peak, for the largest
+                    // ETX_EXPORT_SAVINGS
+} etx_export_block;
 
 // One row of the plan report.
 //
@@ -59,14 +67,18 @@ typedef struct etx_export_method_report {
   uint64_t order_steps;     // spent on finding it
   uint64_t live_bytes;      // at the fullest moment, padding not counted
   uint64_t padding_bytes;   // of the alignment, between what is live there
-  etx_export_peak_value* peak_values;  // live there, the largest first
+  etx_export_block* peak_values;  // live there, the largest first; named by
+                                  // the last value made in them
   size_t peak_value_count;
+  etx_export_block* blocks;  // all of arena 1; named by the first one
+  size_t block_count;
   size_t value_count;  // planned values
   size_t instruction_count;
   uint32_t peak_instruction;
   etx_text peak_operator;
   uint64_t copied_bytes;  // by all copies that remain
   const char* algorithm;
+  uint64_t steps;  // of the planner
 } etx_export_method_report;
 
 // A copy that could not be avoided, and why.

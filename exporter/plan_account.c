@@ -56,15 +56,18 @@ static etx_text operator_of(const etx_ir_node* node) {
   return node->op == NULL ? node->aten : etx_text_of(node->op->name);
 }
 
-// Who a block belongs to at the peak: the value that was made in it last.
-static void name_blocks(const accounting* a, etx_export_peak_value* by_block) {
+// Names every block by a value in it: the first, or the last that is made up
+// to the peak.
+static void name_blocks(const accounting* a, bool by_first,
+                        etx_export_block* by_storage) {
+  const size_t limit = by_first ? a->method->node_count : a->peak + 1;
   for (size_t i = 0; i < a->method->input_count; ++i) {
     const uint32_t storage = a->placement->storage_of_input[i];
     if (storage == ETX_IR_NONE) continue;
-    by_block[storage].name = a->method->inputs[i].name;
-    by_block[storage].op = etx_text_of("");
+    by_storage[storage].name = a->method->inputs[i].name;
+    by_storage[storage].op = etx_text_of("");
   }
-  for (size_t n = 0; n < a->method->node_count && n <= a->peak; ++n) {
+  for (size_t n = 0; n < a->method->node_count && n < limit; ++n) {
     const etx_ir_node* const node = &a->method->nodes[n];
     for (size_t i = 0; i < node->output_count; ++i) {
       const uint32_t value = node->outputs[i];
@@ -72,17 +75,55 @@ static void name_blocks(const accounting* a, etx_export_peak_value* by_block) {
           a->placement->places[value].way != ETX_WAY_WRITTEN) {
         continue;
       }
-      const uint32_t storage = a->placement->places[value].storage;
-      by_block[storage].name = a->method->values[value].name;
-      by_block[storage].op = operator_of(node);
+      etx_export_block* const block =
+          &by_storage[a->placement->places[value].storage];
+      if (by_first && block->name.data != NULL) continue;
+      block->name = a->method->values[value].name;
+      block->op = operator_of(node);
     }
   }
 }
 
-static void sink_down(etx_export_peak_value* items, size_t at, size_t count) {
-  const etx_export_peak_value moved = items[at];
+// What is known of every storage, named or not.
+static etx_status describe_storages(const accounting* a, bool by_first,
+                                    etx_pool* work,
+                                    etx_export_block** out_blocks) {
+  const size_t count = a->placement->storage_count;
+  etx_export_block* const blocks = etx_pool_take(work, count * sizeof *blocks);
+  if (blocks == NULL) return ETX_OUT_OF_MEMORY;
+  name_blocks(a, by_first, blocks);
+  for (size_t s = 0; s < count; ++s) {
+    blocks[s].bytes = a->placement->storages[s].bytes;
+    blocks[s].offset = a->placement->storages[s].offset;
+    blocks[s].start = a->lifetimes[s].start;
+    blocks[s].end = a->lifetimes[s].end;
+    blocks[s].is_stable = a->lifetimes[s].is_stable;
+  }
+  *out_blocks = blocks;
+  return ETX_OK;
+}
+
+static etx_status list_blocks(const accounting* a, etx_pool* pool,
+                              etx_pool* work) {
+  const size_t count = a->placement->storage_count;
+  etx_plan_account* const account = a->account;
+  etx_export_block* blocks = NULL;
+  ETX_TRY(describe_storages(a, true, work, &blocks));
+  for (size_t s = 0; s < count; ++s) account->block_count += blocks[s].end != 0;
+  account->blocks =
+      etx_pool_take(pool, account->block_count * sizeof *account->blocks);
+  if (account->blocks == NULL) return ETX_OUT_OF_MEMORY;
+  size_t next = 0;
+  for (size_t s = 0; s < count; ++s) {
+    if (blocks[s].end != 0) account->blocks[next++] = blocks[s];
+  }
+  return ETX_OK;
+}
+
+static void sink_down(etx_export_block* items, size_t at, size_t count) {
+  const etx_export_block moved = items[at];
   for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-    const etx_export_peak_value* last = &items[child];
+    const etx_export_block* last = &items[child];
     if (child + 1 < count && (items[child + 1].bytes < last->bytes ||
                               (items[child + 1].bytes == last->bytes &&
                                items[child + 1].offset > last->offset))) {
@@ -99,10 +140,10 @@ static void sink_down(etx_export_peak_value* items, size_t at, size_t count) {
 }
 
 // The largest first, then the lowest.
-static void sort_values(etx_export_peak_value* items, size_t count) {
+static void sort_values(etx_export_block* items, size_t count) {
   for (size_t i = count / 2; i > 0; --i) sink_down(items, i - 1, count);
   for (size_t left = count; left > 1;) {
-    const etx_export_peak_value last = items[0];
+    const etx_export_block last = items[0];
     items[0] = items[--left];
     items[left] = last;
     sink_down(items, 0, left);
@@ -113,24 +154,71 @@ static etx_status list_peak(const accounting* a, etx_pool* pool,
                             etx_pool* work) {
   const size_t count = a->placement->storage_count;
   etx_plan_account* const account = a->account;
-  etx_export_peak_value* const by_block =
-      etx_pool_take(work, count * sizeof *by_block);
+  etx_export_block* blocks = NULL;
+  ETX_TRY(describe_storages(a, false, work, &blocks));
   for (size_t s = 0; s < count; ++s) account->value_count += is_live(a, s);
   account->values =
       etx_pool_take(pool, account->value_count * sizeof *account->values);
-  if (by_block == NULL || account->values == NULL) return ETX_OUT_OF_MEMORY;
-  name_blocks(a, by_block);
+  if (account->values == NULL) return ETX_OUT_OF_MEMORY;
   size_t next = 0;
   for (size_t s = 0; s < count; ++s) {
-    const etx_storage* const storage = &a->placement->storages[s];
     if (!is_live(a, s)) continue;
-    by_block[s].bytes = storage->bytes;
-    by_block[s].offset = storage->offset;
-    account->values[next++] = by_block[s];
-    account->live_bytes += storage->bytes;
-    account->padding_bytes += aligned(a, storage->bytes) - storage->bytes;
+    account->values[next++] = blocks[s];
+    account->live_bytes += blocks[s].bytes;
+    account->padding_bytes += aligned(a, blocks[s].bytes) - blocks[s].bytes;
   }
   sort_values(account->values, account->value_count);
+  return ETX_OK;
+}
+
+// ---------------------------------------------------------- without a block
+
+// The most that is live in nodes [from, to), aligned, less `bytes`.
+static uint64_t most_live(const uint64_t* live, size_t from, size_t to,
+                          uint64_t bytes) {
+  uint64_t most = 0;
+  for (size_t n = from; n < to; ++n) {
+    if (live[n] > most) most = live[n];
+  }
+  return most - (most < bytes ? most : bytes);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// Bytes in use at each node and behind the last, aligned.
+static etx_status count_live(const accounting* a, etx_pool* work,
+                             uint64_t** out_live, size_t* out_count) {
+  const size_t count = a->method->node_count + 1;
+  uint64_t* const live = etx_pool_take(work, (count + 1) * sizeof *live);
+  if (live == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t s = 0; s < a->placement->storage_count; ++s) {
+    const etx_lifetime* const lifetime = &a->lifetimes[s];
+    if (lifetime->end == 0 || lifetime->is_stable) continue;
+    const uint64_t bytes = aligned(a, a->placement->storages[s].bytes);
+    live[lifetime->start] += bytes;
+    live[lifetime->end] -= bytes;  // wraps, and so does the sum below
+  }
+  for (size_t n = 1; n < count; ++n) live[n] += live[n - 1];
+  *out_live = live;
+  *out_count = count;
+  return ETX_OK;
+}
+
+static etx_status find_savings(const accounting* a, etx_pool* work) {
+  const etx_plan_account* const account = a->account;
+  uint64_t* live = NULL;
+  size_t count = 0;
+  ETX_TRY(count_live(a, work, &live, &count));
+  const uint64_t most = most_live(live, 0, count, 0);
+  for (size_t i = 0; i < account->value_count && i < ETX_EXPORT_SAVINGS; ++i) {
+    etx_export_block* const value = &account->values[i];
+    const uint64_t bytes = aligned(a, value->bytes);
+    const uint64_t without =
+        larger(larger(most_live(live, 0, value->start, 0),
+                      most_live(live, value->end, count, 0)),
+               most_live(live, value->start, value->end, bytes));
+    value->saves = most - without;
+  }
   return ETX_OK;
 }
 
@@ -145,7 +233,9 @@ static etx_status find_all(accounting* a, etx_pool* pool, etx_pool* work,
   account->in_place_bytes = account->naive_bytes - account->view_bytes - blocks;
   account->sharing_bytes = blocks - aligned(a, memory->planned_bytes) -
                            aligned(a, memory->stable_bytes);
-  return list_peak(a, pool, work);
+  ETX_TRY(list_blocks(a, pool, work));
+  ETX_TRY(list_peak(a, pool, work));
+  return find_savings(a, work);
 }
 
 etx_status etx_plan_account_find(etx_pool* pool, const etx_ir_module* module,

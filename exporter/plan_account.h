@@ -1,6 +1,6 @@
 // Where the bytes of a method went: what its values would need if each had
 // memory of its own, what was saved of that and how, and what lives at the
-// fullest moment.
+// fullest moment; and what would live there without one of the largest blocks.
 //
 //   naive = views + in place + sharing + arena
 //
@@ -21,8 +21,10 @@ typedef struct etx_plan_account {
   uint64_t sharing_bytes;   // of blocks that lie where another one lay before
   uint64_t live_bytes;      // at the fullest moment, as they are
   uint64_t padding_bytes;   // of the alignment, between those
-  etx_export_peak_value* values;  // live there, the largest first
+  etx_export_block* values;  // live there, the largest first
   size_t value_count;
+  etx_export_block* blocks;  // all of arena 1
+  size_t block_count;
 } etx_plan_account;
 
 // `placement` has been planned as `memory` says. The values live in `pool`.

@@ -97,6 +97,7 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
   memory->lower_bound = solution.lower_bound;
   memory->block_count = problem.block_count;
   memory->algorithm = solution.algorithm;
+  memory->steps = solution.steps;
   return find_peak(p, &problem, method->node_count, &memory->peak_node);
 }
 

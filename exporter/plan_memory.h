@@ -23,6 +23,7 @@ typedef struct etx_method_memory {
   size_t block_count;
   size_t peak_node;  // where most bytes are live
   const char* algorithm;
+  uint64_t steps;  // of the planner, spent on the lower range
 } etx_method_memory;
 
 // Sets `offset` of the scratch storages of all placements. `algorithm` is a

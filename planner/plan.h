@@ -61,6 +61,7 @@ typedef struct etx_plan_solution {
   uint64_t lower_bound;   // no plan can be smaller: what is live at once, or
                           // what a search has proved
   const char* algorithm;  // name of the one that found it
+  uint64_t steps;         // that were spent on it, at most those given
 } etx_plan_solution;
 
 // Bytes of arena that etx_plan_solve needs for `problem`; SIZE_MAX if no

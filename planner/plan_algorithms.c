@@ -275,7 +275,8 @@ static etx_status solve(contest* now, etx_plan_solution* solution) {
   write_offsets(now, solution->offsets);
   const etx_plan_solution found = {
       solution->offsets, now->arena_bytes, now->lower_bound,
-      now->winner == NULL ? algorithms[0].name : now->winner->name};
+      now->winner == NULL ? algorithms[0].name : now->winner->name,
+      steps_of(now->problem) - now->steps};
   ETX_TRY(judge(now, &found));
   *solution = found;
   return ETX_OK;

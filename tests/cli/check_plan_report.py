@@ -112,6 +112,45 @@ class Method:
         return counts[::-1]
 
 
+def most_live(blocks):
+    change = {}
+    for block in blocks:
+        size = aligned(block["bytes"])
+        for time, by in ((block["start"], size), (block["end"], -size)):
+            change[time] = change.get(time, 0) + by
+    live = most = 0
+    for time in sorted(change):
+        live += change[time]
+        most = max(most, live)
+    return most
+
+
+def check_blocks(report):
+    """The blocks are a plan of what the report says, and what it says of a
+    block at the peak is so when the block is left out."""
+    name = report["name"]
+    shared = [b for b in report["blocks"] if not b["stable"]]
+    assert len(report["blocks"]) == report["planned_values"], name
+    assert max((b["offset"] + b["bytes"] for b in shared),
+               default=0) == report["planned_bytes"], name
+    for i, a in enumerate(shared):
+        for b in shared[:i]:
+            assert (a["end"] <= b["start"] or b["end"] <= a["start"]
+                    or a["offset"] + a["bytes"] <= b["offset"]
+                    or b["offset"] + b["bytes"] <= a["offset"]), (name, a, b)
+    most = most_live(shared)
+    assert most - ALIGNMENT < report["lower_bound"] or (
+        most <= report["lower_bound"]), name
+    for number, value in enumerate(report["peak"]["values"]):
+        assert ("saves" in value) == (number < 10), name
+        same = [b for b in shared if b["offset"] == value["offset"] and
+                b["bytes"] == value["bytes"]]
+        if number < 10:
+            assert value["saves"] in [
+                most - most_live([b for b in shared if b is not left])
+                for left in same], (name, value)
+
+
 def check(report, method):
     """Returns whether the peak is the same to the byte."""
     name = report["name"]
@@ -134,6 +173,7 @@ def check(report, method):
     rounded = peak["live_bytes"] + peak["padding_bytes"]
     assert rounded - ALIGNMENT < report["lower_bound"] or (
         report["lower_bound"] >= peak["live_bytes"]), name
+    check_blocks(report)
     end = 0
     for start, size in sorted((v["offset"], v["bytes"])
                               for v in peak["values"]):

@@ -357,7 +357,7 @@ static void too_many_blocks_are_refused_before_they_are_read(void** state) {
 #if SIZE_MAX > UINT32_MAX
   const etx_plan_problem problem = problem_of(NULL, (size_t)UINT32_MAX + 1);
   uint64_t unused = 0;
-  etx_plan_solution solution = {&unused, 0, 0, NULL};
+  etx_plan_solution solution = {&unused, 0, 0, NULL, 0};
   etx_arena work;
   etx_arena_init(&work, NULL, 0);
   assert_int_equal(etx_plan_solve(&problem, NULL, &work, &solution, NULL),
@@ -401,7 +401,7 @@ static void too_little_memory_is_refused_and_enough_is_enough(void** state) {
   random_blocks(&seed, blocks, 5, 6, 64);
   const size_t needed = etx_plan_needed(&problem);
   uint64_t offsets[5];
-  etx_plan_solution solution = {offsets, 0, 0, NULL};
+  etx_plan_solution solution = {offsets, 0, 0, NULL, 0};
   for (size_t bytes = 0; bytes <= needed; bytes += 8) {
     etx_arena work;
     void* const memory = malloc(bytes + 1);

@@ -16,7 +16,7 @@ static etx_plan_problem three_blocks(etx_plan_block blocks[3]) {
 
 static etx_plan_solution good_solution(uint64_t offsets[3]) {
   memcpy(offsets, good_offsets, sizeof good_offsets);
-  const etx_plan_solution solution = {offsets, 32, 32, "by hand"};
+  const etx_plan_solution solution = {offsets, 32, 32, "by hand", 0};
   return solution;
 }
 

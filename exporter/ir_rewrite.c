@@ -85,6 +85,7 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   walk self = {.method = method, .map = etx_ir_identity_map(pool, method)};
   self.rewrite.uses = etx_ir_count_uses(pool, method);
   self.rewrite.value_count = method->value_count;
+  self.rewrite.fusions = &context->fusions;
   self.rewrite.lower.module = context->module;
   self.rewrite.lower.method = method;
   self.rewrite.lower.target = context->options->target;

@@ -10,6 +10,7 @@
 #ifndef ETX_EXPORTER_IR_REWRITE_H
 #define ETX_EXPORTER_IR_REWRITE_H
 
+#include "exporter/fusions.h"
 #include "exporter/lower_internal.h"
 #include "exporter/passes/pass_list.h"
 
@@ -17,6 +18,7 @@ typedef struct etx_rewrite {
   etx_lower lower;       // `node` is the one offered; `args` is not used
   const uint32_t* uses;  // of values of the graph as it was, by index
   size_t value_count;    // values of the graph as it was
+  etx_fusions* fusions;  // for what rules have to tell
 } etx_rewrite;
 
 // Sets `*out_done` if it took the node.

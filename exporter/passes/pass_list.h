@@ -10,6 +10,7 @@
 
 #include "exporter/export.h"
 #include "exporter/ir.h"
+#include "exporter/fusions.h"
 #include "exporter/place.h"
 #include "exporter/place_copy.h"
 
@@ -30,6 +31,7 @@ typedef struct etx_pass_context {
   void* after_context;
   etx_placement* placements;  // by method, made by the pass place_values
   etx_place_copies copies;    // copies that remain, for the report
+  etx_fusions fusions;        // made and missed, for the report
   etx_pass_order* orders;     // by method, made by the pass order_nodes; NULL
                               // if it did not run
 } etx_pass_context;

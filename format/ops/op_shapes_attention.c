@@ -80,6 +80,83 @@ etx_status etx_shape_attention(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
+// ------------------------------------------------ attention
+
+// Four dimensions in another order.
+static etx_status read_order(const etx_shape_call* call, size_t argument,
+                             size_t out_order[4]) {
+  unsigned seen = 0;
+  const bool fits = call->list_count(call->context, argument) == 4;
+  for (size_t i = 0; fits && i < 4; ++i) {
+    int64_t number = 0;
+    ETX_TRY(etx_shape_number(call, argument, i, &number));
+    if (number < 0 || number > 3) break;
+    out_order[i] = (size_t)number;
+    seen |= 1u << number;
+  }
+  if (seen == 0xf) return ETX_OK;
+  return etx_shape_refuse(call, "an order is not one of four dimensions");
+}
+
+// The tensor as `order` transposes it: [batch, heads, rows, elements].
+static etx_status read_ordered(const etx_shape_call* call, const char* what,
+                               size_t argument, size_t order,
+                               etx_shape* out_shape) {
+  etx_shape stored;
+  size_t positions[4];
+  ETX_TRY(etx_shape_tensor(call, argument, &stored));
+  ETX_TRY(etx_shape_want_rank(call, what, &stored, 4));
+  ETX_TRY(read_order(call, order, positions));
+  *out_shape = stored;
+  for (size_t i = 0; i < 4; ++i) {
+    out_shape->dims[i] = stored.dims[positions[i]];
+  }
+  return ETX_OK;
+}
+
+// Batch and heads of key or value serve those of the query.
+static etx_status want_served(const etx_shape_call* call, const char* what,
+                              const etx_shape* side, const etx_shape* query) {
+  if (!etx_shape_is(call, side->dims[0], 1)) {
+    ETX_TRY(etx_shape_want_equal(call, what, query->dims[0], side->dims[0]));
+  }
+  etx_shape batch = batch_of(side);
+  const etx_shape heads = batch_of(query);
+  return share_heads(call, &batch, &heads);
+}
+
+// (query, key, value, mask, last, query_order, key_order, value_order,
+// out_order, ..)
+etx_status etx_shape_ordered_attention(etx_shape_call* call) {
+  etx_shape query, key, value, other;
+  size_t order[4];
+  ETX_TRY(read_ordered(call, "query", 0, 5, &query));
+  ETX_TRY(read_ordered(call, "key", 1, 6, &key));
+  ETX_TRY(read_ordered(call, "value", 2, 7, &value));
+  ETX_TRY(read_order(call, 8, order));
+  ETX_TRY(etx_shape_want_equal(call, "the last size of 'key'", query.dims[3],
+                               key.dims[3]));
+  ETX_TRY(etx_shape_want_equal(call, "the count of values", key.dims[2],
+                               value.dims[2]));
+  ETX_TRY(want_served(call, "the batch of 'key'", &key, &query));
+  ETX_TRY(want_served(call, "the batch of 'value'", &value, &query));
+  etx_shape scores = query;
+  scores.dims[3] = key.dims[2];
+  if (!etx_shape_is_none(call, 3)) {
+    ETX_TRY(etx_shape_tensor(call, 3, &other));
+    ETX_TRY(etx_shape_want_broadcasts(call, &other, &scores));
+  }
+  scores.dims[3] = 1;
+  if (!etx_shape_is_none(call, 4)) {
+    ETX_TRY(etx_shape_tensor(call, 4, &other));
+    ETX_TRY(etx_shape_want_broadcasts(call, &other, &scores));
+  }
+  scores.dims[3] = value.dims[3];
+  etx_shape out = scores;
+  for (size_t i = 0; i < 4; ++i) out.dims[order[i]] = scores.dims[i];
+  return call->output(call->context, 0, &out);
+}
+
 // ------------------------------------------------ attention over a cache
 
 // Where batch, sequence, heads and elements of a head stand.

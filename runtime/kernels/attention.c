@@ -32,6 +32,7 @@ typedef struct tile {
   rows query;
   float* sums;  // count rows of value_width
   ptrdiff_t sums_stride;
+  int64_t reach[TILE];  // number of the first key that a row does not see
   float largest[TILE];  // of the scores so far
   float total[TILE];    // of their powers
   // Temporary pieces; NULL if nothing is converted.
@@ -170,11 +171,32 @@ static float minus_infinity(void) {
   return etx_f32_of_bits(UINT32_C(0xff800000));
 }
 
+// Number of the first key that a row does not see for its position.
+static int64_t reach_of(const etx_attention* a, size_t batch, size_t row) {
+  int64_t reach = (int64_t)a->keys;
+  if (a->is_causal && a->first + (int64_t)row + 1 < reach) {
+    reach = a->first + (int64_t)row + 1;
+  }
+  if (a->last.data == NULL) return reach;
+  int64_t last;
+  memcpy(
+      &last,
+      (const int64_t*)a->last.data + etx_attention_at(a, &a->last, batch, row),
+      sizeof last);
+  return last < reach ? last + 1 : reach;
+}
+
+bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
+                               size_t key) {
+  return (int64_t)key < reach_of(a, batch, row);
+}
+
 // Scales row r's scores of keys `first` on and masks them.
 static void mask_row(const tile* t, size_t r, size_t first, size_t count,
                      float* scores) {
   const etx_attention* a = t->attention;
   const float scale = (float)a->scale;
+  const float hidden = (float)a->hidden;
   for (size_t k = 0; k < count; ++k) scores[k] *= scale;
   if (a->has_mask) {
     const etx_attention_side* mask = &a->mask;
@@ -187,14 +209,14 @@ static void mask_row(const tile* t, size_t r, size_t first, size_t count,
         mask->inner, count);
     const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
     for (size_t k = 0; k < count; ++k) {
-      const float kept = block.f32[k] != 0 ? scores[k] : minus_infinity();
+      const float kept = block.f32[k] != 0 ? scores[k] : hidden;
       scores[k] = keeps ? kept : scores[k] + block.f32[k];
     }
   }
-  if (!a->is_causal) return;
-  const int64_t last = a->first + (int64_t)(t->first + r);
-  for (size_t k = 0; k < count; ++k) {
-    if ((int64_t)(first + k) > last) scores[k] = minus_infinity();
+  if (t->reach[r] >= (int64_t)(first + count)) return;
+  const int64_t seen = t->reach[r] - (int64_t)first;
+  for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
+    scores[k] = hidden;
   }
 }
 
@@ -339,7 +361,8 @@ static void finish_tile(tile* t) {
   for (size_t r = 0; r < t->count; ++r) {
     float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
     const float total = t->total[r];
-    scale_row(sums, a->value_width, total == 0 ? 0.0f : 1.0f / total);
+    const bool is_dead = total == 0 && !a->keeps_nan;
+    scale_row(sums, a->value_width, is_dead ? 0.0f : 1.0f / total);
     if (is_dense(&a->out)) continue;
     char* out =
         (char*)(uintptr_t)a->out.data +
@@ -349,12 +372,19 @@ static void finish_tile(tile* t) {
   }
 }
 
-// Keys that some row of the tile can see.
-static size_t keys_in_reach(const tile* t) {
+// Keys that some row of the tile can see: all, if one sees none and `hidden`
+// is a number, for then it sees all of them alike.
+static size_t keys_in_reach(tile* t) {
   const etx_attention* a = t->attention;
-  const int64_t reach = a->first + (int64_t)(t->first + t->count);
-  if (!a->is_causal || reach >= (int64_t)a->keys) return a->keys;
-  return reach < 0 ? 0 : (size_t)reach;
+  int64_t most = 0;
+  for (size_t r = 0; r < t->count; ++r) {
+    t->reach[r] = reach_of(a, t->batch, t->first + r);
+    if (t->reach[r] > most) most = t->reach[r];
+    if (t->reach[r] <= 0 && a->hidden > (double)minus_infinity()) {
+      most = (int64_t)a->keys;
+    }
+  }
+  return (size_t)most;
 }
 
 static void run_tile(tile* t) {

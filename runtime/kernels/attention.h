@@ -3,8 +3,9 @@
 // summed for earlier blocks is rescaled when a larger score turns up.
 //
 // float32, halves and int8 with a scale and a zero point per row are computed
-// in float32, double in double. A row that sees no key gives zeros. Each row's
-// sums depend on the row alone: not on its neighbours or the threads.
+// in float32, double in double. Each row's sums depend on the row alone: not on
+// its neighbours or the threads. Keys that no row of a tile can see are not
+// read.
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_H
@@ -34,6 +35,11 @@ typedef struct etx_attention {
   double scale;
   bool is_causal;  // row i sees keys up to first + i alone
   int64_t first;
+  // The last key that a row sees, int64; data NULL: all. Strides as of a side.
+  etx_attention_side last;
+  double hidden;   // score of a key that a row does not see: -infinity, or so
+                   // low that it adds nothing to a row that sees another one
+  bool keeps_nan;  // a row whose scores are all -infinity gives NaN, not zeros
   etx_attention_side query, key, value;
   etx_attention_side mask;  // floats are added, bool keeps; data NULL: none
   bool has_mask;
@@ -47,6 +53,11 @@ bool etx_attention_bytes(const etx_attention* attention, size_t threads,
 // Computes all of it. `temporary` has the bytes stated above, 16-aligned.
 void etx_attention_run(const etx_attention* attention, void* temporary,
                        const etx_parallel* parallel);
+
+// True if row `row` of a batch may see key `key`: nothing but the mask can
+// still hide it.
+bool etx_attention_is_in_reach(const etx_attention* attention, size_t batch,
+                               size_t row, size_t key);
 
 // A row of double attention; `sums` has room for value_width numbers.
 // Positions are of batches as etx_attention_at counts them.

@@ -30,9 +30,7 @@ static double minus_infinity(void) {
 
 static double mask_score(const etx_attention* a, size_t batch, size_t row,
                          size_t key, double score) {
-  if (a->is_causal && (int64_t)key > a->first + (int64_t)row) {
-    return minus_infinity();
-  }
+  if (!etx_attention_is_in_reach(a, batch, row, key)) return a->hidden;
   if (!a->has_mask) return score;
   const etx_attention_side* mask = &a->mask;
   const ptrdiff_t at =
@@ -43,7 +41,7 @@ static double mask_score(const etx_attention* a, size_t batch, size_t row,
       (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype), 0,
       1);
   if (mask->dtype != ETX_DTYPE_BOOL) return score + one.f64[0];
-  return one.f64[0] != 0 ? score : minus_infinity();
+  return one.f64[0] != 0 ? score : a->hidden;
 }
 
 static void absorb(const etx_attention* a, double score, const double* value,
@@ -81,7 +79,8 @@ void etx_attention_row_f64(const etx_attention* a, size_t batch, size_t row,
   }
   double* out = (double*)(uintptr_t)a->out.data +
                 etx_attention_at(a, &a->out, batch, row);
-  const double factor = s.total == 0 ? 0.0 : 1.0 / s.total;
+  const bool is_dead = s.total == 0 && !a->keeps_nan;
+  const double factor = is_dead ? 0.0 : 1.0 / s.total;
   for (size_t i = 0; i < a->value_width; ++i) {
     out[(ptrdiff_t)i * a->out.inner] = sums[i] * factor;
   }

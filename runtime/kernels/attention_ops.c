@@ -147,7 +147,7 @@ static void read_heads(const etx_call* call, const form* f, etx_attention* a) {
 
 // Everything but how far the query sees.
 static etx_attention read_attention(const etx_call* call, const form* f) {
-  etx_attention a = {.queries = 0};
+  etx_attention a = {.hidden = etx_f64_of_bits(UINT64_C(0xfff0000000000000))};
   if (f->start == 0) {
     read_batches(call, f, &a);
   } else {

@@ -38,6 +38,9 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 // Attention: blocks of keys and values as floats, for each thread.
 etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_scaled_dot_product_attention_out , etx_temporary_attention
+#define ETX_TEMPORARY_attention_out , etx_temporary_ordered_attention
+etx_status etx_temporary_ordered_attention(const etx_call* call,
+                                           size_t* out_bytes);
 #define ETX_TEMPORARY_custom_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention

@@ -208,6 +208,247 @@ static void a_new_content_may_lie_on_the_old_one(void** state) {
   test_call_end(&c);
 }
 
+// ------------------------------------------------ etx::attention
+
+enum { BATCH = 2, GROUPS = 2, SHARED = 3, ROWS = 9, LIVE = 130, WIDE = 20 };
+
+// Rows of a tensor [BATCH, heads, rows, WIDE] from elements drawn once.
+static float drawn[BATCH * GROUPS * SHARED * LIVE * WIDE];
+
+// The same elements with dimensions in another order: stored[order[i]] is
+// dimension i of [BATCH, heads, rows, WIDE].
+static void add_ordered(test_call* c, int32_t heads, int32_t rows,
+                        const int64_t order[4], size_t from) {
+  const int32_t sizes[] = {BATCH, heads, rows, WIDE};
+  static float moved[BATCH * GROUPS * SHARED * LIVE * WIDE];
+  int32_t stored[4], strides[4] = {1, 1, 1, 1};
+  for (size_t i = 0; i < 4; ++i) stored[order[i]] = sizes[i];
+  for (size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * stored[i + 1];
+  const size_t count = (size_t)(BATCH * heads * rows * WIDE);
+  for (size_t i = 0; i < count; ++i) {
+    size_t rest = i, at = 0;
+    for (size_t d = 4; d-- > 0; rest /= (size_t)sizes[d]) {
+      at += rest % (size_t)sizes[d] * (size_t)strides[order[d]];
+    }
+    moved[at] = drawn[(from + i) % (sizeof drawn / sizeof *drawn)];
+  }
+  test_call_floats(c, 4, stored, moved);
+}
+
+// What is written after the orders.
+typedef struct rest {
+  double hidden;
+  bool is_causal, is_guarded;
+} rest;
+
+static void run_ordered(test_call* c, const int64_t orders[4][4],
+                        const float* own_mask, const int64_t* last, rest r,
+                        size_t threads) {
+  test_call_begin(c, "etx::attention.out");
+  c->threads = threads;
+  add_ordered(c, GROUPS * SHARED, ROWS, orders[0], 0);
+  add_ordered(c, GROUPS, LIVE, orders[1], 7);
+  add_ordered(c, GROUPS, LIVE, orders[2], 13);
+  if (own_mask == NULL) {
+    test_call_none(c);
+  } else {
+    test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+  }
+  if (last == NULL) {
+    test_call_none(c);
+  } else {
+    test_call_tensor(c, ETX_DTYPE_INT64, 2, (const int32_t[]){ROWS, 1}, NULL,
+                     last);
+  }
+  for (size_t i = 0; i < 4; ++i) test_call_integers(c, 4, orders[i]);
+  test_call_real(c, 0.25);
+  test_call_real(c, r.hidden);
+  test_call_boolean(c, r.is_causal);
+  test_call_boolean(c, r.is_guarded);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+// The same by PyTorch's function, which reads everything in one order.
+static void run_plain(test_call* c, const float* own_mask) {
+  static const int64_t identity[] = {0, 1, 2, 3};
+  test_call_begin(c, "etx::scaled_dot_product_attention.out");
+  add_ordered(c, GROUPS * SHARED, ROWS, identity, 0);
+  add_ordered(c, GROUPS, LIVE, identity, 7);
+  add_ordered(c, GROUPS, LIVE, identity, 13);
+  test_call_floats(c, 2, (const int32_t[]){ROWS, LIVE}, own_mask);
+  test_call_real(c, 0);
+  test_call_boolean(c, false);
+  test_call_real(c, 0.25);
+  test_call_boolean(c, true);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+// Element i of a result [BATCH, heads, ROWS, WIDE] that is stored by `order`.
+static size_t stored_at(size_t i, const int64_t order[4]) {
+  const size_t sizes[] = {BATCH, GROUPS * SHARED, ROWS, WIDE};
+  size_t stored[4], strides[4] = {1, 1, 1, 1}, at = 0;
+  for (size_t d = 0; d < 4; ++d) stored[order[d]] = sizes[d];
+  for (size_t d = 3; d-- > 0;) strides[d] = strides[d + 1] * stored[d + 1];
+  for (size_t d = 4; d-- > 0; i /= sizes[d]) {
+    at += i % sizes[d] * strides[order[d]];
+  }
+  return at;
+}
+
+static void assert_same_result(test_call* plain, test_call* ordered,
+                               const int64_t order[4]) {
+  const float* wanted = test_call_result(plain, 0)->data;
+  const float* got = test_call_result(ordered, 0)->data;
+  for (size_t i = 0; i < BATCH * GROUPS * SHARED * ROWS * WIDE; ++i) {
+    const size_t at = stored_at(i, order);
+    assert_memory_equal(&got[at], &wanted[i], sizeof(float));
+  }
+}
+
+// Positions that a row sees up to; a mask that says the same, and a random one.
+static int64_t last_keys[ROWS];
+static float last_mask[ROWS * LIVE];
+
+static void draw_ordered(void) {
+  test_random_floats(drawn, sizeof drawn / sizeof *drawn, 1);
+  for (size_t r = 0; r < ROWS; ++r) {
+    last_keys[r] = (int64_t)(test_random_bits() % (LIVE + 20));
+    for (size_t k = 0; k < LIVE; ++k) {
+      last_mask[r * LIVE + k] = (int64_t)k <= last_keys[r] ? 0 : -infinity();
+    }
+  }
+}
+
+static void operands_in_any_order_give_the_same_bits(void** state) {
+  (void)state;
+  static const int64_t orders[][4][4] = {
+      {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}},
+      {{0, 2, 1, 3}, {0, 2, 1, 3}, {0, 2, 1, 3}, {0, 2, 1, 3}},
+      {{1, 2, 0, 3}, {0, 1, 3, 2}, {3, 2, 1, 0}, {1, 2, 0, 3}},
+      {{3, 1, 2, 0}, {2, 1, 0, 3}, {0, 1, 3, 2}, {2, 3, 0, 1}},
+  };
+  draw_ordered();
+  test_random_floats(mask, ROWS * LIVE, 1);
+  test_call plain, bounded;
+  run_plain(&plain, mask);
+  run_plain(&bounded, last_mask);
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
+    for (size_t threads = 1; threads < 4; ++threads) {
+      test_call c;
+      const rest r = {-infinity(), false, true};
+      run_ordered(&c, orders[i], mask, NULL, r, threads);
+      assert_same_result(&plain, &c, orders[i][3]);
+      test_call_end(&c);
+      run_ordered(&c, orders[i], NULL, last_keys, r, threads);
+      assert_same_result(&bounded, &c, orders[i][3]);
+      test_call_end(&c);
+      // A number so low hides a key as well as infinity.
+      run_ordered(&c, orders[i], NULL, last_keys, (rest){-1e9, false, false},
+                  threads);
+      assert_same_result(&bounded, &c, orders[i][3]);
+      test_call_end(&c);
+    }
+  }
+  test_call_end(&plain);
+  test_call_end(&bounded);
+}
+
+static void a_row_without_keys_is_what_the_call_says(void** state) {
+  (void)state;
+  static const int64_t orders[4][4] = {
+      {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  static const int64_t none[ROWS] = {-1, 5, -1, 5, -7, 5, 5, 5, 5};
+  draw_ordered();
+  for (size_t i = 0; i < sizeof drawn / sizeof *drawn; ++i) drawn[i] = 1;
+  for (int what = 0; what < 3; ++what) {
+    test_call c;
+    const rest r = {what == 2 ? -1e9 : -infinity(), false, what == 1};
+    run_ordered(&c, orders, NULL, none, r, 1);
+    const float* got = test_call_result(&c, 0)->data;
+    for (size_t row = 0; row < ROWS; ++row) {
+      const float x = got[row * WIDE];
+      const bool is_one = x > 0.99999f && x < 1.00001f;
+      if (none[row] >= 0 || what == 2) assert_true(is_one);
+      if (none[row] < 0 && what == 0) assert_true(x != x);
+      if (none[row] < 0 && what == 1) assert_true(x == 0);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void causal_rows_see_up_to_their_own_number(void** state) {
+  (void)state;
+  static const int64_t orders[4][4] = {
+      {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  draw_ordered();
+  for (size_t r = 0; r < ROWS; ++r) last_keys[r] = (int64_t)r;
+  test_call causal, bounded;
+  run_ordered(&causal, orders, NULL, NULL, (rest){-infinity(), true, false}, 1);
+  run_ordered(&bounded, orders, NULL, last_keys,
+              (rest){-infinity(), false, false}, 1);
+  assert_same_result(&causal, &bounded, orders[3]);
+  test_call_end(&causal);
+  test_call_end(&bounded);
+}
+
+// Keys behind the last one seen are not read: they are NaN here.
+static void keys_that_no_row_sees_are_not_read(void** state) {
+  (void)state;
+  enum { CAPACITY = 700, SEEN = 5 };
+  static float cache[CAPACITY * 4];
+  static const int64_t position = SEEN - 1;
+  static const int64_t order[] = {0, 1, 2, 3};
+  const float one[] = {1, 2, 3, 4};
+  for (size_t i = 0; i < CAPACITY * 4; ++i) {
+    cache[i] = i < 4 * SEEN ? 1 : infinity() - infinity();
+  }
+  test_call c;
+  test_call_begin(&c, "etx::attention.out");
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, 1, 4}, one);
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, CAPACITY, 4}, cache);
+  test_call_floats(&c, 4, (const int32_t[]){1, 1, CAPACITY, 4}, cache);
+  test_call_none(&c);
+  test_call_tensor(&c, ETX_DTYPE_INT64, 1, (const int32_t[]){1}, NULL,
+                   &position);
+  for (size_t i = 0; i < 4; ++i) test_call_integers(&c, 4, order);
+  test_call_real(&c, 1);
+  test_call_real(&c, -1e9);
+  test_call_boolean(&c, false);
+  test_call_boolean(&c, false);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  const float* got = test_call_result(&c, 0)->data;
+  for (size_t i = 0; i < 4; ++i) {
+    assert_true(got[i] > 0.99999f && got[i] < 1.00001f);
+  }
+  test_call_end(&c);
+}
+
+static void orders_that_are_none_are_refused(void** state) {
+  (void)state;
+  static const int64_t good[] = {0, 1, 2, 3}, twice[] = {0, 1, 1, 3};
+  static const int64_t far[] = {0, 1, 2, 4}, below[] = {0, 1, 2, -1};
+  static const int64_t* const bad[] = {twice, far, below, good};
+  for (size_t i = 0; i < 4; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::attention.out");
+    for (size_t side = 0; side < 3; ++side) {
+      test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
+    }
+    test_call_none(&c);
+    test_call_none(&c);
+    for (size_t side = 0; side < 4; ++side) {
+      test_call_integers(&c, i == 3 && side == 2 ? 3 : 4,
+                         side == 2 ? bad[i] : good);
+    }
+    test_call_real(&c, 1);
+    test_call_real(&c, 0);
+    test_call_boolean(&c, false);
+    test_call_boolean(&c, false);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_do_not_change_a_bit),
@@ -216,6 +457,11 @@ int main(void) {
       cmocka_unit_test(fewer_keys_than_queries_are_seen_by_all_later_rows),
       cmocka_unit_test(a_refused_update_leaves_the_cache_alone),
       cmocka_unit_test(a_new_content_may_lie_on_the_old_one),
+      cmocka_unit_test(operands_in_any_order_give_the_same_bits),
+      cmocka_unit_test(a_row_without_keys_is_what_the_call_says),
+      cmocka_unit_test(causal_rows_see_up_to_their_own_number),
+      cmocka_unit_test(keys_that_no_row_sees_are_not_read),
+      cmocka_unit_test(orders_that_are_none_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

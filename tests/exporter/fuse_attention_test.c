@@ -1,0 +1,252 @@
+// Attention, found in the forms in which models spell it. That results agree
+// with PyTorch's is what tests/models is for.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+#define PASSES                                                         \
+  "lower recompose_groups recompose_products fold_constants simplify " \
+  "fuse_attention simplify"
+
+// Rows of 8 are two heads of 4.
+#define INPUTS                                                           \
+  "inputs: [{name: q, type: 'float32[2, 3, 8]'}, {name: k, type: "       \
+  "'float32[2, 5, 8]'}, {name: v, type: 'float32[2, 5, 8]'}, {name: m, " \
+  "type: 'float32[2, 1, 3, 5]'}, {name: b, type: 'bool[2, 1, 3, 5]'}, "  \
+  "{name: p, type: 'int64[3]'}]\n"                                       \
+  "nodes:\n"
+
+#define HEADS                                                       \
+  INPUTS                                                            \
+  "  - {out: q4, op: aten.view.default, args: [q, [2, 3, 2, 4]]}\n" \
+  "  - {out: k4, op: aten.view.default, args: [k, [2, 5, 2, 4]]}\n" \
+  "  - {out: v4, op: aten.view.default, args: [v, [2, 5, 2, 4]]}\n" \
+  "  - {out: qh, op: aten.transpose.int, args: [q4, 1, 2]}\n"       \
+  "  - {out: kh, op: aten.transpose.int, args: [k4, 1, 2]}\n"       \
+  "  - {out: vh, op: aten.transpose.int, args: [v4, 1, 2]}\n"
+
+#define SCORES                                                \
+  "  - {out: kt, op: aten.transpose.int, args: [kh, 2, 3]}\n" \
+  "  - {out: s, op: aten.matmul.default, args: [qh, kt]}\n"
+
+#define SOFTMAX(scores) \
+  "  - {out: w, op: aten.softmax.int, args: [" scores ", -1]}\n"
+
+#define JOINED                                                  \
+  "  - {out: o, op: aten.matmul.default, args: [w, vh]}\n"      \
+  "  - {out: t, op: aten.transpose.int, args: [o, 1, 2]}\n"     \
+  "  - {out: c, op: aten.clone.default, args: [t]}\n"           \
+  "  - {out: y, op: aten.view.default, args: [c, [2, 3, 8]]}\n" \
+  "outputs: [y]\n"
+
+#define FOUND(rest)                                                       \
+  "q4: float32[2, 3, 2, 4] = aten::view_copy.out(q, [2, 3, 2, 4])\n"      \
+  "k4: float32[2, 5, 2, 4] = aten::view_copy.out(k, [2, 5, 2, 4])\n"      \
+  "v4: float32[2, 5, 2, 4] = aten::view_copy.out(v, [2, 5, 2, 4])\n" rest \
+  "y: float32[2, 3, 8] = aten::view_copy.out(t, [2, 3, 8])\n"             \
+  "return y\n"
+
+#define POSITIONS "u: int64[3, 1] = aten::view_copy.out(p, [3, 1])\n"
+
+// The line of the operator with its mask, scale and what follows.
+#define CALL(mask, numbers)                                       \
+  "t: float32[2, 3, 2, 4] = etx::attention.out(q4, k4, v4, " mask \
+  ", [0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], " numbers ")\n"
+
+static void expect(const char* yaml, const char* wanted) {
+  expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
+}
+
+static void heads_are_read_and_written_where_they_lie(void** state) {
+  (void)state;
+  expect(HEADS SCORES SOFTMAX("s") JOINED,
+         FOUND(CALL("None, None", "1, -inf, False, False")));
+}
+
+static void factors_of_queries_keys_and_scores_are_one_scale(void** state) {
+  (void)state;
+  expect(HEADS
+         "  - {out: qs, op: aten.mul.Tensor, args: [qh, 0.5]}\n"
+         "  - {out: ks, op: aten.div.Tensor, args: [kh, 4.0]}\n"
+         "  - {out: kt, op: aten.transpose.int, args: [ks, 2, 3]}\n"
+         "  - {out: r, op: aten.matmul.default, args: [qs, kt]}\n"
+         "  - {out: s, op: aten.mul.Tensor, args: [r, 2.0]}\n" SOFTMAX("s")
+             JOINED,
+         FOUND(CALL("None, None", "0.25, -inf, False, False")));
+}
+
+static void a_mask_that_is_added_is_an_operand(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: d, op: aten.mul.Tensor, args: [s, 0.5]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [m, d]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(CALL("m, None", "0.5, -inf, False, False")));
+}
+
+static void truth_values_choose_keys(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: l, op: aten.full.default, args: [[], -1.0e+30]}\n"
+         "  - {out: a, op: aten.where.self, args: [b, s, l]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(CALL("b, None", "1, -1.00000002e+30, False, False")));
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, "
+         "-1.0e+9]}\n" SOFTMAX("a") JOINED,
+         FOUND("o.3.1: bool[2, 1, 3, 5] = aten::logical_not.out(b)\n" CALL(
+             "o.3.1, None", "1, -1e+09, False, False")));
+}
+
+// PyTorch's own function gives zeros where a row has no key.
+static void the_guard_of_rows_without_keys_goes(void** state) {
+  (void)state;
+  expect(HEADS
+         "  - {out: o, op: aten.scaled_dot_product_attention.default, args: "
+         "[qh, kh, vh, b]}\n"
+         "  - {out: t, op: aten.transpose.int, args: [o, 1, 2]}\n"
+         "  - {out: y, op: aten.reshape.default, args: [t, [2, 3, 8]]}\n"
+         "outputs: [y]\n",
+         FOUND(CALL("b, None", "0.5, -inf, False, True")));
+}
+
+static void positions_need_no_mask(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: i, op: aten.arange.default, args: [5]}\n"
+         "  - {out: u, op: aten.unsqueeze.default, args: [p, 1]}\n"
+         "  - {out: g, op: aten.gt.Tensor, args: [i, u]}\n"
+         "  - {out: l, op: aten.full.default, args: [[], -1.0e+9]}\n"
+         "  - {out: z, op: aten.full.default, args: [[], 0.0]}\n"
+         "  - {out: h, op: aten.where.self, args: [g, l, z]}\n"
+         "  - {out: f, op: aten.view.default, args: [h, [1, 1, 3, 5]]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, f]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(POSITIONS CALL("None, u", "1, -1e+09, False, False")));
+  expect(HEADS SCORES
+         "  - {out: i, op: aten.arange.default, args: [5]}\n"
+         "  - {out: u, op: aten.unsqueeze.default, args: [p, 1]}\n"
+         "  - {out: g, op: aten.lt.Tensor, args: [i, u]}\n"
+         "  - {out: l, op: aten.full.default, args: [[], -.inf]}\n"
+         "  - {out: a, op: aten.where.self, args: [g, s, l]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(POSITIONS
+               "o.3.1: int64[3, 1] = aten::add.out(u, -1:int64, 1)\n" CALL(
+                   "None, o.3.1", "1, -inf, False, False")));
+}
+
+static void a_constant_triangle_is_causal(void** state) {
+  (void)state;
+  expect(HEADS
+         "  - {out: o, op: aten.scaled_dot_product_attention.default, args: "
+         "[qh, kh, vh, null, 0.0, true]}\n"
+         "  - {out: t, op: aten.transpose.int, args: [o, 1, 2]}\n"
+         "  - {out: y, op: aten.reshape.default, args: [t, [2, 3, 8]]}\n"
+         "outputs: [y]\n",
+         FOUND(CALL("None, None", "0.5, -inf, True, False")));
+}
+
+// A number that is not low enough hides nothing for sure.
+static void other_numbers_stay_a_mask(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: i, op: aten.arange.default, args: [5]}\n"
+         "  - {out: u, op: aten.unsqueeze.default, args: [p, 1]}\n"
+         "  - {out: g, op: aten.le.Tensor, args: [i, u]}\n"
+         "  - {out: l, op: aten.full.default, args: [[], -4.0]}\n"
+         "  - {out: a, op: aten.where.self, args: [g, s, l]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(POSITIONS
+               "g: bool[3, 5] = aten::le.Tensor_out(const int64[5], u)\n" CALL(
+                   "g, None", "1, -4, False, False")));
+}
+
+static void heads_that_share_keys_read_them_once(void** state) {
+  (void)state;
+  expect("inputs: [{name: q, type: 'float32[2, 4, 3, 8]'}, {name: k, type: "
+         "'float32[2, 2, 5, 8]'}, {name: v, type: 'float32[2, 2, 5, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: k5, op: aten.unsqueeze.default, args: [k, 2]}\n"
+         "  - {out: ke, op: aten.expand.default, args: [k5, [2, 2, 2, 5, 8]]}\n"
+         "  - {out: kr, op: aten.reshape.default, args: [ke, [2, 4, 5, 8]]}\n"
+         "  - {out: v5, op: aten.unsqueeze.default, args: [v, 2]}\n"
+         "  - {out: ve, op: aten.expand.default, args: [v5, [2, 2, 2, 5, 8]]}\n"
+         "  - {out: vh, op: aten.reshape.default, args: [ve, [2, 4, 5, 8]]}\n"
+         "  - {out: kt, op: aten.transpose.int, args: [kr, 2, 3]}\n"
+         "  - {out: s, op: aten.matmul.default, args: [q, kt]}\n" SOFTMAX("s")
+         "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+         "outputs: [y]\n",
+         "y.3.3.1: float32[2, 4, 3, 8] = etx::attention.out(q, k, v, None, None, "
+         "[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, -inf, "
+         "False, False)\n"
+         "return y.3.3.1\n");
+}
+
+// Somebody wants the weights, the scores, or the mask is of two parts.
+static void what_others_read_is_left_alone(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      HEADS SCORES SOFTMAX("s")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y, w]\n",
+      HEADS SCORES SOFTMAX("s")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y, s]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.add.Tensor, args: [a, m]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: w, op: aten.softmax.int, args: [s, 2]}\n"
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, PASSES);
+    const char* const lines = lowered_lines(&l);
+    assert_null(strstr(lines, "attention"));
+    assert_non_null(strstr(lines, "_softmax"));
+    assert_int_equal(l.context.fusions.count, i == 4 ? 0 : 1);
+    if (i < 4) assert_non_null(l.context.fusions.items[0].reason);
+    lowered_close(&l);
+  }
+}
+
+static void the_stock_runtime_has_no_such_operator(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH, HEADS SCORES SOFTMAX("s") JOINED);
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "etx::"));
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(heads_are_read_and_written_where_they_lie),
+      cmocka_unit_test(factors_of_queries_keys_and_scores_are_one_scale),
+      cmocka_unit_test(a_mask_that_is_added_is_an_operand),
+      cmocka_unit_test(truth_values_choose_keys),
+      cmocka_unit_test(the_guard_of_rows_without_keys_goes),
+      cmocka_unit_test(positions_need_no_mask),
+      cmocka_unit_test(a_constant_triangle_is_causal),
+      cmocka_unit_test(other_numbers_stay_a_mask),
+      cmocka_unit_test(heads_that_share_keys_read_them_once),
+      cmocka_unit_test(what_others_read_is_left_alone),
+      cmocka_unit_test(the_stock_runtime_has_no_such_operator),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -142,19 +142,28 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
   return check_built(plan, (size_t)index, argument, op, diag);
 }
 
+static const struct {
+  unsigned kinds;
+  const char* text;
+} slots[] = {
+    [ETX_RESULT_OUT] = {WANT_TENSOR, "a tensor"},
+    [ETX_RESULT_OUT_LIST] = {WANT_TENSORS, "a tensor list"},
+    [ETX_RESULT_LIST] = {WANT_TENSORS, "a tensor list"},
+    [ETX_RESULT_SELF] = {WANT_TENSOR, "a tensor"},
+    [ETX_RESULT_SCALAR] = {WANT_NUMBER, "a number"},
+    [ETX_RESULT_NONE] = {0, "nothing"},
+};
+
+uint16_t etx_argument_kinds(etx_argument_type type) {
+  return (uint16_t)wanted[type].kinds;
+}
+
+uint16_t etx_result_kinds(etx_op_result result) {
+  return (uint16_t)slots[result].kinds;
+}
+
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
                                     const etx_op* op, etx_diag* diag) {
-  static const struct {
-    unsigned kinds;
-    const char* text;
-  } slots[] = {
-      [ETX_RESULT_OUT] = {WANT_TENSOR, "a tensor"},
-      [ETX_RESULT_OUT_LIST] = {WANT_TENSORS, "a tensor list"},
-      [ETX_RESULT_LIST] = {WANT_TENSORS, "a tensor list"},
-      [ETX_RESULT_SELF] = {WANT_TENSOR, "a tensor"},
-      [ETX_RESULT_SCALAR] = {WANT_NUMBER, "a number"},
-      [ETX_RESULT_NONE] = {0, "nothing"},
-  };
   const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
   if ((slots[op->result].kinds >> kind & 1) != 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,

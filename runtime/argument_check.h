@@ -15,6 +15,11 @@ ETX_MUST_USE etx_status etx_arguments_check(
     const etx_pte_plan* plan, const etx_pte_instruction* instruction,
     const etx_op* op, etx_diag* diag);
 
+// The kinds of values that an argument of the type, or a return slot, may be: a
+// bit for each etx_pte_kind.
+uint16_t etx_argument_kinds(etx_argument_type type);
+uint16_t etx_result_kinds(etx_op_result result);
+
 // Converts a value that is neither tensor nor list of values: numbers, text,
 // inline lists. Anything else becomes None.
 void etx_value_of_plain(const etx_pte_value* from, etx_value* out);

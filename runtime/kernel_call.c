@@ -4,6 +4,10 @@
 #include "runtime/kernel.h"
 
 const etx_kernel* etx_kernel_find(const etx_kernel_table* table, etx_op_id op) {
+  // Where the whole table is given, rows stand in the order of their ids.
+  if ((size_t)op < table->count && table->kernels[op].op == op) {
+    return &table->kernels[op];
+  }
   for (size_t i = 0; i < table->count; ++i) {
     if (table->kernels[i].op == op) return &table->kernels[i];
   }

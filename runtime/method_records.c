@@ -4,6 +4,7 @@
 #include "runtime/argument_check.h"
 #include "runtime/call_shape.h"
 #include "runtime/method_internal.h"
+#include "runtime/operator_cache.h"
 
 static etx_status refuse_slot(uint32_t index, const char* what,
                               const char* wanted, etx_diag* diag) {
@@ -133,18 +134,21 @@ static void decode_result(etx_method* method, etx_method_record* record) {
 }
 
 static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
+                              etx_operator_cache* operators,
                               const etx_pte_instruction* from,
                               etx_method_record* record, etx_diag* diag) {
-  const etx_pte_operator name =
-      etx_pte_operator_at(&method->plan, (size_t)from->index);
-  const etx_op* op = etx_op_find(name.name, name.overload);
-  record->kernel = etx_kernel_find(method->program->kernels, op->id);
+  const etx_plan_operator* known =
+      etx_operator_cache_at(operators, (size_t)from->index);
+  const etx_op* op = known->op;
+  record->kernel = known->kernel;
   record->call.op = op;
   const bool is_scalar_result = op->result == ETX_RESULT_SCALAR;
   record->kind = etx_op_makes_view(op) ? ETX_RECORD_VIEW
                  : is_scalar_result    ? ETX_RECORD_SCALAR
                                        : ETX_RECORD_KERNEL;
-  ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
+  if (!etx_plan_operator_fits(known, &method->plan, from)) {
+    ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
+  }
   const etx_value** arguments = pieces->pointers;
   pieces->pointers += from->argument_count;
   for (size_t i = 0; i < from->argument_count; ++i) {
@@ -156,15 +160,17 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->call.parallel = method->program->limits.parallel;
   record->call.diag = method->kernel_diag;
   record->call.temporary = method->temporary.data;
-  record->written = etx_op_written_arguments(op);
+  record->written = known->written;
   decode_result(method, record);
   if (record->kind == ETX_RECORD_VIEW) return ETX_OK;
   return check_outputs(method, record, diag);
 }
 
 static etx_status decode_instruction(etx_method* method,
-                                     etx_method_pieces* pieces, size_t chain,
-                                     size_t index, etx_method_record* record,
+                                     etx_method_pieces* pieces,
+                                     etx_operator_cache* operators,
+                                     size_t chain, size_t index,
+                                     etx_method_record* record,
                                      etx_diag* diag) {
   const etx_pte_instruction from =
       etx_pte_instruction_at(&method->plan, chain, index);
@@ -173,7 +179,7 @@ static etx_status decode_instruction(etx_method* method,
   record->instruction = (uint32_t)index;
   switch (from.kind) {
     case ETX_PTE_KERNEL_CALL:
-      return decode_call(method, pieces, &from, record, diag);
+      return decode_call(method, pieces, operators, &from, record, diag);
     case ETX_PTE_MOVE_CALL:
       return decode_move(method, &from, record, diag);
     case ETX_PTE_JUMP_FALSE_CALL:
@@ -258,13 +264,15 @@ etx_status etx_method_decode_records(etx_method* method,
                                      etx_method_pieces* pieces,
                                      etx_diag* diag) {
   size_t at = 0;
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, &method->plan, method->program->kernels);
   for (size_t chain = 0; chain < method->chain_count; ++chain) {
     method->chain_starts[chain] = at;
     const size_t count = etx_pte_instruction_count(&method->plan, chain);
     for (size_t i = 0; i < count; ++i) {
       etx_method_record* record = &method->records[at++];
-      const etx_status status =
-          decode_instruction(method, pieces, chain, i, record, diag);
+      const etx_status status = decode_instruction(method, pieces, &operators,
+                                                   chain, i, record, diag);
       if (status != ETX_OK) {
         etx_method_name_record(method, record, diag);
         return status;

@@ -5,6 +5,7 @@
 
 #include "format/tensor/layout.h"
 #include "runtime/argument_check.h"
+#include "runtime/operator_cache.h"
 
 // Operators with temporaries are products, convolutions and the like: few
 // tensors, short lists.
@@ -103,16 +104,16 @@ static bool add_argument(frame* f, size_t index, const etx_value** out_value) {
 static etx_status ask_kernel(const etx_program* program,
                              const etx_pte_plan* plan,
                              const etx_pte_instruction* instruction,
-                             const etx_op* op, const etx_kernel* kernel,
-                             size_t* out_bytes, etx_diag* diag) {
+                             const etx_plan_operator* known, size_t* out_bytes,
+                             etx_diag* diag) {
   frame f;
   f.plan = plan;
   f.value_count = f.item_count = f.stride_count = 0;
   etx_call call;
   memset(&call, 0, sizeof call);
-  call.op = op;
+  call.op = known->op;
   call.arguments = f.arguments;
-  call.argument_count = etx_op_argument_count(op);
+  call.argument_count = known->argument_count;
   call.parallel = program->limits.parallel;
   call.diag = diag;
   for (size_t i = 0; i < call.argument_count; ++i) {
@@ -120,34 +121,34 @@ static etx_status ask_kernel(const etx_program* program,
       return etx_diag_fail(diag, ETX_UNSUPPORTED,
                            "arguments of '%s' name more values than an "
                            "operator with temporaries may",
-                           op->name);
+                           known->op->name);
     }
   }
-  return kernel->temporary_bytes(&call, out_bytes);
+  return known->kernel->temporary_bytes(&call, out_bytes);
 }
 
 static etx_status count_instruction(const etx_program* program,
                                     const etx_pte_plan* plan,
                                     const etx_pte_instruction* instruction,
+                                    const etx_plan_operator* known,
                                     size_t* out_bytes, etx_diag* diag) {
   *out_bytes = 0;
-  const etx_pte_operator name =
-      etx_pte_operator_at(plan, (size_t)instruction->index);
-  const etx_op* op = etx_op_find(name.name, name.overload);
-  if (op == NULL) return ETX_OK;
-  const etx_kernel* kernel = etx_kernel_find(program->kernels, op->id);
+  const etx_kernel* kernel = known->kernel;
   if (kernel == NULL || kernel->temporary_bytes == NULL) return ETX_OK;
   // What loading will refuse needs no memory.
-  if (etx_arguments_check(plan, instruction, op, NULL) != ETX_OK) {
+  if (!etx_plan_operator_fits(known, plan, instruction) &&
+      etx_arguments_check(plan, instruction, known->op, NULL) != ETX_OK) {
     return ETX_OK;
   }
-  return ask_kernel(program, plan, instruction, op, kernel, out_bytes, diag);
+  return ask_kernel(program, plan, instruction, known, out_bytes, diag);
 }
 
 etx_status etx_method_count_temporary(const etx_program* program,
                                       const etx_pte_plan* plan,
                                       size_t* out_bytes, etx_diag* diag) {
   size_t most = 0;
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, plan, program->kernels);
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
     const size_t count = etx_pte_instruction_count(plan, chain);
     for (size_t i = 0; i < count; ++i) {
@@ -155,7 +156,10 @@ etx_status etx_method_count_temporary(const etx_program* program,
           etx_pte_instruction_at(plan, chain, i);
       if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
       size_t bytes = 0;
-      ETX_TRY(count_instruction(program, plan, &instruction, &bytes, diag));
+      const etx_plan_operator* known =
+          etx_operator_cache_at(&operators, (size_t)instruction.index);
+      ETX_TRY(
+          count_instruction(program, plan, &instruction, known, &bytes, diag));
       if (bytes > most) most = bytes;
     }
   }

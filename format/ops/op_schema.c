@@ -1,6 +1,7 @@
 // The rows of op_schema.def as a table, and the cursor that reads their
-// argument texts. Rows are looked up by name with a linear scan: it happens
-// once per operator and method, when a file is loaded.
+// argument texts. Rows are looked up by name with a linear scan, which passes
+// over names of other lengths: it happens some times per operator and method,
+// when a file is loaded.
 
 #include "format/ops/op_schema.h"
 
@@ -16,6 +17,19 @@ static const etx_op rows[ETX_OP_COUNT] = {
    ETX_RESULT_##result,                                                     \
    ETX_IN_PLACE_##in_place,                                                 \
    etx_shape_##shape_rule},
+#include "format/ops/op_schema.def"
+#undef OP
+};
+
+// Bytes of both names of a row, so that most are passed over at one look.
+typedef struct row_size {
+  uint8_t name;
+  uint8_t overload;
+} row_size;
+
+static const row_size row_sizes[ETX_OP_COUNT] = {
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  {sizeof(name) - 1, sizeof(overload) - 1},
 #include "format/ops/op_schema.def"
 #undef OP
 };
@@ -138,8 +152,11 @@ const etx_op* etx_op_at(etx_op_id id) {
 
 // Compares a row with what a file states, both joined as "name.overload".
 static bool row_is_named(const etx_op* op, etx_text name, etx_text overload) {
-  const etx_text own_name = etx_text_of(op->name);
-  const etx_text own_overload = etx_text_of(op->overload);
+  const row_size size = row_sizes[op->id];
+  const size_t joined = size.name + 1u + size.overload;
+  if (name.size != size.name && name.size != joined) return false;
+  const etx_text own_name = {op->name, size.name};
+  const etx_text own_overload = {op->overload, size.overload};
   if (overload.size > 0) {
     return etx_text_equal(name, own_name) &&
            etx_text_equal(overload, own_overload);

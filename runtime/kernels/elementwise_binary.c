@@ -6,6 +6,7 @@
 // through blocks on the stack. Every loop reads element i before it writes
 // element i, so the result may overwrite an operand of its size.
 
+#include "runtime/kernels/binary_few.h"
 #include "runtime/kernels/binary_rows.h"
 #include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/kernels.h"
@@ -13,12 +14,12 @@
 
 // What prepare leaves in etx_call.prepared.
 enum {
-  ROW,        // of the table
-  COMMON,     // the operands' common type
-  PARAMETER,  // argument that holds the parameter, or -1
-  CONSTANT,   // the parameter if PARAMETER is -1
-  COUNT,      // elements of the result
-  MOVES,      // bits of the operands that have more than one element
+  ROW,                           // of the table
+  COMMON,                        // the operands' common type
+  PARAMETER,                     // argument that holds the parameter, or -1
+  CONSTANT,                      // the parameter if PARAMETER is -1
+  COUNT = ETX_BINARY_FEW_COUNT,  // elements of the result
+  MOVES,  // bits of the operands that have more than one element
 };
 
 // The type in which arguments 0 and 1 meet.
@@ -48,6 +49,18 @@ static bool is_direct(const etx_call* call, size_t index, size_t out,
 static etx_status run(etx_call* call);
 static etx_status run_direct(etx_call* call);
 
+// A call whose operands lie as its result does. `prepared` is filled.
+static etx_kernel_function choose_direct(const etx_call* call,
+                                         etx_dtype native) {
+  const bool is_few =
+      native == ETX_DTYPE_FLOAT32 && call->prepared[COUNT] <= ETX_BINARY_FEW &&
+      etx_call_is_tensor(call, 0) && etx_call_is_tensor(call, 1) &&
+      (call->prepared[MOVES] == 3 || call->prepared[COUNT] == 1);
+  const etx_kernel_function few =
+      is_few ? etx_binary_few_of((size_t)call->prepared[ROW]) : NULL;
+  return few != NULL ? few : run_direct;
+}
+
 static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   const size_t out = call->argument_count - 1;
   const etx_wide wide = etx_wide_of(common);
@@ -73,7 +86,7 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   call->prepared[COUNT] = (int64_t)etx_tensor_numel(to);
   call->prepared[MOVES] =
       (is_single(call, 0) ? 0 : 1) + (is_single(call, 1) ? 0 : 2);
-  call->run = direct ? run_direct : run;
+  call->run = direct ? choose_direct(call, native) : run;
   return ETX_OK;
 }
 

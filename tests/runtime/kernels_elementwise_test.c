@@ -257,8 +257,53 @@ static void functions_read_strides(void** unused) {
   test_call_end(&c);
 }
 
+// Runs `name` on the first `count` elements and keeps the result.
+static void run_pair(const char* name, bool has_alpha, size_t count,
+                     float* out) {
+  const int32_t sizes[1] = {(int32_t)count};
+  test_call c;
+  test_call_begin(&c, name);
+  test_call_floats(&c, 1, sizes, a_elements);
+  test_call_floats(&c, 1, sizes, b_elements);
+  if (has_alpha) test_call_integer(&c, 1);
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  if (count > 0) {
+    memcpy(out, test_call_result(&c, 0)->data, count * sizeof(float));
+  }
+  test_call_end(&c);
+}
+
+static void a_few_elements_get_the_bits_of_many(void** state) {
+  static const struct {
+    const char* name;
+    bool has_alpha;
+  } pairs[] = {{"aten::add.out", true},      {"aten::sub.out", true},
+               {"aten::mul.out", false},     {"aten::div.out", false},
+               {"aten::maximum.out", false}, {"aten::minimum.out", false}};
+  static float few[MOST], many[MOST];
+  (void)state;
+  for (size_t i = 0; i < MOST; ++i) {
+    const uint32_t a = test_random_bits(), b = test_random_bits();
+    memcpy(&a_elements[i], &a, sizeof a);
+    memcpy(&b_elements[i], &b, sizeof b);
+    if (i % 5 == 0) b_elements[i] = a_elements[i];
+  }
+  for (size_t pair = 0; pair < sizeof pairs / sizeof *pairs; ++pair) {
+    run_pair(pairs[pair].name, pairs[pair].has_alpha, MOST, many);
+    for (size_t count = 0; count < 140; ++count) {
+      run_pair(pairs[pair].name, pairs[pair].has_alpha, count, few);
+      for (size_t i = 0; i < count; ++i) {
+        const bool both_nan = few[i] != few[i] && many[i] != many[i];
+        if (both_nan || memcmp(&few[i], &many[i], sizeof few[i]) == 0) continue;
+        fail_msg("%s of %zu: element %zu differs", pairs[pair].name, count, i);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_few_elements_get_the_bits_of_many),
       cmocka_unit_test(pairs_broadcast),
       cmocka_unit_test(integers_wrap),
       cmocka_unit_test(the_smallest_integer_divides_by_minus_one),

@@ -1,0 +1,88 @@
+#include "runtime/operator_cache.h"
+
+#include <string.h>
+
+#include "runtime/argument_check.h"
+#include "runtime/built_types.h"
+
+void etx_operator_cache_init(etx_operator_cache* cache,
+                             const etx_pte_plan* plan,
+                             const etx_kernel_table* kernels) {
+  cache->plan = plan;
+  cache->kernels = kernels;
+  memset(cache->tags, 0, sizeof cache->tags);
+}
+
+static void look_up(const etx_operator_cache* cache, size_t index,
+                    etx_plan_operator* row) {
+  const etx_pte_operator name = etx_pte_operator_at(cache->plan, index);
+  memset(row, 0, sizeof *row);
+  row->op = etx_op_find(name.name, name.overload);
+  if (row->op == NULL) return;
+  if (cache->kernels != NULL) {
+    row->kernel = etx_kernel_find(cache->kernels, row->op->id);
+  }
+  etx_argument argument;
+  etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
+  for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
+    if (argument.written) row->written |= (uint64_t)1 << i;
+    if (argument.optional) row->optional |= (uint64_t)1 << i;
+    row->kinds[i] = etx_argument_kinds(argument.type);
+    row->argument_count = i + 1;
+  }
+  row->kinds[row->argument_count] = etx_result_kinds(row->op->result);
+  row->call_count =
+      row->argument_count + (row->op->result == ETX_RESULT_NONE ? 0 : 1);
+}
+
+const etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
+                                               size_t index) {
+  const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
+  if (cache->tags[at] != (uint64_t)index + 1) {
+    look_up(cache, index, &cache->rows[at]);
+    cache->tags[at] = (uint64_t)index + 1;
+  }
+  return &cache->rows[at];
+}
+
+static bool is_kind(const etx_pte_plan* plan, int64_t index,
+                    etx_pte_kind kind) {
+  return index >= 0 && etx_pte_value_kind(plan, (size_t)index) == kind;
+}
+
+static bool items_fit(const etx_pte_plan* plan, size_t index) {
+  const etx_pte_value list = etx_pte_value_at(plan, index);
+  if (list.kind == ETX_PTE_INT_LIST) {
+    for (size_t i = 0; i < list.as.integers.count; ++i) {
+      if (!is_kind(plan, list.as.integers.items[i], ETX_PTE_INT)) return false;
+    }
+    return true;
+  }
+  for (size_t i = 0; i < list.as.tensors.count; ++i) {
+    if (!is_kind(plan, list.as.tensors.items[i], ETX_PTE_TENSOR)) return false;
+  }
+  return true;
+}
+
+bool etx_plan_operator_fits(const etx_plan_operator* known,
+                            const etx_pte_plan* plan,
+                            const etx_pte_instruction* instruction) {
+  const bool has_all_types = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX;
+  if (!has_all_types || instruction->argument_count != known->call_count) {
+    return false;
+  }
+  for (size_t i = 0; i < known->call_count; ++i) {
+    const size_t index = (size_t)instruction->arguments[i];
+    const etx_pte_kind kind = etx_pte_value_kind(plan, index);
+    if (kind == ETX_PTE_NULL && (known->optional >> i & 1) != 0) continue;
+    if ((known->kinds[i] >> kind & 1) == 0) return false;
+    // The return slot lists what was checked as an argument.
+    const bool is_list = kind == ETX_PTE_INT_LIST ||
+                         kind == ETX_PTE_TENSOR_LIST ||
+                         kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
+    if (is_list && i < known->argument_count && !items_fit(plan, index)) {
+      return false;
+    }
+  }
+  return true;
+}

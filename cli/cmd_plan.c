@@ -36,6 +36,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte\n"
     "  etx plan methods/ -o model.pte --target executorch\n"
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
+    "  etx plan methods/ -o model.pte --concurrent encode,decode\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
     "  etx plan methods/ -o model.pte --report full\n"
@@ -65,6 +66,7 @@ typedef struct words {
   const char* algorithm;
   const char* dump_after;
   const char* state_layout;
+  etx_option_list concurrent;
   int target;
   int report;  // REPORT_...
   bool json;
@@ -183,6 +185,18 @@ static void look_further(planner* plan, etx_ir_module* module,
   (void)known;  // what was read with problems stays refused
 }
 
+static etx_status declare_concurrent(planner* plan, etx_ir_module* module) {
+  const etx_option_list* const groups = &plan->in->concurrent;
+  for (size_t i = 0; i < groups->count; ++i) {
+    const etx_status status =
+        etx_export_concurrent(module, groups->items[i], &plan->diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(&plan->diag, ", in option '--concurrent'");
+    return status;
+  }
+  return ETX_OK;
+}
+
 static etx_status plan_all(planner* plan, const etx_export_options* options) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
@@ -193,6 +207,7 @@ static etx_status plan_all(planner* plan, const etx_export_options* options) {
     look_further(plan, &module, options);
     return read;
   }
+  ETX_TRY(declare_concurrent(plan, &module));
   if (plan->in->output == NULL) {  // only to look at a graph
     return etx_export_plan(&module, options, &nowhere, &plan->report,
                            &plan->problems.problems, &plan->diag);
@@ -274,6 +289,10 @@ int etx_cmd_plan(int argc, char** argv) {
        "for which runtime (default: etx)", &in.target},
       {ETX_OPTION_TEXT, "state-layout", 0, "keep:FILE",
        "keep the state's offsets of an older program", &in.state_layout},
+      {ETX_OPTION_LIST, "concurrent", 0, "A,B,...",
+       "methods that may run at the same time get bytes of their own; may be "
+       "given several times",
+       &in.concurrent},
       {ETX_OPTION_TEXT, "header", 0, "FILE",
        "write the memory sizes as a C header too", &in.header},
       {ETX_OPTION_TEXT, "algorithm", 0, "NAME",

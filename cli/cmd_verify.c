@@ -37,19 +37,17 @@ static void each_arena(etx_bytes program, arena_visitor show, void* context) {
   etx_memory_map_close(&map);
 }
 
-static uint64_t gap_of(const etx_memory_arena* arena) {
-  return arena->bytes > arena->bound ? arena->bytes - arena->bound : 0;
-}
-
 static void print_arena(void* context, const etx_memory_method* method,
                         const etx_memory_arena* arena) {
-  const uint64_t gap = gap_of(arena);
+  const uint64_t gap = etx_memory_gap(arena);
   (void)context;
   printf("  %.*s, arena %u: %" PRIu64 " bytes, lower bound %" PRIu64
-         ", gap %" PRIu64 " (%.2f%%)\n",
+         ", gap %" PRIu64 " (%.2f%%)",
          (int)method->name.size, method->name.data, (unsigned)arena->id,
          arena->bytes, arena->bound, gap,
          arena->bound == 0 ? 0.0 : 100.0 * (double)gap / (double)arena->bound);
+  if (arena->floor != 0) printf(", from byte %" PRIu64 " on", arena->floor);
+  fputc('\n', stdout);
 }
 
 static void add_arena(void* context, const etx_memory_method* method,
@@ -58,8 +56,10 @@ static void add_arena(void* context, const etx_memory_method* method,
   json_object_set_new(object, "method", etx_json_text(method->name));
   json_object_set_new(object, "arena", etx_json_unsigned(arena->id));
   json_object_set_new(object, "bytes", etx_json_unsigned(arena->bytes));
+  json_object_set_new(object, "floor", etx_json_unsigned(arena->floor));
   json_object_set_new(object, "lower_bound", etx_json_unsigned(arena->bound));
-  json_object_set_new(object, "gap_bytes", etx_json_unsigned(gap_of(arena)));
+  json_object_set_new(object, "gap_bytes",
+                      etx_json_unsigned(etx_memory_gap(arena)));
   json_array_append_new(context, object);
 }
 

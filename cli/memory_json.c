@@ -83,9 +83,10 @@ static void put_arenas(const etx_memory_method* method, FILE* out) {
   for (size_t i = 0; i < method->arena_count; ++i) {
     const etx_memory_arena* const arena = &method->arenas[i];
     fprintf(out,
-            "%s{\"id\":%u,\"bytes\":%" PRIu64 ",\"state\":%s,\"bound\":%" PRIu64
-            ",\"peak\":%" PRIu64 ",\"peak_step\":%u}",
-            i == 0 ? "" : ",", (unsigned)arena->id, arena->bytes,
+            "%s{\"id\":%u,\"bytes\":%" PRIu64 ",\"floor\":%" PRIu64
+            ",\"state\":%s,\"bound\":%" PRIu64 ",\"peak\":%" PRIu64
+            ",\"peak_step\":%u}",
+            i == 0 ? "" : ",", (unsigned)arena->id, arena->bytes, arena->floor,
             arena->holds_state ? "true" : "false", arena->bound,
             arena->peak_bytes, (unsigned)arena->peak_step);
   }

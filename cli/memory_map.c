@@ -279,6 +279,11 @@ static etx_status make_arena(const building* b, etx_memory_arena* arena) {
     arena->live = b->nothing;
     return ETX_OK;
   }
+  arena->floor = method->boxes[arena->first_box].offset;
+  for (size_t i = 1; i < arena->box_count; ++i) {
+    const uint64_t offset = method->boxes[arena->first_box + i].offset;
+    if (offset < arena->floor) arena->floor = offset;
+  }
   ETX_TRY(count_live(b, arena));
   return find_bound(b, arena);
 }

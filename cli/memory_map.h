@@ -64,6 +64,8 @@ typedef struct etx_memory_box {
 typedef struct etx_memory_arena {
   uint32_t id;       // memory_id
   uint64_t bytes;    // as the file states it
+  uint64_t floor;    // of them lie below all boxes: methods that may run at the
+                     // same time have their values there
   bool holds_state;  // nothing but state lies in it
   size_t first_box;  // its boxes stand together in the method's
   size_t box_count;
@@ -72,6 +74,14 @@ typedef struct etx_memory_arena {
   uint32_t peak_step;    // the first one of those
   const uint64_t* live;  // by step: bytes in use
 } etx_memory_arena;
+
+// Bytes of the arena that its values could do without, as far as the bound
+// tells.
+static inline uint64_t etx_memory_gap(const etx_memory_arena* arena) {
+  const uint64_t used =
+      arena->bytes > arena->floor ? arena->bytes - arena->floor : 0;
+  return used > arena->bound ? used - arena->bound : 0;
+}
 
 typedef struct etx_memory_method {
   etx_text name;

@@ -206,9 +206,9 @@ static void print_figures(const picture* p) {
   if (!arena->holds_state && arena->bound > 0) {
     fputs(", lower bound ", p->out);
     put_bytes(arena->bound, p->out);
-    fprintf(p->out, ", gap %" PRIu64 " bytes, %.2f %%",
-            arena->bytes - arena->bound,
-            100 * (double)(arena->bytes - arena->bound) / (double)arena->bound);
+    const uint64_t gap = etx_memory_gap(arena);
+    fprintf(p->out, ", gap %" PRIu64 " bytes, %.2f %%", gap,
+            100 * (double)gap / (double)arena->bound);
   }
   fputc('\n', p->out);
 }

@@ -49,6 +49,15 @@ static void print_verdict(const etx_export_report* report) {
   }
 }
 
+static void print_concurrent(const etx_export_report* report) {
+  for (size_t i = 0; i < report->concurrent_count; ++i) {
+    const etx_ir_pair* const pair = &report->concurrent[i];
+    printf("  %.*s and %.*s may run at the same time and share no byte\n",
+           (int)pair->first.size, pair->first.data, (int)pair->second.size,
+           pair->second.data);
+  }
+}
+
 static void print_saving(const char* what, uint64_t bytes) {
   printf("    %-38s %12" PRIu64 "\n", what, bytes);
 }
@@ -84,6 +93,9 @@ static void print_account(const etx_export_method_report* method) {
   print_saving("saved in place", method->in_place_bytes);
   print_saving("saved by sharing over time", method->sharing_bytes);
   print_saving("peak lowered by another order", method->order_bytes);
+  if (method->range_start != 0) {
+    print_saving("below, for methods that run beside it", method->range_start);
+  }
   if (method->stable_bytes != 0) {
     print_saving("kept for outputs that stay", method->stable_bytes);
   }
@@ -130,6 +142,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
     print_method(&report->methods[i], width);
   }
   print_verdict(report);
+  print_concurrent(report);
   for (size_t i = 0; in_full && i < report->method_count; ++i) {
     print_account(&report->methods[i]);
   }
@@ -197,6 +210,7 @@ static json_t* json_of_blocks(const etx_export_method_report* method) {
 // Where the bytes of arena 1 went.
 static void set_account(json_t* object,
                         const etx_export_method_report* method) {
+  set_bytes(object, "range_start", method->range_start);
   set_bytes(object, "planned_bytes", method->planned_bytes);
   set_bytes(object, "stable_bytes", method->stable_bytes);
   set_bytes(object, "gap_bytes", gap_of(method));
@@ -254,6 +268,14 @@ json_t* etx_plan_report_json(const char* path,
   for (size_t i = 0; i < report->copy_count; ++i) {
     json_array_append_new(copies, json_of_copy(&report->copies[i]));
   }
+  json_t* const concurrent = json_array();
+  for (size_t i = 0; i < report->concurrent_count; ++i) {
+    const etx_ir_pair* const pair = &report->concurrent[i];
+    json_t* const names = json_array();
+    json_array_append_new(names, etx_json_text(pair->first));
+    json_array_append_new(names, etx_json_text(pair->second));
+    json_array_append_new(concurrent, names);
+  }
   json_t* const root = json_object();
   json_object_set_new(root, "file", json_string(path));
   json_object_set_new(root, "file_bytes",
@@ -271,6 +293,7 @@ json_t* etx_plan_report_json(const char* path,
                       etx_json_unsigned(report->constant_count));
   json_object_set_new(root, "methods", methods);
   json_object_set_new(root, "copies", copies);
+  json_object_set_new(root, "concurrent", concurrent);
   return root;
 }
 

@@ -68,7 +68,8 @@ static etx_status prove_plans(etx_verify_program_state* program,
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(prove_plan(program, i, report));
   }
-  return etx_verify_states(program);
+  ETX_TRY(etx_verify_states(program));
+  return etx_verify_concurrent(program);
 }
 
 static etx_status prove(etx_bytes file, etx_verify_report* report,

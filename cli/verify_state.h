@@ -33,6 +33,12 @@ ETX_MUST_USE etx_status etx_verify_method_state(
 // Proves what holds between methods. All of them have been noted.
 ETX_MUST_USE etx_status etx_verify_states(etx_verify_program_state* program);
 
+// verify_concurrent
+
+// Proves that methods which may run at the same time share no byte of scratch.
+ETX_MUST_USE etx_status
+etx_verify_concurrent(const etx_verify_program_state* program);
+
 // verify_layout
 
 // Proves that the constant methods which tell the layout of state, if there

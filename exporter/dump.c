@@ -239,6 +239,18 @@ static void put_outputs(const etx_ir_module* module, etx_text_buffer* out) {
   }
 }
 
+static void put_concurrent(const etx_ir_module* module, etx_text_buffer* out) {
+  const char* separator = "concurrent: [[";
+  for (size_t i = 0; i < module->concurrent_count; ++i) {
+    etx_text_put_string(out, separator);
+    etx_ir_print_word(out, module->concurrent[i].first);
+    etx_text_put_string(out, ", ");
+    etx_ir_print_word(out, module->concurrent[i].second);
+    separator = "], [";
+  }
+  if (module->concurrent_count != 0) etx_text_put_string(out, "]]\n");
+}
+
 static etx_status write_program(dumping* d, bool has_weights) {
   etx_text_buffer out;
   etx_sink sink;
@@ -249,6 +261,7 @@ static etx_status write_program(dumping* d, bool has_weights) {
       &out, has_weights ? "weights: [weights.safetensors]\n" : "weights: []\n");
   put_constant_methods(d, &out);
   put_outputs(d->module, &out);
+  put_concurrent(d->module, &out);
   etx_text_put_format(&out, "align: %u\n", d->module->alignment);
   ETX_TRY(out.status);
   ETX_TRY(open_file(d, etx_text_of("program"), ".yaml", &sink));

@@ -129,6 +129,36 @@ static etx_status describe_state(etx_emit* emit, size_t position,
                            &state->data_buffer_index);
 }
 
+static bool find_described(const etx_blob_method* methods, size_t count,
+                           etx_text name, uint32_t* out_index) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!etx_text_equal(methods[i].name, name)) continue;
+    *out_index = (uint32_t)i;
+    return true;
+  }
+  return false;
+}
+
+// Both the module's pairs and the descriptions are sorted by name.
+static etx_status describe_concurrent(etx_emit* emit,
+                                      etx_blob_content* content) {
+  const etx_ir_module* const module = emit->module;
+  etx_blob_pair* const pairs =
+      etx_pool_take(emit->pool, module->concurrent_count * sizeof *pairs);
+  if (pairs == NULL) return ETX_OUT_OF_MEMORY;
+  content->concurrent = pairs;
+  for (size_t i = 0; i < module->concurrent_count; ++i) {
+    etx_blob_pair* const pair = &pairs[content->concurrent_count];
+    if (find_described(content->methods, content->method_count,
+                       module->concurrent[i].first, &pair->first) &&
+        find_described(content->methods, content->method_count,
+                       module->concurrent[i].second, &pair->second)) {
+      ++content->concurrent_count;
+    }
+  }
+  return ETX_OK;
+}
+
 static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
                              size_t method_count, etx_bytes* out_blob) {
   const etx_emit_program* const program = emit->program;
@@ -150,6 +180,7 @@ static etx_status build_blob(etx_emit* emit, const etx_blob_method* methods,
       .state_bytes = program->layout->bytes,
   };
   memcpy(content.fingerprint, program->fingerprint, sizeof content.fingerprint);
+  ETX_TRY(describe_concurrent(emit, &content));
   size_t bytes = 0;
   ETX_TRY(etx_blob_write_needed(&content, &bytes));
   const etx_bytes_mut work = {etx_pool_take(emit->pool, bytes), bytes};

@@ -1,5 +1,6 @@
 #include "exporter/export.h"
 
+#include "exporter/concurrent.h"
 #include "exporter/copied_parts.h"
 #include "exporter/emit_program.h"
 #include "exporter/fingerprint.h"
@@ -132,6 +133,7 @@ static etx_export_method_report report_method(const exporting* e,
   etx_export_method_report row = {
       .name = method->name,
       .scratch_bytes = memory->scratch_bytes,
+      .range_start = memory->range_start,
       .planned_bytes = memory->planned_bytes,
       .stable_bytes = memory->stable_bytes,
       .lower_bound = memory->lower_bound,
@@ -188,6 +190,8 @@ static etx_status make_report(const exporting* e,
   etx_export_report report = {
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
       .method_count = count,
+      .concurrent = e->module->concurrent,
+      .concurrent_count = e->module->concurrent_count,
       .state_bytes = e->layout.bytes,
       .state_bound = bytes_of_states(e),
       .state_count = e->layout.count,
@@ -210,6 +214,24 @@ static etx_status make_report(const exporting* e,
 }
 
 // ---------------------------------------------------------------- pipeline
+
+etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
+                                 etx_diag* diag) {
+  const etx_text all = etx_text_of(names);
+  size_t count = 1;
+  for (size_t i = 0; i < all.size; ++i) count += all.data[i] == ',';
+  etx_text* const list = etx_pool_take(module->pool, count * sizeof *list);
+  if (list == NULL) return ETX_OUT_OF_MEMORY;
+  size_t start = 0;
+  size_t next = 0;
+  for (size_t i = 0; i <= all.size; ++i) {
+    if (i < all.size && all.data[i] != ',') continue;
+    list[next++] = (etx_text){all.data + start, i - start};
+    start = i + 1;
+  }
+  size_t at = 0;
+  return etx_concurrent_add(module, list, count, &at, diag);
+}
 
 etx_status etx_export_plan(etx_ir_module* module,
                            const etx_export_options* options,

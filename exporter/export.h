@@ -53,7 +53,9 @@ typedef struct etx_export_block {
 typedef struct etx_export_method_report {
   etx_text name;
   uint64_t scratch_bytes;   // of this method's plan, from byte 0 on
-  uint64_t planned_bytes;   // of the range that methods share
+  uint64_t range_start;     // of the range that methods share: above 0 if it
+                            // lies over methods which may run beside it
+  uint64_t planned_bytes;   // of that range
   uint64_t stable_bytes;    // of outputs that outlive other methods' calls
   uint64_t lower_bound;     // no plan of the shared range can be smaller:
                             // where both are equal it is the best there is
@@ -95,6 +97,8 @@ typedef struct etx_export_report {
   size_t method_count;
   etx_export_copy_report* copies;
   size_t copy_count;
+  const etx_ir_pair* concurrent;  // methods that may run at the same time
+  size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods
   uint64_t method_bytes;   // sum over methods: one arena for each of them
   uint64_t state_bytes;    // arena 2
@@ -111,6 +115,12 @@ typedef struct etx_export_report {
 // more (`etx check`); it must not be planned into a file.
 ETX_MUST_USE etx_status etx_export_read(etx_ir_module* module, const char* path,
                                         etx_problems* problems, etx_diag* diag);
+
+// Declares methods concurrent beside those that program.yaml declares; `names`
+// are separated by commas.
+ETX_MUST_USE etx_status etx_export_concurrent(etx_ir_module* module,
+                                              const char* names,
+                                              etx_diag* diag);
 
 // Runs passes, plans, verifies and writes the file to `sink`. `module` is
 // changed. The report lives in the module's pool.

@@ -118,6 +118,10 @@ static etx_status take(taking* t) {
   for (size_t i = 0; i < module->constant_method_count; ++i) {
     ETX_TRY(add_constant_method(t, &module->constant_methods[i]));
   }
+  for (size_t i = 0; i < module->concurrent_count; ++i) {
+    add_text(&t->hash, module->concurrent[i].first);
+    add_text(&t->hash, module->concurrent[i].second);
+  }
   return ETX_OK;
 }
 

@@ -31,11 +31,11 @@
 
 // Where something stands in the user's files, for messages.
 typedef struct etx_ir_place {
-  etx_text file;      // path as given, may be empty
-  uint32_t line;      // 1-based, 0 if the format has none (.pt2)
+  etx_text file;  // path as given, may be empty
+  uint32_t line;  // 1-based, 0 if the format has none (.pt2)
   uint32_t column;
-  etx_text node;      // name of the node in an archive, may be empty
-  etx_text trace;     // the author's source line, may be empty
+  etx_text node;   // name of the node in an archive, may be empty
+  etx_text trace;  // the author's source line, may be empty
 } etx_ir_place;
 
 typedef struct etx_ir_constant {
@@ -47,13 +47,13 @@ typedef struct etx_ir_constant {
 
 // A named tensor of the module: parameter, buffer, state.
 typedef struct etx_ir_buffer {
-  etx_text name;      // fully qualified
+  etx_text name;  // fully qualified
   etx_dtype dtype;
   uint8_t rank;
   int64_t sizes[ETX_MAX_RANK];
-  uint32_t initial;   // constant of the same type, or ETX_IR_NONE: zeros
-                      // (allowed for state only)
-  bool is_state;      // declared shared, or mutated by some method
+  uint32_t initial;  // constant of the same type, or ETX_IR_NONE: zeros
+                     // (allowed for state only)
+  bool is_state;     // declared shared, or mutated by some method
   etx_ir_place place;
 } etx_ir_buffer;
 
@@ -66,22 +66,22 @@ typedef enum etx_ir_origin {
 
 // A tensor of a method.
 typedef struct etx_ir_value {
-  etx_text name;       // unique in the method
-  bool has_shape;      // false: not inferred yet
-  etx_shape shape;     // dims may be handles of the method's symbols
+  etx_text name;    // unique in the method
+  bool has_shape;   // false: not inferred yet
+  etx_shape shape;  // dims may be handles of the method's symbols
   etx_ir_origin origin;
   uint32_t index;
 } etx_ir_value;
 
 typedef enum etx_ir_arg_kind {
   ETX_IR_ARG_NONE,
-  ETX_IR_ARG_VALUE,    // a tensor: index of a value
-  ETX_IR_ARG_INT,      // an integer or a symbolic one
+  ETX_IR_ARG_VALUE,  // a tensor: index of a value
+  ETX_IR_ARG_INT,    // an integer or a symbolic one
   ETX_IR_ARG_DOUBLE,
   ETX_IR_ARG_BOOL,
   ETX_IR_ARG_STRING,
   ETX_IR_ARG_DTYPE,
-  ETX_IR_ARG_LIST,     // items of the other kinds; None only among values
+  ETX_IR_ARG_LIST,  // items of the other kinds; None only among values
 } etx_ir_arg_kind;
 
 typedef struct etx_ir_arg {
@@ -101,14 +101,14 @@ typedef struct etx_ir_arg {
 } etx_ir_arg;
 
 typedef struct etx_ir_node {
-  etx_text aten;      // "aten.add.Tensor"; kept after lowering for messages
-  const etx_op* op;   // NULL until lowered
-  etx_ir_arg* args;   // imported: schema order, left-out ones may be missing at
-                      // the end; lowered: all arguments but the outs, defaults
-                      // filled in
+  etx_text aten;     // "aten.add.Tensor"; kept after lowering for messages
+  const etx_op* op;  // NULL until lowered
+  etx_ir_arg* args;  // imported: schema order, left-out ones may be missing at
+                     // the end; lowered: all arguments but the outs, defaults
+                     // filled in
   size_t arg_count;
   etx_text* arg_names;  // imported only: keyword of each argument, or empty
-  uint32_t* outputs;  // values; ETX_IR_NONE for one nobody reads
+  uint32_t* outputs;    // values; ETX_IR_NONE for one nobody reads
   size_t output_count;
   etx_ir_place place;
   uint32_t branch;  // that it stands in, 0: it always runs (ir_choice.h)
@@ -122,10 +122,10 @@ typedef struct etx_ir_choice {
 
 typedef struct etx_ir_input {
   etx_text name;
-  etx_ir_arg arg;     // VALUE: a tensor. INT with a handle: an integer that
-                      // varies. Anything else: fixed when exported, the caller
-                      // passes exactly it
-  bool is_mutable;    // some mutation writes it
+  etx_ir_arg arg;   // VALUE: a tensor. INT with a handle: an integer that
+                    // varies. Anything else: fixed when exported, the caller
+                    // passes exactly it
+  bool is_mutable;  // some mutation writes it
   etx_ir_place place;
 } etx_ir_input;
 
@@ -171,10 +171,16 @@ typedef struct etx_ir_method {
 // A value readable without running anything.
 typedef struct etx_ir_constant_method {
   etx_text name;
-  etx_ir_arg arg;      // INT, DOUBLE, BOOL or STRING, or
-  uint32_t constant;   // a tensor; ETX_IR_NONE if `arg` holds the value
+  etx_ir_arg arg;     // INT, DOUBLE, BOOL or STRING, or
+  uint32_t constant;  // a tensor; ETX_IR_NONE if `arg` holds the value
   etx_ir_place place;
 } etx_ir_constant_method;
+
+// Two methods that may run at the same time, in the order of their names.
+typedef struct etx_ir_pair {
+  etx_text first;
+  etx_text second;
+} etx_ir_pair;
 
 typedef struct etx_ir_module {
   etx_pool* pool;
@@ -186,9 +192,11 @@ typedef struct etx_ir_module {
   size_t constant_count, constant_capacity;
   etx_ir_constant_method* constant_methods;
   size_t constant_method_count, constant_method_capacity;
+  etx_ir_pair* concurrent;  // sorted, each once: exporter/concurrent.h
+  size_t concurrent_count, concurrent_capacity;
   uint32_t* constant_table;  // hash of constants by content, ir.c's own
   size_t constant_table_size;
-  uint64_t alignment;        // of planned values: program.yaml `align`
+  uint64_t alignment;  // of planned values: program.yaml `align`
 } etx_ir_module;
 
 void etx_ir_module_init(etx_ir_module* module, etx_pool* pool);

@@ -1,5 +1,6 @@
 #include "exporter/plan_memory.h"
 
+#include "exporter/concurrent.h"
 #include "exporter/lifetimes.h"
 #include "format/base/checked_math.h"
 #include "planner/plan.h"
@@ -92,13 +93,33 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
   for (size_t i = 0; i < problem.block_count; ++i) {
     placement->storages[storages[i]].offset = solution.offsets[i];
   }
-  memory->scratch_bytes = solution.arena_bytes;
   memory->planned_bytes = solution.arena_bytes;
   memory->lower_bound = solution.lower_bound;
   memory->block_count = problem.block_count;
   memory->algorithm = solution.algorithm;
   memory->steps = solution.steps;
   return find_peak(p, &problem, method->node_count, &memory->peak_node);
+}
+
+// Moves the plan of each method up to where its part starts.
+static etx_status raise_all(planning* p, etx_placement* placements,
+                            etx_lifetime* const* lifetimes,
+                            etx_method_memory* memory) {
+  const size_t count = p->module->method_count;
+  uint64_t* const bytes = etx_pool_take(&p->pool, count * sizeof *bytes);
+  uint64_t* const starts = etx_pool_take(&p->pool, count * sizeof *starts);
+  if (bytes == NULL || starts == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t m = 0; m < count; ++m) bytes[m] = memory[m].planned_bytes;
+  ETX_TRY(etx_concurrent_ranges(p->module, bytes, starts));
+  for (size_t m = 0; m < count; ++m) {
+    memory[m].range_start = starts[m];
+    memory[m].scratch_bytes = starts[m] + bytes[m];
+    for (size_t s = 0; s < placements[m].storage_count; ++s) {
+      if (lifetimes[m][s].end == 0 || lifetimes[m][s].is_stable) continue;
+      placements[m].storages[s].offset += starts[m];
+    }
+  }
+  return ETX_OK;
 }
 
 // Stable outputs one after the other from `*end` on.
@@ -133,6 +154,9 @@ static etx_status plan_all(planning* p, etx_placement* placements,
     ETX_TRY(
         etx_lifetimes_find(&p->pool, method, &placements[m], &lifetimes[m]));
     ETX_TRY(plan_method(p, method, &placements[m], lifetimes[m], &memory[m]));
+  }
+  ETX_TRY(raise_all(p, placements, lifetimes, memory));
+  for (size_t m = 0; m < count; ++m) {
     if (memory[m].scratch_bytes > end) end = memory[m].scratch_bytes;
   }
   for (size_t m = 0; m < count; ++m) {

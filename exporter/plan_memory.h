@@ -6,7 +6,8 @@
 //          | blocks of one method at a time  |
 //          +---------------------------------+--> method
 //
-// Methods share the lower range: each starts again at 0. An output that is to
+// Methods share the lower range: each starts again at 0, or above those that
+// were declared to run beside it (exporter/concurrent.h). An output that is to
 // survive calls of other methods lies above all of them, in a range that no
 // other method's plan touches.
 
@@ -17,13 +18,15 @@
 
 typedef struct etx_method_memory {
   uint64_t scratch_bytes;  // of arena 1 as this method states it
-  uint64_t planned_bytes;  // of the lower range
+  uint64_t range_start;    // of its part of the lower range; 0 if no method
+                           // may run beside it
+  uint64_t planned_bytes;  // of that part
   uint64_t stable_bytes;   // of its own range above
-  uint64_t lower_bound;    // no plan of the lower range can be smaller
+  uint64_t lower_bound;    // no plan of that part can be smaller
   size_t block_count;
   size_t peak_node;  // where most bytes are live
   const char* algorithm;
-  uint64_t steps;  // of the planner, spent on the lower range
+  uint64_t steps;  // of the planner, spent on that part
 } etx_method_memory;
 
 // Sets `offset` of the scratch storages of all placements. `algorithm` is a

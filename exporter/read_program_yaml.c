@@ -3,6 +3,7 @@
 
 #include "exporter/read_program_yaml.h"
 
+#include "exporter/concurrent.h"
 #include "exporter/host_file.h"
 #include "exporter/nearest_name.h"
 #include "exporter/program_dims.h"
@@ -416,16 +417,29 @@ static etx_status read_alignment(etx_program_file* program, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_status refuse_concurrent(const etx_program_file* program,
-                                    etx_diag* diag) {
-  const etx_yaml* const node = etx_yaml_find(program->root, "concurrent");
-  if (node == NULL || (node->kind == ETX_YAML_LIST && node->count == 0)) {
-    return ETX_OK;
+// A group of methods, every two of which may run at the same time.
+static etx_status concurrent_entry(etx_program_file* program,
+                                   const etx_yaml* key, const etx_yaml* node,
+                                   etx_diag* diag) {
+  etx_ir_module* const module = program->module;
+  (void)key;
+  ETX_TRY(etx_yaml_want(node, ETX_YAML_LIST, "concurrent", diag));
+  etx_text* const names =
+      etx_pool_take(module->pool, node->count * sizeof *names);
+  if (names == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < node->count; ++i) {
+    ETX_TRY(
+        etx_yaml_want(&node->items[i], ETX_YAML_SCALAR, "concurrent", diag));
+    names[i] = node->items[i].text;
   }
-  (void)etx_yaml_refuse(node, diag,
-                        "'concurrent' is not supported: methods share one "
-                        "scratch block and run one at a time");
-  return ETX_UNSUPPORTED;
+  size_t at = 0;
+  etx_diag reason;
+  etx_diag_init(&reason);
+  const etx_status status =
+      etx_concurrent_add(module, names, node->count, &at, &reason);
+  if (status != ETX_BAD_ARGUMENT) return status;
+  return etx_yaml_refuse(at < node->count ? &node->items[at] : node, diag, "%s",
+                         reason.text);
 }
 
 etx_status etx_program_file_apply(etx_program_file* program) {
@@ -435,11 +449,9 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   ETX_TRY(read_section(program, "outputs", ETX_YAML_MAP, output_entry));
   ETX_TRY(
       read_section(program, "constant_methods", ETX_YAML_MAP, constant_entry));
-  etx_status status = read_alignment(program, &diag);
+  const etx_status status = read_alignment(program, &diag);
   ETX_TRY(report(program, status, program->root, &diag));
-  etx_diag_init(&diag);
-  status = refuse_concurrent(program, &diag);
-  ETX_TRY(report(program, status, program->root, &diag));
+  ETX_TRY(read_section(program, "concurrent", ETX_YAML_LIST, concurrent_entry));
   etx_program_check_bounds(program);
   return ETX_OK;
 }

@@ -343,7 +343,7 @@ function drawPanel(context, plane, panel, look) {
   if (panel.arena !== null) {
     drawLine(context, plane, panel.arena.bytes, look.soft, []);
     if (!panel.arena.state) {
-      drawLine(context, plane, panel.arena.bound, look.bound, [6, 4]);
+      drawLine(context, plane, panel.arena.floor + panel.arena.bound, look.bound, [6, 4]);
       drawLive(context, plane, panel, look);
       drawPeak(context, plane, panel, look);
     }

@@ -300,7 +300,7 @@ function gapBetween(a0, a1, b0, b1) {
 }
 
 function gapText(arena) {
-  const gap = arena.bytes - arena.bound;
+  const gap = arena.bytes - arena.floor - arena.bound;
   return gap === 0 ? "0" : `${bytesText(gap)} (${(100 * gap / Math.max(arena.bound, 1)).toFixed(2)} %)`;
 }
 

@@ -66,6 +66,23 @@ uint64_t etx_blob_state_bytes(const etx_blob* blob) {
   return etx_fb_u64(&fb, blob->root, ETX_BLOB_Blob_state_bytes, 0);
 }
 
+static etx_fb_vector concurrent_of(const etx_blob* blob) {
+  const etx_fb_buffer fb = buffer_of(blob);
+  return etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_concurrent);
+}
+
+size_t etx_blob_concurrent_count(const etx_blob* blob) {
+  return concurrent_of(blob).count / 2;
+}
+
+etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index) {
+  const etx_fb_buffer fb = buffer_of(blob);
+  const int32_t* const methods = etx_fb_elements(&fb, concurrent_of(blob));
+  const etx_blob_pair pair = {(uint32_t)methods[2 * index],
+                              (uint32_t)methods[2 * index + 1]};
+  return pair;
+}
+
 size_t etx_blob_state_count(const etx_blob* blob) {
   const etx_fb_buffer fb = buffer_of(blob);
   return etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_states).count;

@@ -92,6 +92,13 @@ typedef struct etx_blob_state {
   bool is_uniform;
 } etx_blob_state;
 
+// Two methods that may run at the same time: their values in arena 1 share no
+// byte.
+typedef struct etx_blob_pair {
+  uint32_t first;   // position of the method's description,
+  uint32_t second;  // which stands behind that of the first
+} etx_blob_pair;
+
 // Content of the blob, for writing.
 typedef struct etx_blob_content {
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];  // SHA-256 of the IR
@@ -101,7 +108,9 @@ typedef struct etx_blob_content {
   size_t method_count;
   const etx_blob_state* states;  // sorted by name
   size_t state_count;
-  uint64_t state_bytes;  // size of arena 2 in every method
+  uint64_t state_bytes;             // size of arena 2 in every method
+  const etx_blob_pair* concurrent;  // ascending by first, then by second
+  size_t concurrent_count;
 } etx_blob_content;
 
 ETX_MUST_USE etx_status etx_blob_write_needed(const etx_blob_content* content,
@@ -129,6 +138,9 @@ void etx_blob_fingerprint(const etx_blob* blob,
 etx_text etx_blob_target(const etx_blob* blob);
 etx_text etx_blob_options(const etx_blob* blob);
 uint64_t etx_blob_state_bytes(const etx_blob* blob);
+
+size_t etx_blob_concurrent_count(const etx_blob* blob);
+etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index);
 
 size_t etx_blob_state_count(const etx_blob* blob);
 etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index);

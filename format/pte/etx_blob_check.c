@@ -265,6 +265,39 @@ static etx_status check_methods(checker* c) {
   return ETX_OK;
 }
 
+// ---- methods that may run at the same time ----
+
+static bool pairs_ascend(etx_blob_pair a, etx_blob_pair b) {
+  return a.first < b.first || (a.first == b.first && a.second < b.second);
+}
+
+static etx_status check_concurrent(checker* c) {
+  const size_t methods = etx_blob_method_count(c->blob);
+  const size_t count = etx_blob_concurrent_count(c->blob);
+  const etx_fb_buffer fb = {c->blob->bytes.data, (uint32_t)c->blob->bytes.size};
+  const etx_fb_vector all =
+      etx_fb_vector_in(&fb, c->blob->root, ETX_BLOB_Blob_concurrent);
+  if (all.count % 2 != 0) {
+    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+                         "'%s' has %u concurrent methods, expected pairs",
+                         ETX_BLOB_KEY, (uint64_t)all.count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const etx_blob_pair pair = etx_blob_concurrent_at(c->blob, i);
+    const bool is_good =
+        pair.first < pair.second && pair.second < methods &&
+        (i == 0 || pairs_ascend(etx_blob_concurrent_at(c->blob, i - 1), pair));
+    if (is_good) continue;
+    return etx_diag_fail(c->diag, ETX_BAD_FILE,
+                         "concurrent pair '%z' of '%s' names methods %u and "
+                         "%u of %z, expected two in ascending order, behind "
+                         "the pair before",
+                         i, ETX_BLOB_KEY, (uint64_t)pair.first,
+                         (uint64_t)pair.second, methods);
+  }
+  return ETX_OK;
+}
+
 // ---- tensors in the state's arena ----
 
 // States are sorted by name.
@@ -352,5 +385,6 @@ etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
   }
   ETX_TRY(check_states(&c));
   ETX_TRY(check_methods(&c));
+  ETX_TRY(check_concurrent(&c));
   return check_plans(&c);
 }

@@ -148,8 +148,17 @@ static etx_fb_ref build_states(etx_fb_builder* b,
   return etx_fb_builder_tables(b, notes, content->state_count);
 }
 
+// Two numbers a pair, all of them in one vector; absent without any.
+static etx_fb_ref build_concurrent(etx_fb_builder* b,
+                                   const etx_blob_content* content) {
+  if (content->concurrent_count == 0) return 0;
+  return etx_fb_builder_vector(b, content->concurrent,
+                               2 * content->concurrent_count, 4, 4);
+}
+
 static etx_status build_blob(etx_fb_builder* b, const etx_blob_content* content,
                              etx_bytes_mut* out_blob) {
+  const etx_fb_ref concurrent = build_concurrent(b, content);
   const etx_fb_ref states = build_states(b, content);
   const etx_fb_ref methods = build_methods(b, content);
   const etx_fb_ref options = etx_fb_builder_string(b, content->options);
@@ -157,6 +166,7 @@ static etx_status build_blob(etx_fb_builder* b, const etx_blob_content* content,
   const etx_fb_ref fingerprint = etx_fb_builder_vector(
       b, content->fingerprint, ETX_FINGERPRINT_BYTES, 1, 1);
   etx_fb_builder_start(b);
+  etx_fb_builder_add_ref(b, ETX_BLOB_Blob_concurrent, concurrent);
   etx_fb_builder_add_u64(b, ETX_BLOB_Blob_state_bytes, content->state_bytes, 0);
   etx_fb_builder_add_ref(b, ETX_BLOB_Blob_states, states);
   etx_fb_builder_add_ref(b, ETX_BLOB_Blob_methods, methods);

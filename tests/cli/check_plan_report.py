@@ -132,7 +132,8 @@ def check_blocks(report):
     shared = [b for b in report["blocks"] if not b["stable"]]
     assert len(report["blocks"]) == report["planned_values"], name
     assert max((b["offset"] + b["bytes"] for b in shared),
-               default=0) == report["planned_bytes"], name
+               default=report["range_start"]
+               ) == report["range_start"] + report["planned_bytes"], name
     for i, a in enumerate(shared):
         for b in shared[:i]:
             assert (a["end"] <= b["start"] or b["end"] <= a["start"]
@@ -200,7 +201,8 @@ def check_bound(report, arena):
         return True
     assert arena["bytes"] == report["scratch_bytes"], arena
     assert arena["lower_bound"] <= report["scratch_bytes"], arena
-    assert arena["gap_bytes"] == arena["bytes"] - arena["lower_bound"], arena
+    assert arena["gap_bytes"] == (arena["bytes"] - arena["floor"]
+                                  - arena["lower_bound"]), arena
     return abs(arena["lower_bound"] - report["lower_bound"]) < ALIGNMENT
 
 

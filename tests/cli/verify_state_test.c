@@ -104,6 +104,48 @@ static void all_methods_have_the_same_bytes_of_state(void** state) {
   refuse(s.p, "bytes of state");
 }
 
+// ---- methods that may run at the same time ----
+
+// Three methods whose values lie from these bytes on.
+static test_program* three_methods(uint64_t a, uint64_t b, uint64_t c) {
+  static const char* const names[] = {"m", "n", "o"};
+  const uint64_t offsets[] = {a, b, c};
+  test_program* p = NULL;
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == 0) {
+      p = start(96).p;
+    } else {
+      test_method(p, names[i]);
+      test_arenas(p, 96, 0);
+    }
+    const int x = borrowed_input(p);
+    const int y = four_at(p, offsets[i]);
+    const int z = four_at(p, offsets[i] + 16);
+    relu(p, x, y);
+    relu(p, y, z);
+    test_output(p, z, "z");
+  }
+  return p;
+}
+
+static void concurrent_methods_share_no_byte_of_scratch(void** state) {
+  (void)state;
+  accept(three_methods(0, 0, 0));
+  test_program* p = three_methods(0, 32, 0);
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  accept(p);
+  p = three_methods(0, 32, 0);
+  test_concurrent(p, 0, 2);
+  refuse(p,
+         "methods 'm' and 'o' may run at the same time, but both have values "
+         "at bytes 0 to 32 of arena '1'");
+  p = three_methods(0, 64, 48);
+  test_concurrent(p, 0, 1);
+  test_concurrent(p, 1, 2);
+  refuse(p, "both have values at bytes 64 to 80 of arena '1'");
+}
+
 static void the_layout_methods_must_tell_the_truth(void** state) {
   (void)state;
   for (int lie = 0; lie < 5; ++lie) {
@@ -236,6 +278,7 @@ int main(void) {
       cmocka_unit_test(a_state_has_one_address_in_all_methods),
       cmocka_unit_test(state_in_scratch_is_refused),
       cmocka_unit_test(all_methods_have_the_same_bytes_of_state),
+      cmocka_unit_test(concurrent_methods_share_no_byte_of_scratch),
       cmocka_unit_test(the_layout_methods_must_tell_the_truth),
       cmocka_unit_test(a_tensor_past_its_arena_is_a_wrong_plan),
       cmocka_unit_test(an_arena_that_does_not_exist_is_a_wrong_plan),

@@ -132,6 +132,23 @@ static void dumps_of_odd_yaml_read_back(void** state) {
   scratch_directory_remove(&directory);
 }
 
+static void concurrent_methods_survive(void** state) {
+  static const char method[] =
+      "inputs: [{name: x, type: \"float32[2]\"}]\noutputs: [x]\n";
+  scratch_directory directory;
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "a b.yaml", method);
+  scratch_write_text(&directory, "c.yaml", method);
+  scratch_write_text(&directory, "d.yaml", method);
+  const digest apart = assert_dump_reads_back(directory.path);
+  scratch_write_text(&directory, "program.yaml",
+                     "concurrent: [[c, \"a b\"], [d, c], [c, d]]\n");
+  const digest together = assert_dump_reads_back(directory.path);
+  assert_true(memcmp(apart.bytes, together.bytes, sizeof apart.bytes) != 0);
+  scratch_directory_remove(&directory);
+}
+
 static void a_buffer_that_no_method_uses_survives(void** state) {
   scratch_directory directory;
   (void)state;
@@ -207,6 +224,7 @@ int main(void) {
       cmocka_unit_test(dumps_of_archives_read_back),
       cmocka_unit_test(dumps_of_dynamic_shapes_read_back),
       cmocka_unit_test(dumps_of_odd_yaml_read_back),
+      cmocka_unit_test(concurrent_methods_survive),
       cmocka_unit_test(a_buffer_that_no_method_uses_survives),
       cmocka_unit_test(fingerprints_are_of_the_content),
       cmocka_unit_test(dumps_do_not_mix_with_other_files),

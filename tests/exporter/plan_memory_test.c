@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "exporter/concurrent.h"
 #include "exporter/lifetimes.h"
 #include "exporter/plan_memory.h"
 #include "tests/exporter/graph.h"
@@ -97,6 +98,33 @@ static void methods_start_again_at_0(void** state) {
   assert_int_equal(memory[0].scratch_bytes, 16);
 }
 
+static void concurrent_methods_lie_above_each_other(void** state) {
+  static const char* const names[] = {"a", "b", "c"};
+  uint32_t outputs[3];
+  size_t at = 0;
+  (void)state;
+  for (size_t i = 0; i < 3; ++i) {
+    graph_method(&g, names[i]);
+    const uint32_t x = graph_input(&g, "x", 1, SIZES(5 + 10 * (int64_t)i));
+    outputs[i] = graph_add(&g, x, x);
+    graph_output(&g, "y", outputs[i]);
+  }
+  graph_current(&g)->outputs[0].lifetime = ETX_IR_STABLE;
+  graph_place(&g, AS_WRITTEN);
+  const etx_text pair[] = {etx_text_of("a"), etx_text_of("b")};
+  assert_int_equal(etx_concurrent_add(&g.module, pair, 2, &at, &g.diag),
+                   ETX_OK);
+  const etx_method_memory* const memory = plan();
+  // The larger one lies below; stable outputs above all.
+  assert_int_equal(offset_of(1, outputs[1]), 0);
+  assert_int_equal(offset_of(0, outputs[0]), 64);
+  assert_int_equal(memory[0].range_start, 64);
+  assert_int_equal(memory[0].planned_bytes, 20);
+  assert_int_equal(memory[0].scratch_bytes, 84);
+  assert_int_equal(memory[1].scratch_bytes, 60);
+  assert_int_equal(offset_of(2, outputs[2]), 96);
+}
+
 static void a_stable_output_lies_where_no_other_method_writes(void** state) {
   (void)state;
   graph_method(&g, "big");
@@ -141,6 +169,7 @@ int main(void) {
       TEST(a_value_nobody_reads_is_still_written),
       TEST(planned_inputs_live_from_the_start),
       TEST(methods_start_again_at_0),
+      TEST(concurrent_methods_lie_above_each_other),
       TEST(a_stable_output_lies_where_no_other_method_writes),
       TEST(the_bound_and_the_peak_are_reported),
   };

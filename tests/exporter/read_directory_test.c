@@ -302,8 +302,19 @@ static void the_rest_is_checked(void** state) {
   assert_int_equal(r.module.alignment, 64);
   done();
   assert_refused("align: 24\n", "program.yaml:1:8: 'align' should be a power");
-  assert_refused("concurrent: [[encode, decode]]\n",
-                 "program.yaml:1:13: 'concurrent' is not supported");
+  read_with("concurrent: [[encode, decode]]\n");
+  assert_reads(&r);
+  assert_int_equal(r.module.concurrent_count, 1);
+  assert_true(etx_text_is(r.module.concurrent[0].first, "decode"));
+  assert_true(etx_text_is(r.module.concurrent[0].second, "encode"));
+  done();
+  assert_refused("concurrent: [[encode, decod]]\n",
+                 "program.yaml:1:23: there is no method 'decod', did you mean "
+                 "'decode'");
+  assert_refused("concurrent: [encode, decode]\n", "program.yaml:1:14: ");
+  assert_refused("concurrent: [[encode]]\n",
+                 "program.yaml:1:15: methods that may run at the same time are "
+                 "at least two, found 1");
   assert_refused("shared: []\n", "program.yaml:1:1: unknown key 'shared'");
   assert_refused("initial: {net.cach: 0}\n",
                  "no buffer is named 'net.cach', did you mean 'net.cache'");

@@ -111,6 +111,7 @@ typedef struct variant {
   etx_blob_symbol symbols[1];
   etx_blob_input_dim dims[2];
   etx_blob_view views[1];
+  etx_blob_pair pairs[2];
 } variant;
 
 static void variant_init(variant* v) {
@@ -185,6 +186,26 @@ static void constant_short(variant* v) {
       etx_text_of("a"), ETX_DTYPE_INT32, seven, 1, 0, 2, false};
 }
 static void other_total(variant* v) { v->content.state_bytes = 48; }
+static void pairs_of(variant* v, size_t count) {
+  v->content.concurrent = v->pairs;
+  v->content.concurrent_count = count;
+}
+static void pair_outside(variant* v) {
+  v->pairs[0] = (etx_blob_pair){0, 2};
+  pairs_of(v, 1);
+}
+static void pair_negative(variant* v) {
+  v->pairs[0] = (etx_blob_pair){UINT32_MAX, 1};
+  pairs_of(v, 1);
+}
+static void pair_of_itself(variant* v) {
+  v->pairs[0] = (etx_blob_pair){1, 1};
+  pairs_of(v, 1);
+}
+static void pair_twice(variant* v) {
+  v->pairs[0] = v->pairs[1] = (etx_blob_pair){0, 1};
+  pairs_of(v, 2);
+}
 
 typedef struct disagreement {
   void (*change)(variant* v);
@@ -229,6 +250,11 @@ static const disagreement disagreements[] = {
     {constant_missing, "initialised by constant '3', which does not exist"},
     {constant_short, "initialised by constant '2' of 16 bytes, expected 28"},
     {other_total, "has 32 bytes of state, 'etx.plan.v1' says 48"},
+    {pair_outside,
+     "concurrent pair '0' of 'etx.plan.v1' names methods 0 and 2"},
+    {pair_negative, "names methods 4294967295 and 1 of 2, expected two"},
+    {pair_of_itself, "concurrent pair '0'"},
+    {pair_twice, "concurrent pair '1'"},
 };
 
 static void each_disagreement_with_the_program_is_refused(void** state) {
@@ -252,6 +278,33 @@ static void each_disagreement_with_the_program_is_refused(void** state) {
 }
 
 // A concat without copies: its parts lie in it, with a row for each.
+// Two numbers make a pair; one of them is cut off in the bytes.
+static void half_a_pair_is_refused(void** state) {
+  static const uint32_t vector[] = {2, 0, 1};
+  variant v;
+  etx_pte pte;
+  etx_blob blob;
+  etx_diag diag;
+  (void)state;
+  variant_init(&v);
+  v.pairs[0] = (etx_blob_pair){0, 1};
+  pairs_of(&v, 1);
+  etx_diag_init(&diag);
+  const etx_bytes_mut file = write_with(&v.content);
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  assert_ok(etx_blob_open(&blob, &pte, &diag));
+  assert_int_equal(etx_blob_concurrent_count(&blob), 1);
+  assert_int_equal(etx_blob_concurrent_at(&blob, 0).first, 0);
+  assert_int_equal(etx_blob_concurrent_at(&blob, 0).second, 1);
+  size_t at = (size_t)(blob.bytes.data - file.data);
+  while (memcmp(file.data + at, vector, sizeof vector) != 0) at += 4;
+  file.data[at] = 1;
+  assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
+  assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_BAD_FILE);
+  assert_non_null(strstr(diag.text, "1 concurrent methods, expected pairs"));
+  sample_release(file);
+}
+
 static void a_value_may_hold_its_bases(void** state) {
   variant v;
   etx_pte pte;
@@ -289,6 +342,7 @@ int main(void) {
       cmocka_unit_test(everything_is_read_back),
       cmocka_unit_test(a_stock_file_has_none),
       cmocka_unit_test(each_disagreement_with_the_program_is_refused),
+      cmocka_unit_test(half_a_pair_is_refused),
       cmocka_unit_test(a_value_may_hold_its_bases),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),

@@ -53,6 +53,7 @@ struct test_program {
   etx_blob_content blob;
   etx_blob_state states[MAX_DATA];
   int32_t state_sizes[MAX_DATA][ETX_MAX_RANK];
+  etx_blob_pair concurrent[MAX_METHODS];
   block* blocks;
   etx_bytes_mut file;
 };
@@ -401,6 +402,13 @@ void test_state_row(test_program* p, const char* name, etx_dtype dtype,
   p->states[at] = (etx_blob_state){
       etx_text_of(name), dtype,     p->state_sizes[at], sizes.rank, offset,
       data_index,        is_uniform};
+}
+
+void test_concurrent(test_program* p, uint32_t first, uint32_t second) {
+  const size_t at = p->blob.concurrent_count++;
+  stop_unless(at < MAX_METHODS, "too many pairs");
+  p->concurrent[at] = (etx_blob_pair){first, second};
+  p->blob.concurrent = p->concurrent;
 }
 
 void test_fingerprint(test_program* p, uint8_t first_byte) {

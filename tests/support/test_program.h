@@ -98,6 +98,8 @@ void test_view(test_program* p, int value, int base, uint64_t offset);
 void test_state_row(test_program* p, const char* name, etx_dtype dtype,
                     test_sizes sizes, uint64_t offset, uint32_t data_index,
                     bool is_uniform);
+// Methods that may run at the same time, by position; pairs in order.
+void test_concurrent(test_program* p, uint32_t first, uint32_t second);
 void test_fingerprint(test_program* p, uint8_t first_byte);
 
 // Writes the program; the bytes are aligned and live as long as `p`.

@@ -150,7 +150,8 @@ static etx_status evaluate_in(etx_pool* pool, const etx_op* op,
     ETX_TRY(make_value(&arguments[i], pool, &slots[i], diag));
     items[i] = &slots[i];
   }
-  const etx_parallel one_thread = {run_in_a_loop, NULL, 1};
+  const etx_parallel one_thread = {.parallel_for = run_in_a_loop,
+                                   .thread_count = 1};
   etx_call call = {.op = op,
                    .arguments = items,
                    .argument_count = count,

@@ -20,9 +20,11 @@
 #include "format/base/diag.h"
 #include "format/ops/op_schema.h"
 #include "runtime/built_types.h"
+#include "runtime/instruction_set.h"
 #include "runtime/value.h"
 
-// Gives kernels more than one core. The default is a loop. Work is split by
+// What kernels may use of the machine: more than one core (the default is a
+// loop), and which instructions. Work is split by
 // output elements, never along a sum, so that results do not depend on it.
 typedef struct etx_parallel {
   // Calls task(argument, i) for every i below count, on any threads, and
@@ -31,6 +33,9 @@ typedef struct etx_parallel {
                        void* argument, size_t count);
   void* context;
   size_t thread_count;  // threads that may run at once, at least 1
+  // The widest instruction set that products may use; 0: any. Results do not
+  // depend on it.
+  etx_instruction_set instruction_set;
 } etx_parallel;
 
 // What random operators draw from: block number `drawn` of a counter-based

@@ -13,7 +13,8 @@ static void run_in_order(void* context, void (*task)(void*, size_t),
   for (size_t i = 0; i < count; ++i) task(argument, i);
 }
 
-const etx_parallel etx_parallel_none = {run_in_order, NULL, 1};
+const etx_parallel etx_parallel_none = {.parallel_for = run_in_order,
+                                        .thread_count = 1};
 
 // Bytes of arena 2 as a plan lists it; 0 if it lists none.
 static uint64_t plan_state_bytes(const etx_pte_plan* plan) {

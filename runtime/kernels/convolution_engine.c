@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/panel.h"
+#include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/shares.h"
 
 // One dimension of a phase. Result g of it, for g below `count`, lies at
@@ -22,6 +23,7 @@ typedef struct axis {
 
 typedef struct phase {
   const etx_convolution* c;
+  const etx_panel_loops* loops;
   axis axes[ETX_SPATIAL];
   etx_wide wide;
   size_t element_bytes;  // of the wide type
@@ -214,7 +216,8 @@ static void sum_tile(const tile* t, size_t rows, char* sums,
                      ptrdiff_t sum_row) {
   const phase* p = t->p;
   const etx_convolution* c = p->c;
-  etx_panel panel = {.wide = p->wide,
+  etx_panel panel = {.loops = p->loops,
+                     .wide = p->wide,
                      .rows = rows,
                      .lanes = t->lanes,
                      .taps = p->taps * c->in_channels,
@@ -390,8 +393,12 @@ static bool is_pointwise(const phase* p) {
 
 static void run_phase(const etx_convolution* c, const axis* axes,
                       const etx_parallel* parallel) {
-  phase p = {
-      .c = c, .wide = etx_wide_of(c->in.dtype), .positions = 1, .taps = 1};
+  phase p = {.c = c,
+             .loops = etx_panel_loops_of(
+                 etx_instruction_set_within(parallel->instruction_set)),
+             .wide = etx_wide_of(c->in.dtype),
+             .positions = 1,
+             .taps = 1};
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     p.axes[d] = axes[d];
     p.positions *= axes[d].count;

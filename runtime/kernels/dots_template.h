@@ -1,34 +1,74 @@
-// Dot products of rows with rows, with the sixteen partial sums of lanes.h.
-// Read once for each instruction set: VECTOR_BYTES is the size of a vector
-// register. All give the same bits.
+// Dot products of rows with rows (panel_loops.h says in which order). Read once
+// for each instruction set: VECTOR_BYTES is the size of a vector register, and
+// the sums of DOT_ROWS times DOT_COLUMNS dots fit in registers. All give the
+// same bits.
 
 #include <string.h>
 
+#include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/panel_loops.h"
-
-typedef float dot_vector __attribute__((vector_size(VECTOR_BYTES)));
 
 enum {
   DOT_LANES = 16,
-  DOT_WIDTH = VECTOR_BYTES / (int)sizeof(float),
-  DOT_PARTS = DOT_LANES / DOT_WIDTH,  // vectors of one dot's partial sums
+  DOT_PARTS = DOT_LANES / ETX_FUSED_LANES,  // vectors of one dot's partial sums
   // Rows of right that stay in the first cache while rows of left pass.
-  DOT_TILE = 8,
+  DOT_TILE = 12,
 };
 
-// Rows and columns that are computed together: as many as registers hold.
-#if VECTOR_BYTES > 16
-enum { DOT_ROWS = 2, DOT_COLUMNS = 2 };
-#else
-enum { DOT_ROWS = 2, DOT_COLUMNS = 1 };
-#endif
-
-static inline float dot_total(const dot_vector* parts) {
+// Halves are added to each other until one sum is left.
+static inline float dot_total(const etx_fused* parts) {
   typedef float quarter __attribute__((vector_size(16)));
-  quarter q[4];
-  memcpy(q, parts, sizeof(q));
-  const quarter v = (q[0] + q[1]) + (q[2] + q[3]);
+#if VECTOR_BYTES == 64
+  typedef float half __attribute__((vector_size(32)));
+  const half h =
+      __builtin_shufflevector(parts[0], parts[0], 0, 1, 2, 3, 4, 5, 6, 7) +
+      __builtin_shufflevector(parts[0], parts[0], 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VECTOR_BYTES == 32
+  const etx_fused h = parts[0] + parts[1];
+#endif
+#if VECTOR_BYTES >= 32
+  const quarter v = __builtin_shufflevector(h, h, 0, 1, 2, 3) +
+                    __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#else
+  const quarter v = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+#endif
   return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+// One more step of each of `rows` times `columns` dots.
+static inline __attribute__((always_inline)) void dot_step(
+    const float* left, ptrdiff_t left_row, const float* right,
+    ptrdiff_t right_row, size_t rows, size_t columns,
+    etx_fused sums[4][6][DOT_PARTS]) {
+#pragma GCC unroll 8
+  for (size_t part = 0; part < DOT_PARTS; ++part) {
+    const size_t at = part * ETX_FUSED_LANES;
+    etx_fused y[6];
+#pragma GCC unroll 8
+    for (size_t j = 0; j < columns; ++j) {
+      memcpy(&y[j], right + (ptrdiff_t)j * right_row + at, VECTOR_BYTES);
+    }
+#pragma GCC unroll 8
+    for (size_t i = 0; i < rows; ++i) {
+      etx_fused x;
+      memcpy(&x, left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
+#pragma GCC unroll 8
+      for (size_t j = 0; j < columns; ++j) {
+        sums[i][j][part] = ETX_FUSED_ADD(x, y[j], sums[i][j][part]);
+      }
+    }
+  }
+}
+
+// The last elements of some rows, followed by zeros.
+static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
+                            size_t count, float out[][DOT_LANES]) {
+  memset(out, 0, rows * DOT_LANES * sizeof(float));
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      out[i][k] = from[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
 }
 
 // `rows` times `columns` dots. Inlined with constants, so that the partial sums
@@ -38,47 +78,34 @@ static inline __attribute__((always_inline)) void dot_block(
     size_t columns) {
   const float* left = b->left + (ptrdiff_t)row * b->left_row;
   const float* right = b->right + (ptrdiff_t)column * b->right_row;
-  dot_vector sums[2][2][DOT_PARTS] = {{{{0}}}};
+  etx_fused sums[4][6][DOT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + DOT_LANES <= b->count; k += DOT_LANES) {
-#pragma GCC unroll 8
-    for (size_t part = 0; part < DOT_PARTS; ++part) {
-      dot_vector x[2], y[2];
-      const size_t at = k + part * DOT_WIDTH;
-#pragma GCC unroll 8
-      for (size_t i = 0; i < rows; ++i) {
-        memcpy(&x[i], left + (ptrdiff_t)i * b->left_row + at, VECTOR_BYTES);
-      }
-#pragma GCC unroll 8
-      for (size_t j = 0; j < columns; ++j) {
-        memcpy(&y[j], right + (ptrdiff_t)j * b->right_row + at, VECTOR_BYTES);
-      }
-#pragma GCC unroll 8
-      for (size_t i = 0; i < rows; ++i) {
-#pragma GCC unroll 8
-        for (size_t j = 0; j < columns; ++j) sums[i][j][part] += x[i] * y[j];
-      }
-    }
+    dot_step(left + k, b->left_row, right + k, b->right_row, rows, columns,
+             sums);
+  }
+  if (k < b->count) {
+    float x[4][DOT_LANES], y[6][DOT_LANES];
+    dot_rest(left + k, b->left_row, rows, b->count - k, x);
+    dot_rest(right + k, b->right_row, columns, b->count - k, y);
+    dot_step(x[0], DOT_LANES, y[0], DOT_LANES, rows, columns, sums);
   }
 #pragma GCC unroll 8
   for (size_t i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
     for (size_t j = 0; j < columns; ++j) {
-      const float* x = left + (ptrdiff_t)i * b->left_row;
-      const float* y = right + (ptrdiff_t)j * b->right_row;
-      float rest = 0;
-      for (size_t n = k; n < b->count; ++n) rest += x[n] * y[n];
       b->out[(ptrdiff_t)(row + i) * b->out_row + (ptrdiff_t)(column + j)] =
-          dot_total(sums[i][j]) + rest;
+          dot_total(sums[i][j]);
     }
   }
 }
 
 static inline __attribute__((always_inline)) void dot_rows(
-    const etx_dot_block* b, size_t row, size_t first, size_t end, size_t rows) {
+    const etx_dot_block* b, size_t row, size_t first, size_t end, size_t rows,
+    size_t columns) {
   size_t column = first;
-  for (; column + DOT_COLUMNS <= end; column += DOT_COLUMNS) {
-    dot_block(b, row, column, rows, DOT_COLUMNS);
+  for (; column + columns <= end; column += columns) {
+    dot_block(b, row, column, rows, columns);
   }
   for (; column < end; ++column) dot_block(b, row, column, rows, 1);
 }
@@ -86,7 +113,7 @@ static inline __attribute__((always_inline)) void dot_rows(
 // Dots shorter than the partial sums are taken element by element, which eight
 // columns can do side by side as soon as they are turned.
 static void short_dots(const etx_dot_block* b) {
-  enum { SIDE = 8, PARTS = SIDE / DOT_WIDTH };
+  enum { SIDE = 16, PARTS = SIDE / ETX_FUSED_LANES };
   for (size_t first = 0; first < b->columns; first += SIDE) {
     const size_t left = b->columns - first;
     const size_t columns = left < SIDE ? left : SIDE;
@@ -97,12 +124,12 @@ static void short_dots(const etx_dot_block* b) {
     }
     for (size_t row = 0; row < b->rows; ++row) {
       const float* x = b->left + (ptrdiff_t)row * b->left_row;
-      dot_vector sums[PARTS] = {{0}};
+      etx_fused sums[PARTS] = {{0}};
       for (size_t k = 0; k < b->count; ++k) {
-        dot_vector y[PARTS];
+        etx_fused y[PARTS];
         memcpy(y, turned[k], sizeof(y));
         for (size_t part = 0; part < PARTS; ++part) {
-          sums[part] += x[k] * y[part];
+          sums[part] = ETX_FUSED_ADD(ETX_FUSED_ALL(x[k]), y[part], sums[part]);
         }
       }
       float* out = b->out + (ptrdiff_t)row * b->out_row + first;
@@ -115,6 +142,20 @@ static void short_dots(const etx_dot_block* b) {
   }
 }
 
+// Rows from `row` on with the columns of a tile.
+static void dot_tile(const etx_dot_block* b, size_t first, size_t end) {
+  size_t row = 0;
+  // One row left alone reads the tile for itself.
+  while (row + DOT_ROWS <= b->rows && row + DOT_ROWS + 1 != b->rows) {
+    dot_rows(b, row, first, end, DOT_ROWS, DOT_COLUMNS);
+    row += DOT_ROWS;
+  }
+  for (; row + 2 <= b->rows; row += 2) {
+    dot_rows(b, row, first, end, 2, DOT_COLUMNS_TWO);
+  }
+  if (row < b->rows) dot_rows(b, row, first, end, 1, DOT_COLUMNS_ONE);
+}
+
 static void dots(const etx_dot_block* b) {
   if (b->count < DOT_LANES) {
     short_dots(b);
@@ -122,11 +163,6 @@ static void dots(const etx_dot_block* b) {
   }
   for (size_t first = 0; first < b->columns; first += DOT_TILE) {
     const size_t left = b->columns - first;
-    const size_t end = first + (left < DOT_TILE ? left : DOT_TILE);
-    size_t row = 0;
-    for (; row + DOT_ROWS <= b->rows; row += DOT_ROWS) {
-      dot_rows(b, row, first, end, DOT_ROWS);
-    }
-    for (; row < b->rows; ++row) dot_rows(b, row, first, end, 1);
+    dot_tile(b, first, first + (left < DOT_TILE ? left : DOT_TILE));
   }
 }

@@ -8,6 +8,7 @@
 #ifndef ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
 
+#include "runtime/instruction_set.h"
 #include "runtime/kernels/binary_loops.h"
 #include "runtime/kernels/unary_loops.h"
 
@@ -23,7 +24,12 @@ typedef struct etx_float_loops {
 // For every machine that the compiler was told of.
 extern const etx_float_loops etx_float_loops_base;
 
-// The fastest set that this processor has.
-const etx_float_loops* etx_float_loops_best(void);
+// The loops for an instruction set.
+const etx_float_loops* etx_float_loops_of(etx_instruction_set set);
+
+// Those for the widest set that this processor has.
+static inline const etx_float_loops* etx_float_loops_best(void) {
+  return etx_float_loops_of(etx_instruction_set_within(ETX_SET_ANY));
+}
 
 #endif

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/instruction_set.h"
+
 // Arrays do not overlap and have any length.
 typedef struct etx_half_loops {
   const char* name;  // of the instruction set
@@ -17,7 +19,12 @@ typedef struct etx_half_loops {
 // For every machine that the compiler was told of.
 extern const etx_half_loops etx_half_loops_base;
 
-// The fastest set that this processor has.
-const etx_half_loops* etx_half_loops_best(void);
+// The loops for an instruction set.
+const etx_half_loops* etx_half_loops_of(etx_instruction_set set);
+
+// Those for the widest set that this processor has.
+static inline const etx_half_loops* etx_half_loops_best(void) {
+  return etx_half_loops_of(etx_instruction_set_within(ETX_SET_ANY));
+}
 
 #endif

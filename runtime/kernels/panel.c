@@ -49,7 +49,7 @@ static void multiply_loaded(const etx_panel* p, int64_t first,
               (char*)&weights + r * ETX_PANEL_TAPS * bytes);
     }
     b->sums = p->sums + (ptrdiff_t)row * p->sum_row * (ptrdiff_t)bytes;
-    etx_panel_loops_best()->by_wide[p->wide](b);
+    p->loops->by_wide[p->wide](b);
   }
 }
 
@@ -62,7 +62,7 @@ typedef union panel_memory {
 // Lanes are computed a few vectors at a time: those that nobody uses, behind
 // `used` bytes of each row, from zeros.
 static void clear_rest(panel_memory* panel, size_t taps, size_t used) {
-  const size_t rest = -used % (ETX_PANEL_LANE_BYTES / 2);
+  const size_t rest = -used % ETX_PANEL_GROUP_BYTES;
   if (rest > 0) memset(panel, 0, taps * ETX_PANEL_LANE_BYTES);
 }
 
@@ -77,6 +77,7 @@ void etx_panel_run(const etx_panel* p) {
         .sum_row = p->sum_row,
         .panel = &panel,
         .panel_row = ETX_PANEL_LANE_BYTES / (ptrdiff_t)bytes,
+        .panel_group = ETX_PANEL_GROUP_BYTES / (ptrdiff_t)bytes,
         .rows = p->rows,
         .taps = left < ETX_PANEL_TAPS ? (size_t)left : ETX_PANEL_TAPS,
         .lanes = p->lanes,
@@ -91,7 +92,7 @@ void etx_panel_run(const etx_panel* p) {
     if (p->weights != NULL) {
       b.weights = p->weights + (ptrdiff_t)first * (ptrdiff_t)bytes;
       b.weight_row = p->weight_row;
-      etx_panel_loops_best()->by_wide[p->wide](&b);
+      p->loops->by_wide[p->wide](&b);
     } else {
       multiply_loaded(p, first, &b);
     }

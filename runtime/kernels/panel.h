@@ -13,7 +13,8 @@
 //   weights
 //
 // Elements have one of the three wide types (convert.h). Each sum is taken tap
-// by tap, from zero, whatever the machine and however blocks are cut.
+// by tap, from zero, whatever the machine and however blocks are cut; in
+// float32 multiplication and addition are rounded once (fused_template.h).
 
 #ifndef ETX_RUNTIME_KERNELS_PANEL_H
 #define ETX_RUNTIME_KERNELS_PANEL_H
@@ -22,7 +23,7 @@
 
 enum {
   ETX_PANEL_TAPS = 64,         // that exist at a time
-  ETX_PANEL_LANE_BYTES = 128,  // of a full row of lanes
+  ETX_PANEL_LANE_BYTES = 256,  // of a full row of lanes
   ETX_PANEL_LANES = ETX_PANEL_LANE_BYTES / 4,
   // Rows whose sums a block may keep on the stack, and rows that share a panel
   // where sums are kept in the result itself.
@@ -48,6 +49,7 @@ typedef union etx_panel_sums {
 } etx_panel_sums;
 
 typedef struct etx_panel {
+  const struct etx_panel_loops* loops;
   etx_wide wide;
   size_t rows, lanes;  // at most ETX_PANEL_ROWS and etx_panel_lanes(wide)
   int64_t taps;
@@ -66,7 +68,7 @@ typedef struct etx_panel {
   void (*load)(const void* context, size_t row, int64_t first, size_t count,
                char* weights);
 
-  // Where the sums go: rows with full rows of lanes.
+  // Where the sums go: rows with whole groups of lanes (panel_loops.h).
   char* sums;
   ptrdiff_t sum_row;
 

@@ -8,23 +8,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// sums [rows, lanes] += weights [rows, taps] * panel [taps, lanes]. Strides are
-// in elements.
+#include "runtime/instruction_set.h"
+
+// Lanes come in groups of so many bytes.
+enum { ETX_PANEL_GROUP_BYTES = 64 };
+
+// sums [rows, lanes] += weights [rows, taps] * panel [taps, lanes], tap by tap;
+// in float32 each step is rounded once (fused_template.h). Strides are in
+// elements. The panel and the sums have whole groups of lanes.
 typedef struct etx_panel_block {
   void* sums;
   ptrdiff_t sum_row;
   const void* weights;
   ptrdiff_t weight_row;
   const void* panel;
-  ptrdiff_t panel_row;
+  ptrdiff_t panel_row;    // from tap to tap
+  ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
 } etx_panel_block;
 
 typedef void (*etx_panel_loop)(const etx_panel_block* block);
 
-// out[i, j] = dot product of row i of left and row j of right, in the order of
-// lanes.h.
+// out[i, j] = dot product of row i of left and row j of right. Element k goes
+// to partial sum k mod 16, in steps that are rounded once (fused_template.h),
+// as if rows were followed by zeros; then halves of the sums are added to each
+// other until one is left: i and i + 8, i and i + 4, and so on. Dots of less
+// than 16 elements are one sum from the first to the last.
 typedef struct etx_dot_block {
   float* out;
   ptrdiff_t out_row;
@@ -37,16 +47,25 @@ typedef struct etx_dot_block {
 
 typedef void (*etx_dot_loop)(const etx_dot_block* block);
 
+enum { ETX_TURNED_ROWS = ETX_PANEL_GROUP_BYTES / 4 };
+
+// Writes `count` elements of `rows` rows, at most ETX_TURNED_ROWS that are
+// `row` apart, as `count` times ETX_TURNED_ROWS; zeros where there is no row.
+typedef void (*etx_turn_loop)(const float* in, ptrdiff_t row, size_t rows,
+                              size_t count, float* out);
+
 typedef struct etx_panel_loops {
   const char* name;           // of the instruction set
   etx_panel_loop by_wide[3];  // by etx_wide
   etx_dot_loop dots;
+  etx_turn_loop turn;
+  size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;
 
 // For every machine that the compiler was told of.
 extern const etx_panel_loops etx_panel_loops_base;
 
-// The fastest set that this processor has.
-const etx_panel_loops* etx_panel_loops_best(void);
+// The loops for an instruction set.
+const etx_panel_loops* etx_panel_loops_of(etx_instruction_set set);
 
 #endif

@@ -1,13 +1,18 @@
 // The loops of panel_loops.h for one instruction set, whose vector registers
-// have VECTOR_BYTES.
+// have VECTOR_BYTES. Sums of PANEL_ROWS rows and PANEL_GROUPS groups of lanes,
+// or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers.
 
 #include "runtime/kernels/dots_template.h"
+#include "runtime/kernels/turn_template.h"
 
 #define T float
 #define NAME(x) x##_f32
+#define STEP(weight, x, sums) ETX_FUSED_ADD(ETX_FUSED_ALL(weight), x, sums)
 #include "runtime/kernels/panel_template.h"
 #undef T
 #undef NAME
+#undef STEP
+#define STEP(weight, x, sums) ((sums) + (weight) * (x))
 #define T double
 #define NAME(x) x##_f64
 #include "runtime/kernels/panel_template.h"
@@ -19,11 +24,12 @@
 #include "runtime/kernels/panel_template.h"
 #undef T
 #undef NAME
+#undef STEP
 
 #define ETX_PANEL_SET(name)                        \
   {                                                \
     name,                                          \
         {add_products_i64, add_products_f32,       \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)}, \
-        dots                                       \
+        dots, turn, PANEL_GROUPS                   \
   }

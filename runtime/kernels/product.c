@@ -1,127 +1,28 @@
-// Two ways through a product, chosen by where its operands lie:
+// Three ways through a product, chosen by type, sizes and where the operands
+// lie, never by the machine:
 //
-//   float32 and right as [columns, inner], the layout of linear's weights: dot
-//   products with the partial sums of lanes.h
-//   anything else: panels of right's columns (panel.h), read where they lie if
-//   there are only a few rows
+//   few rows or columns of float32 and right as [columns, inner], the layout of
+//   linear's weights: dot products, weights read once and in order
+//   other floats: blocks (product_blocks.c)
+//   anything else: panels (product_panels.c)
 //
-// Neither operand is copied or transposed as a whole.
+// Neither operand is copied or transposed as a whole. Threads share the result,
+// never a sum.
 
 #include "runtime/kernels/product.h"
 
-#include "runtime/kernels/panel.h"
-#include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/product_internal.h"
 #include "runtime/kernels/shares.h"
-#include "runtime/kernels/short_copy.h"
 #include "runtime/kernels/whole_math.h"
 
-// Rows of left for which copying a panel is not worth it.
-enum { FEW_ROWS = 2 };
+enum {
+  COLUMNS = 64,  // of an item of work
+  ROWS = 48,     // the same, if there are too few columns for all threads
+  // Items for each thread: cores differ, and machines are busy.
+  ITEMS_PER_THREAD = 4,
+};
 
-// ------------------------------------------------ dot products
-
-static float* out_at(const etx_product* p, size_t row) {
-  return (float*)(void*)p->out + (ptrdiff_t)row * p->out_row;
-}
-
-// Adds to columns `first` up to `last` of float32 products.
-static void add_to_columns(const etx_product* p, size_t first, size_t last) {
-  const float alpha = p->is_scaled ? p->alpha.f32 : 1.0f;
-  const float beta = p->is_scaled ? p->beta.f32 : 1.0f;
-  const float* added = (const float*)(const void*)p->added;
-  for (size_t row = 0; row < p->rows; ++row, added += p->added_row) {
-    float* out = out_at(p, row);
-    if (!p->is_scaled && p->added_column == 1) {
-      for (size_t i = first; i < last; ++i) out[i] = added[i] + out[i];
-      continue;
-    }
-    for (size_t i = first; i < last; ++i) {
-      const float x =
-          p->ignores_added ? 0.0f : added[(ptrdiff_t)i * p->added_column];
-      out[i] = beta * x + alpha * out[i];
-    }
-  }
-}
-
-static void dot_columns(const etx_product* p, size_t first, size_t last) {
-  const float* right = (const float*)(const void*)p->right;
-  const etx_dot_block b = {.out = out_at(p, 0) + first,
-                           .out_row = p->out_row,
-                           .left = (const float*)(const void*)p->left,
-                           .left_row = p->left_row,
-                           .right = right + (ptrdiff_t)first * p->right_column,
-                           .right_row = p->right_column,
-                           .rows = p->rows,
-                           .columns = last - first,
-                           .count = p->inner};
-  etx_panel_loops_best()->dots(&b);
-  if (p->added != NULL) add_to_columns(p, first, last);
-}
-
-// ------------------------------------------------ panels
-
-// A block of the result.
-typedef struct piece {
-  const etx_product* p;
-  etx_wide wide;
-  ptrdiff_t bytes;  // of an element in memory
-  size_t row, column;
-  size_t rows, columns;
-} piece;
-
-// Rows of right, or one element of each.
-static void fill_panel(const void* context, int64_t first, size_t count,
-                       char* panel) {
-  const piece* b = context;
-  const etx_product* p = b->p;
-  const size_t row = b->columns * (size_t)b->bytes;
-  const bool is_dense =
-      p->right_column == 1 && p->dtype == etx_wide_dtype(b->wide);
-  for (size_t k = 0; k < count; ++k, panel += ETX_PANEL_LANE_BYTES) {
-    const ptrdiff_t at = (ptrdiff_t)(first + (int64_t)k) * p->right_inner +
-                         (ptrdiff_t)b->column * p->right_column;
-    if (is_dense) {
-      etx_copy_short(panel, p->right + at * b->bytes, row);
-      continue;
-    }
-    etx_panel_load(b->wide, p->dtype, p->right + at * b->bytes, p->right_column,
-                   b->columns, panel);
-  }
-}
-
-static void load_left(const void* context, size_t row, int64_t first,
-                      size_t count, char* to) {
-  const piece* b = context;
-  const etx_product* p = b->p;
-  const ptrdiff_t at = (ptrdiff_t)(b->row + row) * p->left_row +
-                       (ptrdiff_t)first * p->left_inner;
-  etx_panel_load(b->wide, p->dtype, p->left + at * b->bytes, p->left_inner,
-                 count, to);
-}
-
-static void sum_piece(const piece* b, char* sums, ptrdiff_t sum_row) {
-  const etx_product* p = b->p;
-  const bool is_native = p->dtype == etx_wide_dtype(b->wide);
-  const bool is_full = b->columns == etx_panel_lanes(b->wide);
-  etx_panel panel = {.wide = b->wide,
-                     .rows = b->rows,
-                     .lanes = b->columns,
-                     .taps = (int64_t)p->inner,
-                     .fill = fill_panel,
-                     .load = load_left,
-                     .sums = sums,
-                     .sum_row = sum_row,
-                     .context = b};
-  if (is_native && is_full && p->right_column == 1 && p->rows <= FEW_ROWS) {
-    panel.direct = p->right + (ptrdiff_t)b->column * b->bytes;
-    panel.direct_row = p->right_inner;
-  }
-  if (is_native && (p->left_inner == 1 || p->inner <= 1)) {
-    panel.weights = p->left + (ptrdiff_t)b->row * p->left_row * b->bytes;
-    panel.weight_row = p->left_row;
-  }
-  etx_panel_run(&panel);
-}
+// ------------------------------------------------ addition
 
 // sums = beta * x + alpha * sums in the wide type.
 static void add_scaled(const etx_product* p, etx_wide wide, void* sums,
@@ -145,98 +46,119 @@ static void add_scaled(const etx_product* p, etx_wide wide, void* sums,
   }
 }
 
-// Adds to one row of a piece, in the wide type.
-static void add_to_row(const piece* b, size_t row, char* sums) {
-  const etx_product* p = b->p;
+// The addition alone, of dense float32.
+static void add_plain(const float* added, float* sums, size_t count) {
+  for (size_t i = 0; i < count; ++i) sums[i] = added[i] + sums[i];
+}
+
+void etx_product_add(const etx_product* p, etx_wide wide, size_t row,
+                     size_t column, size_t columns, void* sums) {
+  if (p->added == NULL) return;
+  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype);
+  const ptrdiff_t each = (ptrdiff_t)etx_wide_bytes(wide);
   const ptrdiff_t at =
-      (ptrdiff_t)row * p->added_row + (ptrdiff_t)b->column * p->added_column;
-  etx_block x;
-  etx_block_load(&x, b->wide, p->dtype, p->added + at * b->bytes,
-                 p->added_column, b->columns);
-  add_scaled(p, b->wide, sums, &x, b->columns);
-}
-
-// Sums stay where they are computed: all lanes are columns.
-static void sum_in_place(piece* b) {
-  const etx_product* p = b->p;
-  for (; b->row < p->rows; b->row += b->rows) {
-    const size_t left = p->rows - b->row;
-    b->rows = left < ETX_PANEL_ROWS ? left : ETX_PANEL_ROWS;
-    sum_piece(b, (char*)(out_at(p, b->row) + b->column), p->out_row);
+      (ptrdiff_t)row * p->added_row + (ptrdiff_t)column * p->added_column;
+  const char* from = p->added + at * bytes;
+  if (p->dtype == ETX_DTYPE_FLOAT32 && !p->is_scaled && p->added_column == 1) {
+    add_plain((const float*)(const void*)from, sums, columns);
+    return;
+  }
+  for (size_t done = 0; done < columns; done += ETX_BLOCK) {
+    const size_t left = columns - done;
+    const size_t count = left < ETX_BLOCK ? left : ETX_BLOCK;
+    etx_block x;
+    etx_block_load(&x, wide, p->dtype,
+                   from + (ptrdiff_t)done * p->added_column * bytes,
+                   p->added_column, count);
+    add_scaled(p, wide, (char*)sums + (ptrdiff_t)done * each, &x, count);
   }
 }
 
-// Sums are rounded once, behind the addition.
-static void sum_aside(piece* b) {
-  etx_panel_sums sums;
-  const etx_product* p = b->p;
-  const bool adds = p->added != NULL && p->dtype != ETX_DTYPE_FLOAT32;
-  const bool is_native = p->dtype == etx_wide_dtype(b->wide);
-  for (; b->row < p->rows; b->row += b->rows) {
-    const size_t left = p->rows - b->row;
-    b->rows = left < ETX_PANEL_OWN_ROWS ? left : ETX_PANEL_OWN_ROWS;
-    sum_piece(b, (char*)&sums, (ptrdiff_t)etx_panel_lanes(b->wide));
-    for (size_t r = 0; r < b->rows; ++r) {
-      char* row = (char*)&sums + r * ETX_PANEL_LANE_BYTES;
-      if (adds) add_to_row(b, b->row + r, row);
-      const ptrdiff_t at =
-          (ptrdiff_t)(b->row + r) * p->out_row + (ptrdiff_t)b->column;
-      if (is_native) {
-        etx_copy_short(p->out + at * b->bytes, row,
-                       b->columns * (size_t)b->bytes);
-        continue;
-      }
-      etx_block block;
-      memcpy(&block, row, b->columns * etx_wide_bytes(b->wide));
-      etx_block_store(&block, b->wide, p->dtype, p->out + at * b->bytes, 1,
-                      b->columns);
-    }
+// ------------------------------------------------ dot products
+
+void etx_product_dots(const etx_product* p, const etx_panel_loops* loops,
+                      const etx_product_area* a) {
+  const float* left = (const float*)(const void*)p->left;
+  const float* right = (const float*)(const void*)p->right;
+  float* out = (float*)(void*)p->out + (ptrdiff_t)a->row * p->out_row +
+               (ptrdiff_t)a->column;
+  const etx_dot_block b = {
+      .out = out,
+      .out_row = p->out_row,
+      .left = left + (ptrdiff_t)a->row * p->left_row,
+      .left_row = p->left_row,
+      .right = right + (ptrdiff_t)a->column * p->right_column,
+      .right_row = p->right_column,
+      .rows = a->rows,
+      .columns = a->columns,
+      .count = p->inner};
+  loops->dots(&b);
+  for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
+    etx_product_add(p, ETX_WIDE_F32, a->row + r, a->column, a->columns, out);
   }
 }
 
-static void panel_columns(const etx_product* p, size_t first, size_t last) {
-  piece b = {.p = p,
-             .wide = etx_wide_of(p->dtype),
-             .bytes = (ptrdiff_t)etx_dtype_bytes(p->dtype)};
-  const size_t lanes = etx_panel_lanes(b.wide);
-  for (b.column = first; b.column < last; b.column += b.columns) {
-    const size_t left = last - b.column;
-    b.columns = left < lanes ? left : lanes;
-    b.row = 0;
-    const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
-    if (is_single && b.columns == lanes) {
-      sum_in_place(&b);
-    } else {
-      sum_aside(&b);
-    }
-    if (is_single && p->added != NULL) {
-      add_to_columns(p, b.column, b.column + b.columns);
-    }
-  }
-}
+// ------------------------------------------------ all
 
-// ------------------------------------------------ both
+typedef void (*way)(const etx_product* product, const etx_panel_loops* loops,
+                    const etx_product_area* area);
 
-// Items are full rows of lanes: columns `first` up to `end` times that.
-static void run_columns(const void* context, size_t first, size_t end) {
-  const etx_product* p = context;
-  const size_t columns = p->columns;
-  first *= ETX_PANEL_LANES;
-  end = end * ETX_PANEL_LANES < columns ? end * ETX_PANEL_LANES : columns;
+typedef struct job {
+  const etx_product* p;
+  const etx_panel_loops* loops;
+  way run;
+  // Items: `row_items` of `rows` rows for each of the columns' items.
+  size_t rows, row_items;
+} job;
+
+static way way_of(const etx_product* p) {
   const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
                         p->left_inner == 1 && p->inner > 0;
-  if (are_dots) {
-    dot_columns(p, first, end);
-  } else {
-    panel_columns(p, first, end);
+  if (are_dots && (p->rows <= ETX_PRODUCT_DOT_ROWS ||
+                   p->columns <= ETX_PRODUCT_DOT_COLUMNS)) {
+    return etx_product_dots;
+  }
+  return etx_wide_of(p->dtype) == ETX_WIDE_F32 ? etx_product_blocks
+                                               : etx_product_panels;
+}
+
+// Items `first` up to `end`, several at once where they lie side by side.
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  const etx_product* p = j->p;
+  if (j->row_items == 1) {
+    const size_t last = end * COLUMNS;
+    etx_product_area a = {0, p->rows, first * COLUMNS, 0};
+    a.columns = (last < p->columns ? last : p->columns) - a.column;
+    j->run(p, j->loops, &a);
+    return;
+  }
+  for (size_t item = first; item < end; ++item) {
+    etx_product_area a = {item % j->row_items * j->rows, j->rows,
+                          item / j->row_items * COLUMNS, COLUMNS};
+    if (a.rows > p->rows - a.row) a.rows = p->rows - a.row;
+    if (a.columns > p->columns - a.column) a.columns = p->columns - a.column;
+    j->run(p, j->loops, &a);
   }
 }
 
 void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
   etx_product own = *product;
   if (own.ignores_product) own.inner = 0;
+  if (own.rows == 0 || own.columns == 0) return;
   const double work =
       (double)own.rows * (double)own.columns * (double)own.inner;
-  const size_t items = (own.columns + ETX_PANEL_LANES - 1) / ETX_PANEL_LANES;
-  if (own.rows > 0) etx_shares_run(parallel, items, work, run_columns, &own);
+  const size_t columns = (own.columns + COLUMNS - 1) / COLUMNS;
+  job j = {.p = &own,
+           .loops = etx_panel_loops_of(
+               etx_instruction_set_within(parallel->instruction_set)),
+           .run = way_of(&own),
+           .rows = own.rows,
+           .row_items = 1};
+  if (parallel->thread_count > 1 &&
+      columns < parallel->thread_count * ITEMS_PER_THREAD && own.rows > ROWS) {
+    j.rows = ROWS;
+    j.row_items = (own.rows + ROWS - 1) / ROWS;
+  }
+  etx_shares_run(parallel, columns * j.row_items, work, run_items, &j);
 }

@@ -6,6 +6,18 @@
 
 #include "runtime/kernels/operand.h"
 
+// The order of a float32 sum depends on sizes and layout alone: not on the
+// machine, the instruction set or the number of threads. Every step, product
+// and addition, is rounded once.
+//
+//   dots    inner elements of both operands side by side, and at most so many
+//           rows or so many columns: sixteen partial sums (panel_loops.h)
+//   else    from the first inner element to the last, from zero
+//
+// Then what is added comes, in steps of their own. Narrower floats are summed
+// in float32 in the second order and rounded once at the end.
+enum { ETX_PRODUCT_DOT_ROWS = 16, ETX_PRODUCT_DOT_COLUMNS = 8 };
+
 typedef struct etx_product {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]
   etx_dtype dtype;              // of all three

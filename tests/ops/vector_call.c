@@ -395,7 +395,8 @@ static const etx_op* find_row(const char* name) {
 
 const char* vector_call_build(vector_call* c, const vector_file* file,
                               json_t* one, vector_layout layout) {
-  static const etx_parallel parallel = {run_serially, NULL, 1};
+  static const etx_parallel parallel = {.parallel_for = run_serially,
+                                        .thread_count = 1};
   memset(c, 0, sizeof(*c));
   c->op = find_row(json_string_value(json_object_get(one, "op")));
   if (c->op == NULL) return "no row";

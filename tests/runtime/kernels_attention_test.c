@@ -195,7 +195,7 @@ static void a_new_content_may_lie_on_the_old_one(void** state) {
   test_call_integer(&c, 0);
   test_call_integer(&c, 2);
   test_call_floats(&c, 2, (const int32_t[]){6, 4}, value)->data = cache->data;
-  static const etx_parallel none = {NULL, NULL, 1};
+  static const etx_parallel none = {.thread_count = 1};
   for (size_t i = 0; i < c.count; ++i) c.arguments[i] = &c.values[i];
   c.call = (etx_call){.op = c.op,
                       .arguments = c.arguments,

@@ -175,7 +175,9 @@ static void add_outs(test_call* c) {
 }
 
 etx_status test_call_run(test_call* c, etx_dtype dtype) {
-  const etx_parallel parallel = {run_tasks, NULL, c->threads};
+  const etx_parallel parallel = {.parallel_for = run_tasks,
+                                 .thread_count = c->threads,
+                                 .instruction_set = c->instruction_set};
   c->result_dtype = dtype;
   add_outs(c);
   for (size_t i = 0; i < c->count; ++i) c->arguments[i] = &c->values[i];

@@ -29,6 +29,7 @@ typedef struct test_call {
   etx_random_stream random;
   etx_diag diag;
   size_t threads;  // that the call may use; 1 unless a test sets it
+  etx_instruction_set instruction_set;  // the widest it may use; any
   void* blocks[64];
   size_t block_count;
 } test_call;

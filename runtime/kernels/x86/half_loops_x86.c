@@ -1,9 +1,5 @@
-// Every processor with AVX2 has F16C; not every compiler can ask for the
-// second.
+#include "runtime/kernels/x86/half_loops_avx2.h"
 
-#include "runtime/kernels/x86/half_loops_f16c.h"
-
-const etx_half_loops* etx_half_loops_best(void) {
-  return __builtin_cpu_supports("avx2") ? &etx_half_loops_f16c
-                                        : &etx_half_loops_base;
+const etx_half_loops* etx_half_loops_of(etx_instruction_set set) {
+  return set >= ETX_SET_AVX2 ? &etx_half_loops_avx2 : &etx_half_loops_base;
 }

@@ -1,6 +1,12 @@
-#include "runtime/kernels/x86/panel_loops_avx2.h"
+#include "runtime/kernels/x86/panel_loops_wide.h"
 
 #define VECTOR_BYTES 32
+#define PANEL_ROWS 6
+#define PANEL_GROUPS 1
+#define DOT_ROWS 3
+#define DOT_COLUMNS 2
+#define DOT_COLUMNS_TWO 3
+#define DOT_COLUMNS_ONE 4
 #include "runtime/kernels/panel_set_template.h"
 
 const etx_panel_loops etx_panel_loops_avx2 = ETX_PANEL_SET("avx2");

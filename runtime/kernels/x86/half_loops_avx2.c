@@ -1,7 +1,7 @@
 // The instructions round as half_float.h does, but keep what a NaN carries: an
 // array with a NaN in it is converted once more in plain C.
 
-#include "runtime/kernels/x86/half_loops_f16c.h"
+#include "runtime/kernels/x86/half_loops_avx2.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -66,4 +66,4 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   if (is_any(nans)) etx_half_loops_base.write(out, in, count);
 }
 
-const etx_half_loops etx_half_loops_f16c = {"f16c", read_halves, write_halves};
+const etx_half_loops etx_half_loops_avx2 = {"avx2", read_halves, write_halves};

@@ -1,0 +1,25 @@
+// Which instructions this processor has. Inner loops (kernels/float_loops.h,
+// half_loops.h, panel_loops.h) are compiled once for each set that is worth it;
+// all sets give the same bits. This is the one place where a set is chosen.
+//
+// Nothing is remembered: the compiler's support library has asked the processor
+// before, and the operating system whether it keeps the wide registers.
+
+#ifndef ETX_RUNTIME_INSTRUCTION_SET_H
+#define ETX_RUNTIME_INSTRUCTION_SET_H
+
+typedef enum etx_instruction_set {
+  ETX_SET_ANY,  // as a limit: none
+#define SET(NAME, text) ETX_SET_##NAME,
+#include "runtime/instruction_sets.def"
+#undef SET
+  ETX_SET_COUNT
+} etx_instruction_set;
+
+// The widest set that this processor has and that is not above `limit`.
+etx_instruction_set etx_instruction_set_within(etx_instruction_set limit);
+
+// The name of a set as instruction_sets.def has it; "any" for no limit.
+const char* etx_instruction_set_name(etx_instruction_set set);
+
+#endif

@@ -1,0 +1,73 @@
+// The step that float32 products are made of: a * b + c, rounded once, on
+// vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
+// from the processor's own instruction and, where it has none, from doubles.
+//
+// Products of double stay a multiplication and an addition: they are rare, and
+// without the instruction one that rounds once would take some forty.
+
+#include <stdint.h>
+
+typedef float etx_fused __attribute__((vector_size(VECTOR_BYTES)));
+
+enum { ETX_FUSED_LANES = VECTOR_BYTES / (int)sizeof(float) };
+
+// The names are the compilers' own: their headers of such names reach for the
+// heap.
+#if VECTOR_BYTES == 64
+#define ETX_FUSED_ALL(x) \
+  (etx_fused) { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
+#define ETX_FUSED_ADD(a, b, c) \
+  __builtin_ia32_vfmaddps512_mask(a, b, c, ETX_ALL_LANES, 4)
+#ifdef __clang__
+#define ETX_ALL_LANES (unsigned short)0xffff
+#else
+#define ETX_ALL_LANES (short)-1
+#endif
+#elif VECTOR_BYTES == 32
+#define ETX_FUSED_ALL(x) \
+  (etx_fused) { x, x, x, x, x, x, x, x }
+#define ETX_FUSED_ADD(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#else
+#define ETX_FUSED_ALL(x) \
+  (etx_fused) { x, x, x, x }
+#define ETX_FUSED_ADD(a, b, c) etx_fused_add(a, b, c)
+
+#if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
+
+static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
+#if defined(__aarch64__) && defined(__clang__)
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  for (int i = 0; i < ETX_FUSED_LANES; ++i) {
+    c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  }
+  return c;
+#endif
+}
+
+#else
+
+// The product of two floats is exact in double. The sum with c is rounded to
+// odd: if it is not exact, its last bit is set. A double has more than twice
+// the bits of a float and two, so rounding that once more gives what rounding
+// the exact sum would have given.
+static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
+  typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
+  typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
+  const wide p =
+      __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
+  const wide d = __builtin_convertvector(c, wide);
+  const wide sum = p + d;
+  // What the addition has lost; NaN if the sum is not finite.
+  const wide back = sum - p;
+  const wide lost = (p - (sum - back)) + (d - back);
+  const bits is_lossy = (bits)((lost < 0) | (lost > 0));
+  // From the last even bit towards what was lost: up where both have a sign.
+  const bits is_down = ((bits)lost ^ (bits)sum) >> 63;
+  const bits is_even = ((bits)sum & 1) - 1;
+  const bits odd = (bits)sum + ((1 - (is_down << 1)) & is_lossy & is_even);
+  return __builtin_convertvector((wide)odd, etx_fused);
+}
+
+#endif
+#endif

@@ -1,0 +1,274 @@
+// Products of floats in blocks. Of right, sixteen columns (one group of lanes,
+// or as many groups as the instruction set likes) by some hundred taps are
+// copied to the stack, tap by tap; then rows of left pass, read where they lie.
+//
+//              columns                      a block on the stack, by group:
+//            .---------.                      [taps][16], then the next
+//            | right   | taps: a block of
+//            '---------' them at a time     sums stay in the result between
+//   .-----.  .---------.                    blocks of taps if they are float32
+//   |left |  | out     | rows: as many as   and their group is whole, else in
+//   '-----'  '---------' stay in the cache  a few rows on the stack
+
+#include <string.h>
+
+#include "runtime/kernels/product_internal.h"
+#include "runtime/kernels/short_copy.h"
+
+enum {
+  GROUP = ETX_PANEL_GROUP_BYTES / 4,
+  TAPS = 256,       // of a block
+  MOST_GROUPS = 4,  // of a block for a set that likes several
+  ROWS = 192,       // that share a block
+  ROWS_ASIDE = 48,  // the same where sums are on the stack
+  ROWS_LOADED = 6,  // of left that are converted at a time
+  FEW_ROWS = 6,     // for which copying right is not worth it
+};
+
+typedef struct job {
+  const etx_product* p;
+  const etx_panel_loops* loops;
+  ptrdiff_t bytes;  // of an element in memory
+  float* block;
+  size_t most_columns;  // of a block
+  bool is_dense;        // left's inner elements lie side by side, as float32
+} job;
+
+static const char* right_at(const job* j, size_t tap, size_t column) {
+  const etx_product* p = j->p;
+  return p->right + ((ptrdiff_t)tap * p->right_inner +
+                     (ptrdiff_t)column * p->right_column) *
+                        j->bytes;
+}
+
+static const char* left_at(const job* j, size_t row, size_t tap) {
+  const etx_product* p = j->p;
+  return p->left +
+         ((ptrdiff_t)row * p->left_row + (ptrdiff_t)tap * p->left_inner) *
+             j->bytes;
+}
+
+// ------------------------------------------------ copying
+
+// A group whose columns have their taps side by side, in a narrower type.
+static void turn_converted(const job* j, size_t tap, size_t taps, size_t column,
+                           size_t columns, float* to) {
+  float rows[GROUP][TAPS];
+  for (size_t c = 0; c < columns; ++c) {
+    etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
+                right_at(j, tap, column + c), 1, taps);
+  }
+  j->loops->turn(rows[0], TAPS, columns, taps, to);
+}
+
+static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
+                       size_t columns, float* to) {
+  const etx_product* p = j->p;
+  const bool is_single = p->dtype == ETX_DTYPE_FLOAT32;
+  if (p->right_inner == 1 && is_single) {
+    const float* from = (const float*)(const void*)right_at(j, tap, column);
+    j->loops->turn(from, p->right_column, columns, taps, to);
+    return;
+  }
+  if (p->right_inner == 1) {
+    turn_converted(j, tap, taps, column, columns, to);
+    return;
+  }
+  if (columns < GROUP) memset(to, 0, taps * GROUP * sizeof(float));
+  for (size_t k = 0; k < taps; ++k, to += GROUP) {
+    const char* from = right_at(j, tap + k, column);
+    if (is_single && p->right_column == 1) {
+      etx_copy_short((char*)to, from, columns * sizeof(float));
+    } else {
+      etx_convert(ETX_DTYPE_FLOAT32, to, 1, p->dtype, from, p->right_column,
+                  columns);
+    }
+  }
+}
+
+static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
+                       size_t columns) {
+  for (size_t done = 0; done < columns; done += GROUP) {
+    const size_t left = columns - done;
+    copy_group(j, tap, taps, column + done, left < GROUP ? left : GROUP,
+               j->block + done * TAPS);
+  }
+}
+
+// ------------------------------------------------ sums
+
+// Asks for a part of what the next block copies, if its columns have their taps
+// side by side: sixteen short pieces far from each other, which no processor
+// sees coming. Of `rows` that pass it is the turn of `row` and those behind it.
+static void ask_ahead(const job* j, size_t tap, size_t column, size_t row,
+                      size_t count, size_t rows) {
+  enum { LINE = 64 };
+  const etx_product* p = j->p;
+  if (p->right_inner != 1 || column >= p->columns) return;
+  const size_t left = p->columns - column, taps = p->inner - tap;
+  const size_t columns = left < j->most_columns ? left : j->most_columns;
+  const size_t bytes = (taps < TAPS ? taps : TAPS) * (size_t)j->bytes;
+  const size_t lines = (bytes + LINE - 1) / LINE;
+  const size_t first = columns * lines * row / rows;
+  const size_t end = columns * lines * (row + count) / rows;
+  for (size_t i = first; i < end; ++i) {
+    __builtin_prefetch(right_at(j, tap, column + i / lines) + i % lines * LINE,
+                       0, 3);
+  }
+}
+
+// Left is read where it lies.
+static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
+                           etx_panel_block* b) {
+  enum { STEP = 24 };
+  const etx_product* p = j->p;
+  float* sums = b->sums;
+  const bool is_last = tap + TAPS >= p->inner;
+  const size_t next_tap = is_last ? 0 : tap + TAPS;
+  const size_t next = is_last ? a->column + a->columns : a->column;
+  b->weight_row = p->left_row;
+  for (size_t done = 0; done < a->rows; done += b->rows) {
+    b->rows = a->rows - done < STEP ? a->rows - done : STEP;
+    ask_ahead(j, next_tap, next, done, b->rows, a->rows);
+    b->weights = left_at(j, a->row + done, tap);
+    b->sums = sums + (ptrdiff_t)done * b->sum_row;
+    j->loops->by_wide[ETX_WIDE_F32](b);
+  }
+}
+
+static void multiply_loaded(const job* j, size_t row, size_t tap,
+                            etx_panel_block* b, size_t rows) {
+  float weights[ROWS_LOADED][TAPS];
+  float* sums = b->sums;
+  b->weights = weights;
+  b->weight_row = TAPS;
+  for (size_t done = 0; done < rows; done += b->rows) {
+    b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
+    for (size_t r = 0; r < b->rows; ++r) {
+      etx_convert(ETX_DTYPE_FLOAT32, weights[r], 1, j->p->dtype,
+                  left_at(j, row + done + r, tap), j->p->left_inner, b->taps);
+    }
+    b->sums = sums + (ptrdiff_t)done * b->sum_row;
+    j->loops->by_wide[ETX_WIDE_F32](b);
+  }
+}
+
+// The sums of an area, at most a block's columns wide. Without taps they are
+// zero.
+static void sum_area(const job* j, const etx_product_area* a, float* sums,
+                     ptrdiff_t sum_row) {
+  const etx_product* p = j->p;
+  const bool is_direct = a->rows <= FEW_ROWS && p->right_column == 1 &&
+                         p->dtype == ETX_DTYPE_FLOAT32 &&
+                         a->columns % GROUP == 0;
+  size_t tap = 0;
+  do {
+    const size_t left = p->inner - tap;
+    etx_panel_block b = {.sums = sums,
+                         .sum_row = sum_row,
+                         .panel = j->block,
+                         .panel_row = GROUP,
+                         .panel_group = GROUP * TAPS,
+                         .rows = a->rows,
+                         .taps = left < TAPS ? left : TAPS,
+                         .lanes = a->columns,
+                         .starts = tap == 0};
+    if (is_direct) {
+      b.panel = right_at(j, tap, a->column);
+      b.panel_row = p->right_inner;
+      b.panel_group = GROUP;
+    } else {
+      copy_block(j, tap, b.taps, a->column, a->columns);
+    }
+    if (j->is_dense) {
+      multiply_dense(j, a, tap, &b);
+    } else {
+      multiply_loaded(j, a->row, tap, &b, a->rows);
+    }
+    tap += TAPS;
+  } while (tap < p->inner);
+}
+
+// Whole groups of a float32 result.
+static void run_in_place(const job* j, const etx_product_area* all) {
+  const etx_product* p = j->p;
+  etx_product_area a = *all;
+  const size_t row_end = all->row + all->rows;
+  for (; a.row < row_end; a.row += a.rows) {
+    a.rows = row_end - a.row < ROWS ? row_end - a.row : ROWS;
+    float* sums = (float*)(void*)p->out + (ptrdiff_t)a.row * p->out_row +
+                  (ptrdiff_t)a.column;
+    sum_area(j, &a, sums, p->out_row);
+    for (size_t r = 0; r < a.rows; ++r, sums += p->out_row) {
+      etx_product_add(p, ETX_WIDE_F32, a.row + r, a.column, a.columns, sums);
+    }
+  }
+}
+
+// One group, rounded once behind the addition.
+static void run_aside(const job* j, const etx_product_area* all) {
+  const etx_product* p = j->p;
+  float sums[ROWS_ASIDE][GROUP];
+  etx_product_area a = *all;
+  const size_t row_end = all->row + all->rows;
+  for (; a.row < row_end; a.row += a.rows) {
+    const size_t left = row_end - a.row;
+    a.rows = left < ROWS_ASIDE ? left : ROWS_ASIDE;
+    sum_area(j, &a, sums[0], GROUP);
+    for (size_t r = 0; r < a.rows; ++r) {
+      etx_product_add(p, ETX_WIDE_F32, a.row + r, a.column, a.columns, sums[r]);
+      const ptrdiff_t at =
+          (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
+      etx_convert(p->dtype, p->out + at * j->bytes, 1, ETX_DTYPE_FLOAT32,
+                  sums[r], 1, a.columns);
+    }
+  }
+}
+
+static void run_job(const job* j, const etx_product_area* area) {
+  const bool in_place = j->p->dtype == ETX_DTYPE_FLOAT32;
+  etx_product_area a = *area;
+  const size_t end = area->column + area->columns;
+  for (; a.column < end; a.column += a.columns) {
+    const size_t whole = in_place ? (end - a.column) / GROUP * GROUP : 0;
+    if (whole > 0) {
+      a.columns = whole < j->most_columns ? whole : j->most_columns;
+      run_in_place(j, &a);
+    } else {
+      a.columns = end - a.column < GROUP ? end - a.column : GROUP;
+      run_aside(j, &a);
+    }
+  }
+}
+
+// Two functions, so that a narrow block takes no more of the stack than it has.
+static __attribute__((noinline)) void run_wide(job* j,
+                                               const etx_product_area* area) {
+  float block[MOST_GROUPS * GROUP * TAPS];
+  j->block = block;
+  j->most_columns = (size_t)MOST_GROUPS * GROUP;
+  run_job(j, area);
+}
+
+static __attribute__((noinline)) void run_narrow(job* j,
+                                                 const etx_product_area* area) {
+  float block[GROUP * TAPS];
+  j->block = block;
+  j->most_columns = GROUP;
+  run_job(j, area);
+}
+
+void etx_product_blocks(const etx_product* product,
+                        const etx_panel_loops* loops,
+                        const etx_product_area* area) {
+  job j = {.p = product,
+           .loops = loops,
+           .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype)};
+  j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
+               (product->left_inner == 1 || product->inner <= 1);
+  if (loops->groups > 1) {
+    run_wide(&j, area);
+  } else {
+    run_narrow(&j, area);
+  }
+}

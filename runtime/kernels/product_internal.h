@@ -1,0 +1,37 @@
+// The ways through a product that product.c chooses from. Each computes a part
+// of the result, and what is added to it.
+
+#ifndef ETX_RUNTIME_KERNELS_PRODUCT_INTERNAL_H
+#define ETX_RUNTIME_KERNELS_PRODUCT_INTERNAL_H
+
+#include "runtime/kernels/panel.h"
+#include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/product.h"
+
+// Some rows and columns of the result.
+typedef struct etx_product_area {
+  size_t row, rows, column, columns;
+} etx_product_area;
+
+// Dot products (etx_dot_block): float32, both operands with inner elements side
+// by side, at least one of them.
+void etx_product_dots(const etx_product* product, const etx_panel_loops* loops,
+                      const etx_product_area* area);
+
+// Sums tap by tap, float32 and narrower floats: blocks of right are copied to
+// the stack in groups of columns.
+void etx_product_blocks(const etx_product* product,
+                        const etx_panel_loops* loops,
+                        const etx_product_area* area);
+
+// The same for integers and float64.
+void etx_product_panels(const etx_product* product,
+                        const etx_panel_loops* loops,
+                        const etx_product_area* area);
+
+// out = beta * added + alpha * out for some columns of a row whose sums are in
+// the wide type; nothing if nothing is added.
+void etx_product_add(const etx_product* product, etx_wide wide, size_t row,
+                     size_t column, size_t columns, void* sums);
+
+#endif

@@ -1,0 +1,101 @@
+// Up to sixteen rows of floats as columns, so that what belongs to one tap of
+// each lies side by side. Read once for each instruction set.
+
+#include <string.h>
+
+#include "runtime/kernels/panel_loops.h"
+
+#if VECTOR_BYTES > 16
+enum { TURN = 8 };  // rows and taps that are turned in registers
+#else
+enum { TURN = 4 };
+#endif
+
+typedef float turn_vector __attribute__((vector_size(TURN * sizeof(float))));
+
+#if VECTOR_BYTES > 16
+
+static inline __attribute__((always_inline)) void turn_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  turn_vector a[TURN], b[TURN];
+#pragma GCC unroll 8
+  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+    // Pairs of rows, then fours, then eights.
+#pragma GCC unroll 8
+  for (int i = 0; i < TURN; i += 2) {
+    b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    b[i + 1] =
+        __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < TURN; i += 4) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 2; ++j) {
+      const turn_vector x = b[i + j], y = b[i + j + 2];
+      a[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
+      a[i + 2 * j + 1] =
+          __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 4; ++i) {
+    const turn_vector x = a[i], y = a[i + 4];
+    const turn_vector low =
+        __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
+    const turn_vector high =
+        __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+    memcpy(out + i * ETX_TURNED_ROWS, &low, sizeof(low));
+    memcpy(out + (i + 4) * ETX_TURNED_ROWS, &high, sizeof(high));
+  }
+}
+
+#else
+
+static inline __attribute__((always_inline)) void turn_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  turn_vector a[TURN], b[TURN];
+  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+  b[0] = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+  b[1] = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+  b[2] = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+  b[3] = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+  for (int i = 0; i < 2; ++i) {
+    const turn_vector x = b[2 * i], y = b[2 * i + 1];
+    const turn_vector low = __builtin_shufflevector(x, y, 0, 1, 4, 5);
+    const turn_vector high = __builtin_shufflevector(x, y, 2, 3, 6, 7);
+    memcpy(out + 2 * i * ETX_TURNED_ROWS, &low, sizeof(low));
+    memcpy(out + (2 * i + 1) * ETX_TURNED_ROWS, &high, sizeof(high));
+  }
+}
+
+#endif
+
+// A rest of rows, or of taps.
+static void turn_rest(const float* in, ptrdiff_t row, size_t first, size_t rows,
+                      size_t count, float* out) {
+  for (size_t k = first; k < count; ++k) {
+    for (size_t i = 0; i < rows; ++i) {
+      out[k * ETX_TURNED_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
+}
+
+static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+                 float* out) {
+  if (rows < ETX_TURNED_ROWS) {
+    memset(out, 0, count * ETX_TURNED_ROWS * sizeof(float));
+    turn_rest(in, row, 0, rows, count, out);
+    return;
+  }
+  size_t k = 0;
+  for (; k + TURN <= count; k += TURN) {
+    float* to = out + k * ETX_TURNED_ROWS;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < ETX_TURNED_ROWS; i += TURN) {
+      turn_square(in + (ptrdiff_t)i * row + k, row, to + i);
+    }
+  }
+  turn_rest(in, row, k, rows, count, out);
+}

@@ -1,0 +1,10 @@
+// The loops over float16 for processors with F16C and AVX2.
+
+#ifndef ETX_RUNTIME_KERNELS_X86_HALF_LOOPS_AVX2_H
+#define ETX_RUNTIME_KERNELS_X86_HALF_LOOPS_AVX2_H
+
+#include "runtime/kernels/half_loops.h"
+
+extern const etx_half_loops etx_half_loops_avx2;
+
+#endif

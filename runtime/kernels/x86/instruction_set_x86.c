@@ -1,0 +1,27 @@
+// Every processor with AVX2 and FMA has F16C, and not every compiler can ask
+// for that.
+
+#include "runtime/instruction_set.h"
+
+#include <stdbool.h>
+
+static bool has_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+etx_instruction_set etx_instruction_set_within(etx_instruction_set limit) {
+  if (limit == ETX_SET_ANY) limit = ETX_SET_AVX512VNNI;
+  if (limit < ETX_SET_AVX2 || !has_avx2()) return ETX_SET_BASE;
+  if (limit < ETX_SET_AVX512 || !has_avx512()) return ETX_SET_AVX2;
+  if (limit < ETX_SET_AVX512VNNI || !__builtin_cpu_supports("avx512vnni")) {
+    return ETX_SET_AVX512;
+  }
+  return ETX_SET_AVX512VNNI;
+}

@@ -17,12 +17,13 @@
 
 enum {
   GROUP = ETX_PANEL_GROUP_BYTES / 4,
-  TAPS = 256,       // of a block
-  MOST_GROUPS = 4,  // of a block for a set that likes several
+  MANY_TAPS = 256,  // of a block of one group
+  FEW_TAPS = 128,   // of one of several, or whose elements are converted
+  MOST_GROUPS = 4,  // of a block
   ROWS = 192,       // that share a block
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
-  FEW_ROWS = 6,     // for which copying right is not worth it
+  FEW_ROWS = 3,     // for which copying right is not worth it
 };
 
 typedef struct job {
@@ -30,8 +31,8 @@ typedef struct job {
   const etx_panel_loops* loops;
   ptrdiff_t bytes;  // of an element in memory
   float* block;
-  size_t most_columns;  // of a block
-  bool is_dense;        // left's inner elements lie side by side, as float32
+  size_t most_columns, taps;  // of a block
+  bool is_dense;  // left's inner elements lie side by side, as float32
 } job;
 
 static const char* right_at(const job* j, size_t tap, size_t column) {
@@ -53,12 +54,12 @@ static const char* left_at(const job* j, size_t row, size_t tap) {
 // A group whose columns have their taps side by side, in a narrower type.
 static void turn_converted(const job* j, size_t tap, size_t taps, size_t column,
                            size_t columns, float* to) {
-  float rows[GROUP][TAPS];
+  float rows[GROUP][FEW_TAPS];
   for (size_t c = 0; c < columns; ++c) {
     etx_convert(ETX_DTYPE_FLOAT32, rows[c], 1, j->p->dtype,
                 right_at(j, tap, column + c), 1, taps);
   }
-  j->loops->turn(rows[0], TAPS, columns, taps, to);
+  j->loops->turn(rows[0], FEW_TAPS, columns, taps, to);
 }
 
 static void copy_group(const job* j, size_t tap, size_t taps, size_t column,
@@ -91,29 +92,34 @@ static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
   for (size_t done = 0; done < columns; done += GROUP) {
     const size_t left = columns - done;
     copy_group(j, tap, taps, column + done, left < GROUP ? left : GROUP,
-               j->block + done * TAPS);
+               j->block + done * j->taps);
   }
 }
 
 // ------------------------------------------------ sums
 
-// Asks for a part of what the next block copies, if its columns have their taps
-// side by side: sixteen short pieces far from each other, which no processor
-// sees coming. Of `rows` that pass it is the turn of `row` and those behind it.
+// Asks for a part of what the next block copies: many short pieces far from
+// each other, which no processor sees coming. Of `rows` that pass it is the
+// turn of `row` and those behind it.
 static void ask_ahead(const job* j, size_t tap, size_t column, size_t row,
                       size_t count, size_t rows) {
   enum { LINE = 64 };
   const etx_product* p = j->p;
-  if (p->right_inner != 1 || column >= p->columns) return;
-  const size_t left = p->columns - column, taps = p->inner - tap;
+  if (column >= p->columns) return;
+  const bool is_turned = p->right_inner == 1;
+  const size_t left = p->columns - column, behind = p->inner - tap;
   const size_t columns = left < j->most_columns ? left : j->most_columns;
-  const size_t bytes = (taps < TAPS ? taps : TAPS) * (size_t)j->bytes;
+  const size_t taps = behind < j->taps ? behind : j->taps;
+  const size_t pieces = is_turned ? columns : taps;
+  const size_t bytes = (is_turned ? taps : columns) * (size_t)j->bytes;
   const size_t lines = (bytes + LINE - 1) / LINE;
-  const size_t first = columns * lines * row / rows;
-  const size_t end = columns * lines * (row + count) / rows;
+  const size_t first = pieces * lines * row / rows;
+  const size_t end = pieces * lines * (row + count) / rows;
   for (size_t i = first; i < end; ++i) {
-    __builtin_prefetch(right_at(j, tap, column + i / lines) + i % lines * LINE,
-                       0, 3);
+    const size_t piece = i / lines;
+    __builtin_prefetch(right_at(j, is_turned ? tap : tap + piece,
+                                is_turned ? column + piece : column) +
+                       i % lines * LINE);
   }
 }
 
@@ -123,8 +129,8 @@ static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
   enum { STEP = 24 };
   const etx_product* p = j->p;
   float* sums = b->sums;
-  const bool is_last = tap + TAPS >= p->inner;
-  const size_t next_tap = is_last ? 0 : tap + TAPS;
+  const bool is_last = tap + j->taps >= p->inner;
+  const size_t next_tap = is_last ? 0 : tap + j->taps;
   const size_t next = is_last ? a->column + a->columns : a->column;
   b->weight_row = p->left_row;
   for (size_t done = 0; done < a->rows; done += b->rows) {
@@ -138,10 +144,10 @@ static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
 
 static void multiply_loaded(const job* j, size_t row, size_t tap,
                             etx_panel_block* b, size_t rows) {
-  float weights[ROWS_LOADED][TAPS];
+  float weights[ROWS_LOADED][MANY_TAPS];
   float* sums = b->sums;
   b->weights = weights;
-  b->weight_row = TAPS;
+  b->weight_row = MANY_TAPS;
   for (size_t done = 0; done < rows; done += b->rows) {
     b->rows = rows - done < ROWS_LOADED ? rows - done : ROWS_LOADED;
     for (size_t r = 0; r < b->rows; ++r) {
@@ -168,9 +174,9 @@ static void sum_area(const job* j, const etx_product_area* a, float* sums,
                          .sum_row = sum_row,
                          .panel = j->block,
                          .panel_row = GROUP,
-                         .panel_group = GROUP * TAPS,
+                         .panel_group = (ptrdiff_t)(GROUP * j->taps),
                          .rows = a->rows,
-                         .taps = left < TAPS ? left : TAPS,
+                         .taps = left < j->taps ? left : j->taps,
                          .lanes = a->columns,
                          .starts = tap == 0};
     if (is_direct) {
@@ -185,7 +191,7 @@ static void sum_area(const job* j, const etx_product_area* a, float* sums,
     } else {
       multiply_loaded(j, a->row, tap, &b, a->rows);
     }
-    tap += TAPS;
+    tap += j->taps;
   } while (tap < p->inner);
 }
 
@@ -244,17 +250,19 @@ static void run_job(const job* j, const etx_product_area* area) {
 // Two functions, so that a narrow block takes no more of the stack than it has.
 static __attribute__((noinline)) void run_wide(job* j,
                                                const etx_product_area* area) {
-  float block[MOST_GROUPS * GROUP * TAPS];
+  float block[MOST_GROUPS * GROUP * FEW_TAPS];
   j->block = block;
   j->most_columns = (size_t)MOST_GROUPS * GROUP;
+  j->taps = FEW_TAPS;
   run_job(j, area);
 }
 
 static __attribute__((noinline)) void run_narrow(job* j,
                                                  const etx_product_area* area) {
-  float block[GROUP * TAPS];
+  float block[GROUP * MANY_TAPS];
   j->block = block;
   j->most_columns = GROUP;
+  j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;
   run_job(j, area);
 }
 
@@ -266,7 +274,8 @@ void etx_product_blocks(const etx_product* product,
            .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
-  if (loops->groups > 1) {
+  // Where columns lie side by side, as many as possible are read at once.
+  if (loops->groups > 1 || product->right_column == 1) {
     run_wide(&j, area);
   } else {
     run_narrow(&j, area);

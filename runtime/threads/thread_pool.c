@@ -185,7 +185,8 @@ etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
                                 etx_bytes_mut memory, etx_diag* diag) {
   ETX_TRY(check(thread_count, memory, diag));
   memset(pool, 0, sizeof *pool);
-  pool->parallel = (etx_parallel){run_tasks, pool, thread_count};
+  pool->parallel = (etx_parallel){
+      .parallel_for = run_tasks, .context = pool, .thread_count = thread_count};
   if (thread_count == 1) return ETX_OK;
   pool->gate = (etx_host_gate*)(void*)memory.data;
   pool->workers = (etx_host_thread*)(void*)(pool->gate + 1);

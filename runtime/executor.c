@@ -80,6 +80,39 @@ static etx_status fail(etx_method* method, const etx_method_record* record,
   return status;
 }
 
+// Each of the two loops gives the position of the step that failed, or `count`.
+static size_t run_all(const etx_method_step* steps, size_t count,
+                      etx_status* out_status) {
+  for (size_t i = 0; i < count; ++i) {
+    *out_status = steps[i].run(steps[i].call);
+    if (*out_status != ETX_OK) return i;
+  }
+  return count;
+}
+
+static const etx_method_record* record_of(const etx_call* call) {
+  return (const etx_method_record*)(const void*)call;
+}
+
+static etx_status run_observed(const etx_run_observer* observer,
+                               etx_call* call) {
+  const size_t instruction = record_of(call)->instruction;
+  observer->before(observer->context, instruction, call);
+  const etx_status status = call->run(call);
+  observer->after(observer->context, instruction, call);
+  return status;
+}
+
+static size_t run_all_observed(const etx_run_observer* observer,
+                               const etx_method_step* steps, size_t count,
+                               etx_status* out_status) {
+  for (size_t i = 0; i < count; ++i) {
+    *out_status = run_observed(observer, steps[i].call);
+    if (*out_status != ETX_OK) return i;
+  }
+  return count;
+}
+
 // Between the first write to state and the end of the run the mark is set, so
 // that even a run that never comes back leaves it.
 static etx_status run_steps(etx_method* method, etx_diag* diag) {
@@ -95,15 +128,15 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
   }
   method->kernel_diag->status = ETX_OK;
   if (writes_state) *method->state.torn = 1;
-  for (size_t i = 0; i < count; ++i) {
-    const etx_status status = steps[i].run(steps[i].call);
-    if (status == ETX_OK) continue;
-    if (writes_state && i < method->first_state_step) *method->state.torn = 0;
-    return fail(method, (const etx_method_record*)(const void*)steps[i].call,
-                status, diag);
-  }
-  if (writes_state) *method->state.torn = 0;
-  return ETX_OK;
+  etx_status status = ETX_OK;
+  const size_t end =
+      method->observer == NULL
+          ? run_all(steps, count, &status)
+          : run_all_observed(method->observer, steps, count, &status);
+  const bool is_whole = end == count || end < method->first_state_step;
+  if (writes_state && is_whole) *method->state.torn = 0;
+  if (end == count) return ETX_OK;
+  return fail(method, record_of(steps[end].call), status, diag);
 }
 
 static bool all_true(const etx_value* value) {
@@ -133,7 +166,9 @@ static etx_status run_kernel(etx_method* method, etx_method_record* record) {
   const etx_resizer resizer = {etx_method_resize_output, method};
   if (record->writes_state) *method->state.torn = 1;
   record->call.resizer = &resizer;
-  const etx_status status = record->call.run(&record->call);
+  const etx_status status = method->observer == NULL
+                                ? record->call.run(&record->call)
+                                : run_observed(method->observer, &record->call);
   record->call.resizer = NULL;
   return status;
 }
@@ -235,6 +270,10 @@ etx_status etx_method_run(etx_method* method, etx_diag* diag) {
   const etx_status status = run(method, diag);
   leave(method);
   return status;
+}
+
+void etx_method_observe(etx_method* method, const etx_run_observer* observer) {
+  method->observer = observer;
 }
 
 static etx_status prepare_ready(etx_method* method, etx_diag* diag) {

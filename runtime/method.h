@@ -50,6 +50,14 @@ struct etx_method_step;    // what the run loop sees of a record
 struct etx_method_tensor;  // where a tensor's bytes are, and how many
 struct etx_method_input;   // what the caller gave for one input
 
+// Told of each instruction that computes, before and after its kernel runs: for
+// measuring. The call says operator and arguments, at their present sizes.
+typedef struct etx_run_observer {
+  void (*before)(void* context, size_t instruction, const etx_call* call);
+  void (*after)(void* context, size_t instruction, const etx_call* call);
+  void* context;
+} etx_run_observer;
+
 // Fields are private to runtime/. Pointers lead into the structures block.
 typedef struct etx_method {
   const etx_program* program;
@@ -76,14 +84,15 @@ typedef struct etx_method {
   size_t symbol_count;
   etx_bytes_mut scratch;
   etx_bytes_mut temporary;
-  etx_planned_memory state;   // data NULL: the method has none
-  etx_diag* kernel_diag;      // where kernels put their messages
-  etx_random_stream* random;  // what its random operators draw from
-  bool is_prepared;           // steps are ready for the present input sizes
-  bool prepares_as_it_runs;   // sizes or the way depend on data
-  bool moved_pointers;        // some memory was replaced since the last run
-  bool writes_state;          // some record may write arena 2
-  uint32_t busy;              // 1 while a thread is inside; atomic
+  etx_planned_memory state;          // data NULL: the method has none
+  etx_diag* kernel_diag;             // where kernels put their messages
+  etx_random_stream* random;         // what its random operators draw from
+  const etx_run_observer* observer;  // NULL: nobody
+  bool is_prepared;          // steps are ready for the present input sizes
+  bool prepares_as_it_runs;  // sizes or the way depend on data
+  bool moved_pointers;       // some memory was replaced since the last run
+  bool writes_state;         // some record may write arena 2
+  uint32_t busy;             // 1 while a thread is inside; atomic
 } etx_method;
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose
@@ -150,6 +159,10 @@ ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
 // anew: equal seeds give equal numbers, run after run. Until then the seed is
 // 0. Not part of the state: not saved, not forked.
 void etx_method_seed(etx_method* method, uint64_t seed);
+
+// Has the following runs tell `observer` (NULL: nobody again), which is
+// borrowed. Runs without one pay nothing for it.
+void etx_method_observe(etx_method* method, const etx_run_observer* observer);
 
 // Switches to another session's state: patches pointers, copies nothing.
 ETX_MUST_USE etx_status etx_method_bind(etx_method* method,

@@ -513,8 +513,52 @@ static void private_state_starts_with_its_initial_data(void** state) {
   end(&f);
 }
 
+typedef struct seen {
+  size_t instructions[8];
+  size_t begun, ended;
+} seen;
+
+static void see_before(void* context, size_t instruction,
+                       const etx_call* call) {
+  seen* s = context;
+  assert_int_equal(s->begun, s->ended);
+  assert_true(call->op->id == ETX_OP_add_out);
+  s->instructions[s->begun++] = instruction;
+}
+
+static void see_after(void* context, size_t instruction, const etx_call* call) {
+  seen* s = context;
+  (void)call;
+  assert_int_equal(s->instructions[s->ended++], instruction);
+}
+
+static void an_observer_sees_what_computes_in_order(void** state) {
+  (void)state;
+  fixture f;
+  float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  seen s = {{0}, 0, 0};
+  const etx_run_observer observer = {see_before, see_after, &s};
+  start_dynamic(&f);
+  set_floats(&f, 0, data, 5);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  etx_method_observe(&f.loaded.method, &observer);
+  assert_int_equal(s.begun, 0);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(s.ended, 3);
+  assert_int_equal(s.instructions[0], 0);
+  assert_int_equal(s.instructions[1], 1);
+  assert_int_equal(s.instructions[2], 4);
+  etx_method_observe(&f.loaded.method, NULL);
+  assert_ok(etx_method_run(&f.loaded.method, &diag));
+  assert_int_equal(s.ended, 3);
+  assert_true(
+      ((const float*)test_output_tensor(&f.loaded.method, 0)->data)[4] == 11);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_observer_sees_what_computes_in_order),
       cmocka_unit_test(sizes_grow_and_shrink_within_their_bounds),
       cmocka_unit_test(kernels_are_prepared_only_when_their_sizes_change),
       cmocka_unit_test(preparing_may_be_done_ahead_of_the_run),

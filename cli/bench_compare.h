@@ -1,0 +1,23 @@
+// Two programs measured in turns, so that what else the machine does meets
+// both.
+
+#ifndef ETX_CLI_BENCH_COMPARE_H
+#define ETX_CLI_BENCH_COMPARE_H
+
+#include "cli/bench_method.h"
+
+typedef struct etx_bench_pair {
+  const char* name;          // of the method
+  etx_bench_times times[2];  // of rounds: the median of a round's calls
+  etx_bench_times ratios;    // of the rounds: the second program's time through
+                             // the first one's
+  double lower, upper;       // quartiles of the ratios
+} etx_bench_pair;
+
+// Measures a method that both programs have. Each round calls first the one
+// and then the other, the next the other way round; there are at least 15.
+ETX_MUST_USE etx_status etx_bench_compare(
+    etx_session* sessions[2], const char* name, const etx_bench_wishes* wishes,
+    etx_pool* pool, etx_bench_pair* out_pair, etx_diag* diag);
+
+#endif

@@ -1,0 +1,183 @@
+#include "cli/call_cost.h"
+
+#include <string.h>
+
+typedef enum work {
+  WORK_NONE,
+  WORK_PRODUCT,
+  WORK_PRODUCT_OF_SECOND,
+  WORK_CONVOLUTION,
+  WORK_ATTENTION,
+} work;
+
+typedef enum counted_bytes { BYTES_ALL, BYTES_PART, BYTES_INTO } counted_bytes;
+
+static const struct row {
+  const char* word;
+  const char* kind;
+  work work;
+  counted_bytes bytes;
+} rows[] = {
+#define KIND(word, kind, work, bytes) {word, #kind, WORK_##work, BYTES_##bytes},
+#include "cli/call_kinds.def"
+};
+
+static const struct row* row_of(const etx_op* op) {
+  const struct row* row = rows;
+  while (strstr(op->name, row->word) == NULL) ++row;
+  return row;
+}
+
+const char* etx_cost_kind(const etx_op* op) { return row_of(op)->kind; }
+
+void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor) {
+  if (call->count < ETX_COST_TENSORS) call->tensors[call->count++] = *tensor;
+}
+
+static uint64_t numel(const etx_cost_tensor* tensor) {
+  uint64_t count = 1;
+  for (size_t i = 0; i < tensor->rank; ++i) count *= (uint64_t)tensor->sizes[i];
+  return count;
+}
+
+static uint64_t bytes_of(const etx_cost_tensor* tensor) {
+  return numel(tensor) * etx_dtype_bytes(tensor->dtype);
+}
+
+// The tensor that stands first in argument `argument`, or NULL.
+static const etx_cost_tensor* tensor_at(const etx_cost_call* call,
+                                        size_t argument) {
+  for (size_t i = 0; i < call->count; ++i) {
+    if (call->tensors[i].argument == argument) return &call->tensors[i];
+  }
+  return NULL;
+}
+
+static const etx_cost_tensor* first_written(const etx_cost_call* call) {
+  for (size_t i = 0; i < call->count; ++i) {
+    if (call->tensors[i].is_written) return &call->tensors[i];
+  }
+  return NULL;
+}
+
+static uint64_t size_at(const etx_cost_tensor* tensor, size_t dim) {
+  return dim < tensor->rank ? (uint64_t)tensor->sizes[dim] : 1;
+}
+
+// Each element of the result is a sum over the last dimension of the left.
+static uint64_t work_of_product(const etx_cost_call* call, size_t left) {
+  const etx_cost_tensor* from = tensor_at(call, left);
+  const etx_cost_tensor* to = first_written(call);
+  if (from == NULL || to == NULL || from->rank == 0) return 0;
+  return numel(to) * size_at(from, from->rank - 1);
+}
+
+// The weight's first dimension is the channels of the result, or transposed
+// those of the input; every element there meets the rest of the weight once.
+static uint64_t work_of_convolution(const etx_cost_call* call) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const etx_cost_tensor* weight = tensor_at(call, 1);
+  const etx_cost_tensor* to = first_written(call);
+  if (from == NULL || weight == NULL || to == NULL || to->rank < 2) return 0;
+  const uint64_t channels = size_at(weight, 0);
+  if (channels == 0) return 0;
+  const bool is_forward = size_at(to, 1) == channels;
+  return numel(is_forward ? to : from) * (numel(weight) / channels);
+}
+
+// Scores and their sums of values, over all positions there may be.
+static uint64_t work_of_attention(const etx_cost_call* call) {
+  const etx_cost_tensor* query = tensor_at(call, 0);
+  const etx_cost_tensor* key = tensor_at(call, 1);
+  if (query == NULL || key == NULL || key->rank < 2) return 0;
+  const bool is_llama = strncmp(call->op->name, "llama::", 7) == 0;
+  const uint64_t positions = size_at(key, is_llama ? 1 : key->rank - 2);
+  return 2 * numel(query) * positions;
+}
+
+static uint64_t work_of(const etx_cost_call* call, work how) {
+  switch (how) {
+    case WORK_PRODUCT:
+      return work_of_product(call, 0);
+    case WORK_PRODUCT_OF_SECOND:
+      return work_of_product(call, 1);
+    case WORK_CONVOLUTION:
+      return work_of_convolution(call);
+    case WORK_ATTENTION:
+      return work_of_attention(call);
+    default:
+      return 0;
+  }
+}
+
+// True if an argument before it is the same tensor: work in place.
+static bool is_counted(const etx_cost_call* call, size_t index) {
+  const etx_cost_tensor* tensor = &call->tensors[index];
+  if (tensor->place == 0) return false;
+  for (size_t i = 0; i < index; ++i) {
+    if (call->tensors[i].place == tensor->place) return true;
+  }
+  return false;
+}
+
+// Bytes of the tensors that are read (or written) but for those of `but`.
+static uint64_t sum_bytes(const etx_cost_call* call, bool written,
+                          const etx_cost_tensor* but) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < call->count; ++i) {
+    const etx_cost_tensor* tensor = &call->tensors[i];
+    if (tensor->is_written != written || tensor == but) continue;
+    sum += bytes_of(tensor);
+  }
+  return sum;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static void count_part(const etx_cost_call* call, etx_cost* cost) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const uint64_t written = sum_bytes(call, true, NULL);
+  const uint64_t read = from == NULL ? 0 : least(bytes_of(from), written);
+  cost->bytes = written + read + sum_bytes(call, false, from);
+  if (from != NULL && from->is_constant) cost->constant_bytes = read;
+}
+
+static void count_into(const etx_cost_call* call, etx_cost* cost) {
+  uint64_t read = 0;
+  for (size_t i = 0; i < call->count; ++i) {
+    const etx_cost_tensor* tensor = &call->tensors[i];
+    const etx_cost_tensor* to = first_written(call);
+    const bool is_target =
+        tensor->is_written ||
+        (to != NULL && tensor->place != 0 && tensor->place == to->place);
+    if (!is_target) read += bytes_of(tensor);
+  }
+  cost->bytes = 2 * read;
+}
+
+static void count_all(const etx_cost_call* call, etx_cost* cost) {
+  for (size_t i = 0; i < call->count; ++i) {
+    const etx_cost_tensor* tensor = &call->tensors[i];
+    if (is_counted(call, i)) continue;
+    cost->bytes += bytes_of(tensor);
+    if (tensor->is_constant) cost->constant_bytes += bytes_of(tensor);
+  }
+}
+
+etx_cost etx_cost_of(const etx_cost_call* call) {
+  const struct row* row = row_of(call->op);
+  etx_cost cost = {work_of(call, row->work), 0, 0};
+  if (etx_op_makes_view(call->op)) return cost;
+  switch (row->bytes) {
+    case BYTES_PART:
+      count_part(call, &cost);
+      break;
+    case BYTES_INTO:
+      count_into(call, &cost);
+      break;
+    default:
+      count_all(call, &cost);
+      break;
+  }
+  return cost;
+}

@@ -1,0 +1,51 @@
+// What a call costs at least: bytes it touches and multiply-adds it does, from
+// the sizes of its arguments. For programs that are only read as well as for
+// those that run.
+
+#ifndef ETX_CLI_CALL_COST_H
+#define ETX_CLI_CALL_COST_H
+
+#include "format/base/size_limits.h"
+#include "format/ops/op_schema.h"
+#include "format/tensor/dtype.h"
+
+typedef struct etx_cost {
+  uint64_t multiply_adds;   // of products, convolutions and attention
+  uint64_t bytes;           // read and written, every tensor once
+  uint64_t constant_bytes;  // of them constants: weights
+} etx_cost;
+
+// A tensor among the arguments.
+typedef struct etx_cost_tensor {
+  size_t argument;  // position in the schema
+  const int32_t* sizes;
+  size_t rank;
+  etx_dtype dtype;
+  bool is_written;
+  bool is_constant;
+  uint64_t place;  // equal for tensors in the same memory; 0: unknown
+} etx_cost_tensor;
+
+enum { ETX_COST_TENSORS = 64 };
+
+typedef struct etx_cost_call {
+  const etx_op* op;
+  etx_cost_tensor tensors[ETX_COST_TENSORS];
+  size_t count;  // those beyond the most are left out
+} etx_cost_call;
+
+// Adds a tensor, which borrows `sizes`.
+void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor);
+
+etx_cost etx_cost_of(const etx_cost_call* call);
+
+// "product", "attention", "elementwise": what a report calls the operator.
+const char* etx_cost_kind(const etx_op* op);
+
+static inline void etx_cost_add(etx_cost* to, const etx_cost* more) {
+  to->multiply_adds += more->multiply_adds;
+  to->bytes += more->bytes;
+  to->constant_bytes += more->constant_bytes;
+}
+
+#endif

@@ -1,0 +1,34 @@
+// The limits of the machine as a program meets them, measured in the same run
+// as what is judged by them: machines drift, and others use them too.
+
+#ifndef ETX_CLI_MACHINE_LIMITS_H
+#define ETX_CLI_MACHINE_LIMITS_H
+
+#include "runtime/kernel.h"
+
+typedef struct etx_machine_limits {
+  double read_bytes;     // a second, all threads
+  double multiply_adds;  // a second, float32, all threads
+} etx_machine_limits;
+
+// Multiply-adds a second of all threads; takes some 50 ms.
+double etx_machine_multiply_rate(const etx_parallel* parallel);
+
+// Bytes a second that all threads together read of `bytes` of memory, again and
+// again: a small part of memory stays in a cache and is read faster. Takes some
+// 50 ms. Memory beyond 128 MB is as slow as that; 0 if there is not enough.
+double etx_machine_read_rate(const etx_parallel* parallel, uint64_t bytes);
+
+// Seconds since some start.
+double etx_seconds_now(void);
+
+// The most memory that the process ever had resident, and what of it now is its
+// own and not a file's, in bytes; 0 if the host does not say.
+typedef struct etx_process_memory {
+  uint64_t peak_bytes;
+  uint64_t own_bytes;
+} etx_process_memory;
+
+etx_process_memory etx_process_memory_now(void);
+
+#endif

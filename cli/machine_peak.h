@@ -1,0 +1,19 @@
+// What one thread of this machine can do at most: loops that do nothing else.
+// One file for each kind of processor.
+
+#ifndef ETX_CLI_MACHINE_PEAK_H
+#define ETX_CLI_MACHINE_PEAK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Does `turns` turns of independent float32 multiply-adds in the widest
+// registers; returns how many multiply-adds that were. `sink` gets something
+// that depends on all of them.
+uint64_t etx_machine_multiply(uint64_t turns, float* sink);
+
+// The sum of all words: reads `count` of them, a multiple of 32, one after the
+// other.
+uint64_t etx_machine_read(const uint64_t* words, size_t count);
+
+#endif

@@ -1,0 +1,88 @@
+// Twelve sums in named registers: the latency of a multiply-add is four or five
+// turns of two, so fewer would show it.
+
+#include <immintrin.h>
+
+#include "cli/machine_peak.h"
+
+#define TWELVE(DO) \
+  DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
+
+// A function of START, STEP and JOIN, which say how a sum starts, what a turn
+// does to it and how all meet in `all`.
+#define MULTIPLY(name, features, vector, lanes, set)                     \
+  __attribute__((target(features))) static uint64_t name(uint64_t turns, \
+                                                         float* sink) {  \
+    const vector factor = set(0.999f), term = set(*sink);                \
+    vector all = factor;                                                 \
+    TWELVE(START)                                                        \
+    for (uint64_t i = 0; i < turns; ++i) {                               \
+      TWELVE(STEP)                                                       \
+    }                                                                    \
+    TWELVE(JOIN)                                                         \
+    for (int i = 0; i < lanes; ++i) *sink += ((const float*)&all)[i];    \
+    return turns * 12 * lanes;                                           \
+  }
+
+#define START(i) __m512 s##i = _mm512_set1_ps(0.1f * i);
+#define STEP(i) s##i = _mm512_fmadd_ps(s##i, factor, term);
+#define JOIN(i) all = _mm512_add_ps(all, s##i);
+MULTIPLY(multiply_avx512, "avx512f", __m512, 16, _mm512_set1_ps)
+#undef START
+#undef STEP
+#undef JOIN
+#define START(i) __m256 s##i = _mm256_set1_ps(0.1f * i);
+#define STEP(i) s##i = _mm256_fmadd_ps(s##i, factor, term);
+#define JOIN(i) all = _mm256_add_ps(all, s##i);
+MULTIPLY(multiply_fma, "avx2,fma", __m256, 8, _mm256_set1_ps)
+#undef START
+#undef STEP
+#undef JOIN
+// Without fused instructions a product and a sum count as one.
+#define START(i) __m128 s##i = _mm_set1_ps(0.1f * i);
+#define STEP(i) s##i = _mm_add_ps(_mm_mul_ps(s##i, factor), term);
+#define JOIN(i) all = _mm_add_ps(all, s##i);
+MULTIPLY(multiply_plain, "sse2", __m128, 4, _mm_set1_ps)
+#undef START
+#undef STEP
+#undef JOIN
+
+uint64_t etx_machine_multiply(uint64_t turns, float* sink) {
+  if (__builtin_cpu_supports("avx512f")) return multiply_avx512(turns, sink);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return multiply_fma(turns, sink);
+  }
+  return multiply_plain(turns, sink);
+}
+
+__attribute__((target("avx2"))) static uint64_t read_avx2(const uint64_t* words,
+                                                          size_t count) {
+  __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+  const __m256i* at = (const __m256i*)(const void*)words;
+  for (size_t i = 0; i + 16 <= count; i += 16, at += 4) {
+    a = _mm256_add_epi64(a, _mm256_loadu_si256(at));
+    b = _mm256_add_epi64(b, _mm256_loadu_si256(at + 1));
+    c = _mm256_add_epi64(c, _mm256_loadu_si256(at + 2));
+    d = _mm256_add_epi64(d, _mm256_loadu_si256(at + 3));
+  }
+  a = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
+  uint64_t lanes[4];
+  _mm256_storeu_si256((__m256i*)(void*)lanes, a);
+  return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
+static uint64_t read_plain(const uint64_t* words, size_t count) {
+  uint64_t a = 0, b = 0, c = 0, d = 0;
+  for (size_t i = 0; i + 4 <= count; i += 4) {
+    a += words[i];
+    b += words[i + 1];
+    c += words[i + 2];
+    d += words[i + 3];
+  }
+  return a + b + c + d;
+}
+
+uint64_t etx_machine_read(const uint64_t* words, size_t count) {
+  return __builtin_cpu_supports("avx2") ? read_avx2(words, count)
+                                        : read_plain(words, count);
+}

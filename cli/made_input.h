@@ -1,0 +1,46 @@
+// Inputs for a method that nobody gave: valid, the same from run to run, and
+// brought back after runs that changed them.
+//
+// Floats are spread between -1 and 1, truth values are true, integers are all
+// one number: 0 is an index that every table has, 1 a length that most have.
+// Dimensions that vary take their largest size unless told otherwise.
+
+#ifndef ETX_CLI_MADE_INPUT_H
+#define ETX_CLI_MADE_INPUT_H
+
+#include "cli/case_file.h"
+#include "cli/options.h"
+#include "cli/ordered_input.h"
+#include "cli/session.h"
+
+typedef struct etx_input_wishes {
+  const etx_option_list* values;  // "NAME=VALUE"; may be NULL
+  const etx_option_list* dims;    // "SYMBOL=SIZE" or "INPUT[DIM]=SIZE"; may be
+                                  // NULL
+  const etx_case_call* call;      // recorded inputs; NULL: none
+  int64_t whole;                  // what integers are filled with
+} etx_input_wishes;
+
+typedef struct etx_made_input {
+  etx_port port;
+  etx_host_tensor tensor;   // of a tensor; its data is what the method gets
+  etx_ordered_input given;  // the same as the method has it
+  void* kept;               // a copy of that data
+} etx_made_input;
+
+typedef struct etx_made_inputs {
+  etx_made_input* items;
+  size_t count;
+} etx_made_inputs;
+
+// Makes and sets all inputs of a loaded method. Memory is of the pool and must
+// stay as long as the method has them.
+ETX_MUST_USE etx_status
+etx_made_inputs_set(etx_session* session, const char* name, etx_method* method,
+                    const etx_input_wishes* wishes, etx_pool* pool,
+                    etx_made_inputs* out_inputs, etx_diag* diag);
+
+// Gives every tensor the content that it was set with.
+void etx_made_inputs_restore(const etx_made_inputs* inputs);
+
+#endif

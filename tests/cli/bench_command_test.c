@@ -1,0 +1,271 @@
+// `etx bench`: what it says of programs, not how fast they are.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/call_cost.h"
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define SETS ETX_TEST_DATA "/pt2/"
+
+enum { PATH_BYTES = 256 };
+
+static char kv[PATH_BYTES], llama[PATH_BYTES], counter[PATH_BYTES];
+
+static void plan(const char* set, char path[PATH_BYTES]) {
+  char from[PATH_BYTES];
+  snprintf(from, sizeof from, "%s%s", SETS, set);
+  snprintf(path, PATH_BYTES, "%s/%s.pte", command_directory, set);
+  command_expect(0, WORDS(ETX, "plan", from, "-o", path, "--quiet"));
+}
+
+static int plan_all(void** state) {
+  if (command_set_up(state) != 0) return -1;
+  plan("kv", kv);
+  plan("llama", llama);
+  plan("counter", counter);
+  return 0;
+}
+
+static json_t* bench_json(const char* const* words) {
+  command_result result = command_run(words);
+  if (result.code != 0) fail_msg("code %d: %s", result.code, result.err);
+  json_error_t error;
+  json_t* const root = json_loads(result.out, 0, &error);
+  if (root == NULL) fail_msg("%s: %s", error.text, result.out);
+  command_end(&result);
+  return root;
+}
+
+static json_t* method_of(const json_t* root, const char* name) {
+  json_t* const list = json_object_get(root, "methods");
+  for (size_t i = 0; i < json_array_size(list); ++i) {
+    json_t* const method = json_array_get(list, i);
+    const json_t* const found = json_object_get(method, "name");
+    if (strcmp(json_string_value(found), name) == 0) return method;
+  }
+  fail_msg("no method '%s'", name);
+  return NULL;
+}
+
+static double number_at(const json_t* object, const char* key) {
+  const json_t* const found = json_object_get(object, key);
+  if (!json_is_number(found)) fail_msg("'%s' is no number", key);
+  return json_number_value(found);
+}
+
+static double cost_of(const json_t* object, const char* key) {
+  return number_at(json_object_get(object, "cost"), key);
+}
+
+static void check_times(const json_t* method) {
+  const json_t* const times = json_object_get(method, "seconds");
+  assert_true(number_at(times, "calls") >= 15);
+  assert_true(number_at(times, "least") > 0);
+  assert_true(number_at(times, "least") <= number_at(times, "p10"));
+  assert_true(number_at(times, "p10") <= number_at(times, "median"));
+  assert_true(number_at(times, "median") <= number_at(times, "p90"));
+  assert_true(number_at(times, "p90") <= number_at(times, "p99"));
+  assert_true(number_at(method, "load_seconds") > 0);
+  assert_true(number_at(method, "first_seconds") > 0);
+}
+
+// What operators take together is what the method takes.
+static void check_operators(const json_t* method) {
+  const json_t* const list = json_object_get(method, "operators");
+  double calls = 0, bytes = 0, work = 0;
+  for (size_t i = 0; i < json_array_size(list); ++i) {
+    const json_t* const row = json_array_get(list, i);
+    calls += number_at(row, "calls");
+    bytes += cost_of(row, "bytes");
+    work += cost_of(row, "multiply_adds");
+    assert_true(number_at(row, "seconds") >= 0);
+    assert_true(json_is_string(json_object_get(row, "kind")));
+  }
+  assert_true(calls == number_at(method, "instructions"));
+  assert_true(bytes == cost_of(method, "bytes"));
+  assert_true(work == cost_of(method, "multiply_adds"));
+}
+
+static void every_method_is_measured(void** state) {
+  (void)state;
+  json_t* const root =
+      bench_json(WORDS(ETX, "bench", llama, "--json", "--seconds", "0.05"));
+  static const char* const names[] = {"decode", "prefill"};
+  assert_int_equal(json_array_size(json_object_get(root, "methods")), 2);
+  for (size_t i = 0; i < 2; ++i) {
+    const json_t* const method = method_of(root, names[i]);
+    const json_t* const limits = json_object_get(method, "limits");
+    check_times(method);
+    check_operators(method);
+    assert_true(cost_of(method, "multiply_adds") > 0);
+    assert_true(cost_of(method, "constant_bytes") > 0);
+    assert_true(cost_of(method, "constant_bytes") < cost_of(method, "bytes"));
+    assert_true(number_at(limits, "read_bytes_per_second") > 1e7);
+    assert_true(number_at(limits, "multiply_adds_per_second") > 1e7);
+    assert_true(number_at(method, "bound_seconds") > 0);
+  }
+  assert_true(number_at(root, "open_seconds") > 0);
+  json_decref(root);
+}
+
+static void threads_and_sizes_are_options(void** state) {
+  (void)state;
+  json_t* const root =
+      bench_json(WORDS(ETX, "bench", kv, "--json", "--seconds", "0.02",
+                       "--method", "set_cache", "--threads", "3"));
+  const json_t* const method = method_of(root, "set_cache");
+  assert_true(number_at(root, "threads") == 3);
+  assert_int_equal(json_array_size(json_object_get(root, "methods")), 1);
+  check_times(method);
+  json_decref(root);
+}
+
+static void static_figures_need_no_run(void** state) {
+  (void)state;
+  json_t* const root =
+      bench_json(WORDS(ETX, "bench", llama, "--json", "--static"));
+  json_t* const run =
+      bench_json(WORDS(ETX, "bench", llama, "--json", "--seconds", "0.02"));
+  static const char* const names[] = {"decode", "prefill"};
+  for (size_t i = 0; i < 2; ++i) {
+    const json_t* const counted = method_of(root, names[i]);
+    const json_t* const measured = method_of(run, names[i]);
+    assert_null(json_object_get(counted, "seconds"));
+    // Made inputs are as large as they may be, so both count the same work.
+    assert_true(cost_of(counted, "multiply_adds") ==
+                cost_of(measured, "multiply_adds"));
+    assert_true(number_at(counted, "instructions") >=
+                number_at(measured, "instructions"));
+  }
+  json_decref(root);
+  json_decref(run);
+}
+
+// A counter refuses to count past its end, so state is brought back.
+static void recorded_calls_lead_up_to_a_method(void** state) {
+  (void)state;
+  command_expect_out(0,
+                     WORDS(ETX, "bench", kv, "--seconds", "0.02", "--case",
+                           SETS "kv", "--method", "read_cache"),
+                     "read_cache: ");
+  command_expect_out(0,
+                     WORDS(ETX, "bench", counter, "--seconds", "0.02",
+                           "--restore", "--method", "tick"),
+                     "tick: ");
+}
+
+static void two_programs_are_measured_in_turns(void** state) {
+  (void)state;
+  json_t* const list =
+      bench_json(WORDS(ETX, "bench", "--compare", kv, kv, "--json", "--seconds",
+                       "0.01", "--method", "set_cache"));
+  const json_t* const pair = json_array_get(list, 0);
+  assert_int_equal(json_array_size(list), 1);
+  assert_true(number_at(pair, "rounds") >= 15);
+  assert_true(number_at(pair, "ratio") > 0);
+  assert_true(number_at(pair, "lower_quartile") <= number_at(pair, "ratio"));
+  assert_true(number_at(pair, "ratio") <= number_at(pair, "upper_quartile"));
+  json_decref(list);
+  command_expect_out(0,
+                     WORDS(ETX, "bench", "--compare", kv, kv, "--seconds",
+                           "0.01", "--method", "set_cache"),
+                     "set_cache: ratio ");
+}
+
+static void what_cannot_be_measured_is_refused(void** state) {
+  (void)state;
+  command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
+                     "--compare takes two programs");
+  command_expect_err(2, WORDS(ETX, "bench", kv, llama),
+                     "--compare takes two programs");
+  command_expect_err(2, WORDS(ETX, "bench", "--compare", kv, llama),
+                     "no method in common");
+  command_expect_err(2, WORDS(ETX, "bench", kv, "--in", "x=1"),
+                     "give --method");
+  command_expect_err(2, WORDS(ETX, "bench", kv, "--method", "nothing"),
+                     "nothing");
+  command_expect_err(
+      2, WORDS(ETX, "bench", kv, "--case", SETS "kv", "--method", "nothing"),
+      "nothing");
+}
+
+static etx_cost cost_of_call(const char* name, const etx_cost_tensor* tensors,
+                             size_t count) {
+  const etx_text text = {name, strlen(name)};
+  etx_cost_call call = {.op = etx_op_find(text, (etx_text){NULL, 0})};
+  assert_non_null(call.op);
+  for (size_t i = 0; i < count; ++i) etx_cost_call_add(&call, &tensors[i]);
+  return etx_cost_of(&call);
+}
+
+#define TENSOR(argument, is_written, is_constant, place, ...)                  \
+  {                                                                            \
+    argument, (const int32_t[]){__VA_ARGS__},                                  \
+        sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t), ETX_DTYPE_FLOAT32, \
+        is_written, is_constant, place                                         \
+  }
+
+static void costs_are_those_of_the_operators(void** state) {
+  (void)state;
+  const etx_cost_tensor linear[] = {
+      TENSOR(0, false, false, 1, 3, 8), TENSOR(1, false, true, 2, 5, 8),
+      TENSOR(2, false, true, 3, 5), TENSOR(3, true, false, 4, 3, 5)};
+  etx_cost cost = cost_of_call("aten::linear.out", linear, 4);
+  assert_int_equal(cost.multiply_adds, 3 * 5 * 8);
+  assert_int_equal(cost.bytes, 4 * (24 + 40 + 5 + 15));
+  assert_int_equal(cost.constant_bytes, 4 * 45);
+  const etx_cost_tensor addmm[] = {
+      TENSOR(0, false, false, 1, 5), TENSOR(1, false, false, 2, 3, 8),
+      TENSOR(2, false, false, 3, 8, 5), TENSOR(5, true, false, 4, 3, 5)};
+  assert_int_equal(cost_of_call("aten::addmm.out", addmm, 4).multiply_adds,
+                   3 * 5 * 8);
+  const etx_cost_tensor convolution[] = {TENSOR(0, false, false, 1, 1, 4, 8, 8),
+                                         TENSOR(1, false, true, 2, 6, 2, 3, 3),
+                                         TENSOR(9, true, false, 3, 1, 6, 8, 8)};
+  assert_int_equal(
+      cost_of_call("aten::convolution.out", convolution, 3).multiply_adds,
+      6 * 8 * 8 * 2 * 9);
+  // Rows of a table: only those that are taken.
+  const etx_cost_tensor embedding[] = {TENSOR(0, false, true, 1, 1000, 16),
+                                       TENSOR(1, false, false, 2, 2),
+                                       TENSOR(5, true, false, 3, 2, 16)};
+  cost = cost_of_call("aten::embedding.out", embedding, 3);
+  assert_int_equal(cost.bytes, 4 * (32 + 2 + 32));
+  assert_int_equal(cost.constant_bytes, 4 * 32);
+  // In place: once.
+  const etx_cost_tensor add[] = {TENSOR(0, false, false, 1, 8),
+                                 TENSOR(1, false, false, 2, 8),
+                                 TENSOR(3, true, false, 1, 8)};
+  assert_int_equal(cost_of_call("aten::add.out", add, 3).bytes, 4 * 16);
+  // Into a large state: what is new.
+  const etx_cost_tensor put[] = {TENSOR(0, false, false, 1, 64, 16),
+                                 TENSOR(2, false, false, 2, 1, 16),
+                                 TENSOR(4, true, false, 1, 64, 16)};
+  assert_int_equal(cost_of_call("aten::index_put.out", put, 3).bytes,
+                   2 * 4 * 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_method_is_measured),
+      cmocka_unit_test(threads_and_sizes_are_options),
+      cmocka_unit_test(static_figures_need_no_run),
+      cmocka_unit_test(recorded_calls_lead_up_to_a_method),
+      cmocka_unit_test(two_programs_are_measured_in_turns),
+      cmocka_unit_test(what_cannot_be_measured_is_refused),
+      cmocka_unit_test(costs_are_those_of_the_operators),
+  };
+  return cmocka_run_group_tests_name("bench_command", tests, plan_all,
+                                     command_tear_down);
+}

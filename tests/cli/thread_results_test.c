@@ -1,0 +1,165 @@
+// Programs give the same bits on one thread and on several: outputs, changed
+// inputs and state of every method, twice.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/made_input.h"
+#include "cli/session.h"
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+
+enum { PATH_BYTES = 256, RUNS = 2 };
+
+static etx_diag diag;
+
+// Jobs that kernels gave to the pool of a session.
+static size_t job_count;
+static void (*pool_run)(void*, void (*)(void*, size_t), void*, size_t);
+
+static void count_and_run(void* context, void (*task)(void*, size_t),
+                          void* argument, size_t count) {
+  ++job_count;
+  pool_run(context, task, argument, count);
+}
+
+static void must(etx_status status) {
+  if (status != ETX_OK) fail_msg("%s", diag.text);
+}
+
+static void open_on(etx_session* session, const char* path, size_t threads) {
+  const etx_session_options options = {NULL, 0, threads};
+  etx_diag_init(&diag);
+  must(etx_session_open(session, path, &options, &diag));
+  pool_run = session->pool.parallel.parallel_for;
+  session->pool.parallel.parallel_for = count_and_run;
+}
+
+static bool is_same_tensor(const etx_tensor* a, const etx_tensor* b) {
+  return a->dtype == b->dtype && a->rank == b->rank &&
+         memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0 &&
+         (etx_tensor_bytes(a) == 0 ||
+          memcmp(a->data, b->data, etx_tensor_bytes(a)) == 0);
+}
+
+static void compare_outputs(const etx_method* a, const etx_method* b,
+                            const char* what, size_t threads) {
+  for (size_t i = 0; i < a->output_count; ++i) {
+    const etx_value *x = NULL, *y = NULL;
+    must(etx_method_output(a, i, &x));
+    must(etx_method_output(b, i, &y));
+    if (x->kind != ETX_VALUE_TENSOR) continue;
+    if (is_same_tensor(&x->as.tensor, &y->as.tensor)) continue;
+    fail_msg("%s: output %zu differs on %zu threads", what, i, threads);
+  }
+}
+
+static void compare_inputs(const etx_made_inputs* a, const etx_made_inputs* b,
+                           const char* what, size_t threads) {
+  for (size_t i = 0; i < a->count; ++i) {
+    const etx_made_input *x = &a->items[i], *y = &b->items[i];
+    if (x->tensor.bytes == 0 ||
+        memcmp(x->given.data, y->given.data, x->tensor.bytes) == 0) {
+      continue;
+    }
+    fail_msg("%s: input %zu differs on %zu threads", what, i, threads);
+  }
+}
+
+static void compare_state(const etx_session* a, const etx_session* b,
+                          const char* what, size_t threads) {
+  const etx_planned_memory* x = &a->shared.memory.planned;
+  const etx_planned_memory* y = &b->shared.memory.planned;
+  if (x->size == 0 || memcmp(x->data, y->data, x->size) == 0) return;
+  fail_msg("%s: state differs on %zu threads", what, threads);
+}
+
+static void compare_method(etx_session* one, etx_session* several,
+                           const char* name, size_t threads, etx_pool* pool) {
+  static const etx_input_wishes wishes = {NULL, NULL, NULL, 0};
+  etx_session* const sessions[2] = {one, several};
+  etx_method* methods[2];
+  etx_made_inputs inputs[2];
+  for (size_t i = 0; i < 2; ++i) {
+    must(etx_session_method(sessions[i], name, &methods[i], &diag));
+    must(etx_made_inputs_set(sessions[i], name, methods[i], &wishes, pool,
+                             &inputs[i], &diag));
+  }
+  for (size_t run = 0; run < RUNS; ++run) {
+    etx_diag_init(&diag);
+    const etx_status status = etx_method_run(methods[0], &diag);
+    assert_int_equal(etx_method_run(methods[1], &diag), status);
+    if (status != ETX_OK) return;  // made inputs do not suit every method
+    compare_outputs(methods[0], methods[1], name, threads);
+    compare_inputs(&inputs[0], &inputs[1], name, threads);
+    compare_state(one, several, name, threads);
+  }
+}
+
+static void compare_program(const char* path, size_t threads) {
+  etx_session one, several;
+  etx_pool pool;
+  etx_pool_init(&pool);
+  open_on(&one, path, 1);
+  open_on(&several, path, threads);
+  const etx_program* program = &one.module.program;
+  for (size_t i = 0; i < etx_program_method_count(program); ++i) {
+    etx_method_info info;
+    must(etx_program_method_at(program, i, &info));
+    if (info.is_constant) continue;
+    const etx_text name = etx_pool_copy_text(&pool, info.name);
+    compare_method(&one, &several, name.data, threads, &pool);
+  }
+  etx_session_close(&several);
+  etx_session_close(&one);
+  etx_pool_close(&pool);
+}
+
+// Planned for both targets: they compute with different operators.
+static void compare_methods(const char* methods, const char* name) {
+  static const char* const targets[] = {"etx", "executorch"};
+  static const size_t threads[] = {2, 3, 8};
+  for (size_t i = 0; i < 2; ++i) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s-%s.pte", command_directory, name,
+             targets[i]);
+    command_expect(0, WORDS(ETX, "plan", methods, "-o", path, "--quiet",
+                            "--target", targets[i]));
+    for (size_t k = 0; k < 3; ++k) compare_program(path, threads[k]);
+  }
+}
+
+static void small_models_do_not_notice_threads(void** state) {
+  static const char* const sets[] = {"cnn",     "gru",   "llama",
+                                     "whisper", "mixed", "kv"};
+  (void)state;
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
+    char from[PATH_BYTES];
+    snprintf(from, sizeof from, "%s/pt2/%s", ETX_TEST_DATA, sets[i]);
+    compare_methods(from, sets[i]);
+  }
+}
+
+static void the_translator_does_not_notice_threads(void** state) {
+  (void)state;
+  job_count = 0;
+  compare_methods(ETX_SOURCE "/samples/translate/model/pt2", "translate");
+  assert_true(job_count > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_models_do_not_notice_threads),
+      cmocka_unit_test(the_translator_does_not_notice_threads),
+  };
+  return cmocka_run_group_tests_name("thread_results", tests, command_set_up,
+                                     command_tear_down);
+}

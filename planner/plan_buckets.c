@@ -9,7 +9,7 @@
 #include "planner/plan_work.h"
 
 static const etx_plan_order by_size = {
-    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE, ETX_PLAN_KEY_NONE}};
+    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE, ETX_PLAN_KEY_NONE}, 0};
 
 typedef struct shelf {
   const etx_plan_part* part;

@@ -1,9 +1,31 @@
 #include "planner/plan_fitting.h"
 
+#include <string.h>
+
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-enum { WIDTH = 16, OUT = INT32_MAX };
+enum { WIDTH = ETX_PLAN_FITTING_WIDTH, OUT = INT32_MAX };
+
+// Sixteen members are four vectors: compilers leave loops over so few of them
+// as they are, and a branch a member costs more than all the rest. A comparison
+// gives -1 where it holds.
+typedef int32_t quad __attribute__((vector_size(16)));
+enum { QUADS = WIDTH / 4 };
+
+static inline quad load(const int32_t* members, size_t q) {
+  quad v;
+  memcpy(&v, members + 4 * q, sizeof v);
+  return v;
+}
+
+static inline quad chosen(quad which, quad a, quad b) {
+  return (a & which) | (b & ~which);
+}
+
+static inline quad smaller(quad a, quad b) { return chosen(a < b, a, b); }
+
+static inline quad greater(quad a, quad b) { return chosen(a > b, a, b); }
 
 // Families that hold so many nodes.
 static size_t families(size_t count) { return (count + WIDTH - 1) / WIDTH; }
@@ -17,118 +39,166 @@ static void fill_starts(etx_plan_fitting* fitting) {
   }
 }
 
-// How slabs are cut: as many blocks in one as there are families of slabs.
-typedef struct slabs {
-  const etx_plan_part* part;
-  uint32_t width;
-} slabs;
-
-static uint32_t by_limit(const void* context, uint32_t b) {
-  return ((const slabs*)context)->part->limit[b];
+static uint32_t by_limit(const void* part, uint32_t b) {
+  return ((const etx_plan_part*)part)->limit[b];
 }
 
-static uint32_t by_slab(const void* context, uint32_t b) {
-  return b / ((const slabs*)context)->width;
-}
-
-static void sort_slots(etx_plan_fitting* fitting, uint64_t* scratch) {
-  const etx_plan_part* const part = fitting->part;
-  slabs cut = {part, WIDTH};
-  while ((uint64_t)cut.width * cut.width <
-         (uint64_t)WIDTH * part->block_count) {
-    cut.width += WIDTH;
+// Slabs some three times as wide as there are families in one: wider ones would
+// hide more blocks that start too early, narrower ones more that end too late.
+static uint32_t slab_width(uint32_t block_count) {
+  uint32_t width = WIDTH;
+  while ((uint64_t)width * width < (uint64_t)(8 * WIDTH) * block_count) {
+    width += WIDTH;
   }
-  for (uint32_t b = 0; b < part->block_count; ++b) fitting->slots[b] = b;
-  etx_plan_sort(fitting->slots, part->block_count, by_limit, &cut, scratch);
-  etx_plan_sort(fitting->slots, part->block_count, by_slab, &cut, scratch);
+  return width;
 }
 
-static bool take_slots(etx_plan_fitting* fitting, etx_arena* work) {
-  const size_t count = fitting->part->block_count;
-  uint64_t* scratch = NULL;
-  if (!etx_plan_take_u32(work, count, &fitting->slots)) return false;
+// The order of the leaves of kinds.
+static void sort_leaves(const etx_plan_part* part, uint32_t* leaves,
+                        uint64_t* scratch) {
+  const uint32_t count = part->block_count;
+  const uint32_t width = slab_width(count);
+  for (uint32_t b = 0; b < count; ++b) leaves[b] = b;
+  for (uint32_t b = 0; b < count; b += width) {
+    etx_plan_sort(&leaves[b], count - b < width ? count - b : width, by_limit,
+                  part, scratch);
+  }
+}
+
+// Lists the order of the leaves in `leaves`; false if `work` has too little
+// memory.
+static bool order_leaves(const etx_plan_part* part, etx_arena* work,
+                         uint32_t* leaves) {
   const size_t mark = etx_arena_mark(work);
-  const bool taken = etx_plan_take_u64(work, 2 * count, &scratch);
-  if (taken && !work->counting) sort_slots(fitting, scratch);
+  uint64_t* scratch = NULL;
+  const bool taken =
+      etx_plan_take_u64(work, 2 * (size_t)part->block_count, &scratch);
+  if (taken && !work->counting) sort_leaves(part, leaves, scratch);
   etx_arena_rewind(work, mark);
   return taken;
 }
 
-static bool take_level(etx_arena* work, size_t nodes, int32_t** out) {
+static void put_blocks(etx_plan_fitting* fitting, const uint32_t* leaves) {
+  for (uint32_t i = 0; i < fitting->part->block_count; ++i) {
+    fitting->kinds[0][i / WIDTH].blocks[i % WIDTH] = leaves[i];
+  }
+}
+
+static bool take_ends(etx_arena* work, size_t count, int32_t** out) {
   void* memory = NULL;
-  const bool taken = etx_plan_take(work, nodes, sizeof **out, &memory);
+  const bool taken = etx_plan_take(work, count * WIDTH, sizeof **out, &memory);
   *out = memory;
   return taken;
+}
+
+// Takes families that start where a line of cache does, which arenas need not.
+static bool take_kinds(etx_arena* work, size_t count, etx_plan_kinds** out) {
+  enum { WORDS = sizeof(etx_plan_kinds) / sizeof(uint32_t), LINE = 64 };
+  uint32_t* words = NULL;
+  if (count > (SIZE_MAX - LINE) / WORDS) return false;
+  if (!etx_plan_take_u32(work, count * WORDS + LINE / sizeof *words, &words)) {
+    return false;
+  }
+  const size_t past = (uintptr_t)words % LINE;
+  void* const start =
+      words == NULL ? NULL : (char*)words + (LINE - past) % LINE;
+  *out = start;
+  return true;
+}
+
+// Takes the levels above the first.
+static bool take_levels(etx_plan_fitting* fitting, etx_arena* work) {
+  size_t count = families(fitting->part->block_count);
+  fitting->level_count = 1;
+  while (count > 1) {
+    const uint32_t level = fitting->level_count++;
+    count = families(count);
+    if (!take_ends(work, count, &fitting->ends[level]) ||
+        !take_kinds(work, count, &fitting->kinds[level])) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool etx_plan_fitting_take(etx_plan_fitting* fitting, const etx_plan_part* part,
                            etx_arena* work) {
   const size_t sections =
       work->counting ? part->block_count : part->section_count;
-  size_t count = part->block_count;
+  const size_t count = families(part->block_count);
   fitting->part = part;
-  fitting->level_count = 0;
   fitting->looks = 0;
   if (!etx_plan_take_u32(work, sections + 1, &fitting->starts) ||
-      !take_slots(fitting, work)) {
+      !take_ends(work, count, &fitting->ends[0])) {
     return false;
   }
-  do {
-    const size_t nodes = families(count) * WIDTH;
-    const uint32_t level = fitting->level_count++;
-    if (!take_level(work, nodes, &fitting->ends[level]) ||
-        !take_level(work, nodes, &fitting->firsts[level]) ||
-        !take_level(work, nodes, &fitting->limits[level]) ||
-        !take_level(work, nodes, &fitting->ranks[level])) {
-      return false;
-    }
-    count = families(count);
-  } while (count > 1);
+  // The ends come last, so until then they can hold what is sorted.
+  uint32_t* const leaves = (uint32_t*)fitting->ends[0];
+  if (!order_leaves(part, work, leaves) ||
+      !take_kinds(work, count, &fitting->kinds[0]) ||
+      !take_levels(fitting, work)) {
+    return false;
+  }
+  if (!work->counting) put_blocks(fitting, leaves);
   return true;
 }
 
-static int32_t least(const int32_t* family) {
-  int32_t found = family[0];
-  for (size_t i = 1; i < WIDTH; ++i) {
-    found = family[i] < found ? family[i] : found;
-  }
-  return found;
+static int32_t least(const int32_t* members) {
+  const quad v = smaller(smaller(load(members, 0), load(members, 1)),
+                         smaller(load(members, 2), load(members, 3)));
+  const int32_t a = v[0] < v[1] ? v[0] : v[1];
+  const int32_t b = v[2] < v[3] ? v[2] : v[3];
+  return a < b ? a : b;
 }
 
-static int32_t greatest(const int32_t* family) {
-  int32_t found = family[0];
-  for (size_t i = 1; i < WIDTH; ++i) {
-    found = family[i] > found ? family[i] : found;
-  }
-  return found;
+static int32_t greatest_of(quad v) {
+  const int32_t a = v[0] > v[1] ? v[0] : v[1];
+  const int32_t b = v[2] > v[3] ? v[2] : v[3];
+  return a > b ? a : b;
+}
+
+static int32_t greatest(const int32_t* members) {
+  return greatest_of(greater(greater(load(members, 0), load(members, 1)),
+                             greater(load(members, 2), load(members, 3))));
 }
 
 // Empties a node, so that no question finds it.
 static void clear(etx_plan_fitting* fitting, uint32_t level, size_t node) {
-  fitting->firsts[level][node] = -1;
-  fitting->limits[level][node] = OUT;
-  fitting->ranks[level][node] = OUT;
+  etx_plan_kinds* const family = &fitting->kinds[level][node / WIDTH];
+  family->firsts[node % WIDTH] = -1;
+  family->limits[node % WIDTH] = OUT;
+  family->merits[node % WIDTH] = 0;
 }
 
-// Sums up the children of a node.
-static void sum_up(etx_plan_fitting* fitting, uint32_t level, size_t node) {
-  const size_t child = node * WIDTH;
-  fitting->firsts[level][node] = greatest(&fitting->firsts[level - 1][child]);
-  fitting->limits[level][node] = least(&fitting->limits[level - 1][child]);
-  fitting->ranks[level][node] = least(&fitting->ranks[level - 1][child]);
+// Sums up the children of a node; false if that changes nothing.
+static bool sum_up(etx_plan_fitting* fitting, uint32_t level, size_t node) {
+  const etx_plan_kinds* const children = &fitting->kinds[level - 1][node];
+  etx_plan_kinds* const family = &fitting->kinds[level][node / WIDTH];
+  const int32_t first = greatest(children->firsts);
+  const int32_t limit = least(children->limits);
+  const int32_t merit = greatest(children->merits);
+  const size_t at = node % WIDTH;
+  const bool changes = (family->firsts[at] != first) |
+                       (family->limits[at] != limit) |
+                       (family->merits[at] != merit);
+  family->firsts[at] = first;
+  family->limits[at] = limit;
+  family->merits[at] = merit;
+  return changes;
 }
 
-static void fill_kinds(etx_plan_fitting* fitting, const int32_t* rank_of) {
+static void fill_kinds(etx_plan_fitting* fitting, const int32_t* merit_of) {
   const etx_plan_part* const part = fitting->part;
   const size_t nodes = families(part->block_count) * WIDTH;
   for (size_t i = 0; i < nodes; ++i) {
     clear(fitting, 0, i);
     if (i >= part->block_count) continue;
-    const uint32_t b = fitting->slots[i];
+    etx_plan_kinds* const leaf = &fitting->kinds[0][i / WIDTH];
+    const uint32_t b = leaf->blocks[i % WIDTH];
     if (etx_plan_part_fixed(part, b) != ETX_PLAN_NONE) continue;
-    fitting->firsts[0][i] = (int32_t)part->first[b];
-    fitting->limits[0][i] = (int32_t)part->limit[b];
-    fitting->ranks[0][i] = rank_of[b];
+    leaf->firsts[i % WIDTH] = (int32_t)part->first[b];
+    leaf->limits[i % WIDTH] = (int32_t)part->limit[b];
+    leaf->merits[i % WIDTH] = merit_of[b];
   }
 }
 
@@ -144,13 +214,13 @@ static void fill_ends(etx_plan_fitting* fitting) {
 
 void etx_plan_fitting_fill(etx_plan_fitting* fitting, const uint32_t* order) {
   const uint32_t block_count = fitting->part->block_count;
-  // The ends come last, so until then they can hold the ranks.
-  int32_t* const rank_of = fitting->ends[0];
+  // And now the merits.
+  int32_t* const merit_of = fitting->ends[0];
   for (uint32_t rank = 0; rank < block_count; ++rank) {
-    rank_of[order[rank]] = (int32_t)rank;
+    merit_of[order[rank]] = (int32_t)(block_count - rank);
   }
   fill_starts(fitting);
-  fill_kinds(fitting, rank_of);
+  fill_kinds(fitting, merit_of);
   fill_ends(fitting);
   size_t below = block_count;
   for (uint32_t level = 1; level < fitting->level_count; ++level) {
@@ -166,12 +236,17 @@ void etx_plan_fitting_fill(etx_plan_fitting* fitting, const uint32_t* order) {
   }
 }
 
-// True if one of the nodes [low, high) has an end of at most `limit`.
+// True if one of the members [low, high) of a family has an end of at most
+// `limit`.
 static bool ends_by(const int32_t* ends, size_t low, size_t high,
                     int32_t limit) {
-  bool found = false;
-  for (size_t i = low; i < high; ++i) found |= ends[i] <= limit;
-  return found;
+  quad found = {0};
+  quad at = {0, 1, 2, 3};
+  for (size_t q = 0; q < QUADS; ++q, at += 4) {
+    found |=
+        (load(ends, q) <= limit) & (at >= (int32_t)low) & (at < (int32_t)high);
+  }
+  return (found[0] | found[1] | found[2] | found[3]) != 0;
 }
 
 // True if some block lives within the sections [low, high).
@@ -181,18 +256,23 @@ static bool anything_fits(const etx_plan_fitting* fitting, uint32_t low,
   size_t right = fitting->starts[high];
   const int32_t limit = (int32_t)high;
   for (uint32_t level = 0; left < right; ++level) {
+    const size_t from = left / WIDTH;
+    const size_t to = right / WIDTH;
     const int32_t* const ends = fitting->ends[level];
-    const size_t inner_left = families(left);
-    const size_t inner_right = right / WIDTH;
-    if (inner_left >= inner_right || level + 1 == fitting->level_count) {
-      return ends_by(ends, left, right, limit);
+    if (right <= (from + 1) * WIDTH) {
+      return ends_by(&ends[from * WIDTH], left - from * WIDTH,
+                     right - from * WIDTH, limit);
     }
-    if (ends_by(ends, left, inner_left * WIDTH, limit) ||
-        ends_by(ends, inner_right * WIDTH, right, limit)) {
+    if (left % WIDTH != 0 &&
+        ends_by(&ends[from * WIDTH], left % WIDTH, WIDTH, limit)) {
       return true;
     }
-    left = inner_left;
-    right = inner_right;
+    if (right % WIDTH != 0 &&
+        ends_by(&ends[to * WIDTH], 0, right % WIDTH, limit)) {
+      return true;
+    }
+    left = families(left);
+    right = to;
   }
   return false;
 }
@@ -203,61 +283,81 @@ typedef struct question {
   int32_t high;
 } question;
 
-// The best rank, not below `floor`, of a family's members that may hold a block
-// that fits.
-static int32_t best_of(const etx_plan_fitting* fitting, uint32_t level,
-                       size_t family, question asked, int32_t floor) {
-  const int32_t* const firsts = &fitting->firsts[level][family * WIDTH];
-  const int32_t* const limits = &fitting->limits[level][family * WIDTH];
-  const int32_t* const ranks = &fitting->ranks[level][family * WIDTH];
-  int32_t best = OUT;
-  for (size_t i = 0; i < WIDTH; ++i) {
-    const int32_t rank = ranks[i];
-    const bool fits =
-        (firsts[i] >= asked.low) & (limits[i] <= asked.high) & (rank >= floor);
-    const int32_t candidate = fits ? rank : OUT;
-    best = candidate < best ? candidate : best;
+// The two greatest merits.
+typedef struct leaders {
+  int32_t best;
+  int32_t next;
+} leaders;
+
+// Of a family's members that may hold a block that fits, at most `ceiling`; 0
+// if there are none.
+static leaders best_of(const etx_plan_kinds* family, question asked,
+                       int32_t ceiling) {
+  quad best = {0};
+  quad next = {0};
+  for (size_t q = 0; q < QUADS; ++q) {
+    const quad all = load(family->merits, q);
+    const quad fits = all & (all <= ceiling) &
+                      (load(family->firsts, q) >= asked.low) &
+                      (load(family->limits, q) <= asked.high);
+    next = greater(next, smaller(best, fits));
+    best = greater(best, fits);
   }
-  return best;
+  leaders found = {best[0], greatest_of(next)};
+  for (size_t i = 1; i < 4; ++i) {
+    const bool is_better = best[i] > found.best;
+    const int32_t other = is_better ? found.best : best[i];
+    found.best = is_better ? best[i] : found.best;
+    found.next = other > found.next ? other : found.next;
+  }
+  return found;
 }
 
-static size_t place_of(const int32_t* ranks, int32_t rank) {
-  size_t i = 0;
-  while (ranks[i] != rank) i += 1;
-  return i;
+static size_t place_of(const int32_t* merits, int32_t merit) {
+  quad found = {0};
+  quad at = {0, 1, 2, 3};
+  for (size_t q = 0; q < QUADS; ++q, at += 4) {
+    found |= (load(merits, q) == merit) & at;
+  }
+  return (size_t)(found[0] | found[1] | found[2] | found[3]);
 }
 
-// The leaf of the best-ranked block that fits, or SIZE_MAX. Goes down to the
-// best child first; of the others only those come after it whose best rank
+// The leaf of the block of greatest merit that fits, or SIZE_MAX. Goes down to
+// the best child first; of the others only those come after it whose merit
 // beats what was found there.
 static size_t best_leaf(etx_plan_fitting* fitting, question asked) {
   size_t families_at[ETX_PLAN_FITTING_LEVELS];
-  int32_t floors[ETX_PLAN_FITTING_LEVELS];
-  int32_t best = OUT;
+  int32_t ceilings[ETX_PLAN_FITTING_LEVELS];
+  int32_t best = 0;
   size_t leaf = SIZE_MAX;
   uint32_t level = fitting->level_count - 1;
   families_at[level] = 0;
-  floors[level] = 0;
+  ceilings[level] = OUT;
   while (level < fitting->level_count) {
-    const size_t family = families_at[level];
+    if (ceilings[level] <= best) {
+      level += 1;
+      continue;
+    }
+    const etx_plan_kinds* const family =
+        &fitting->kinds[level][families_at[level]];
     fitting->looks += 1;
-    const int32_t rank = best_of(fitting, level, family, asked, floors[level]);
-    if (rank >= best) {
+    const leaders found = best_of(family, asked, ceilings[level]);
+    if (found.best <= best) {
       level += 1;
       continue;
     }
     const size_t child =
-        family * WIDTH + place_of(&fitting->ranks[level][family * WIDTH], rank);
+        families_at[level] * WIDTH + place_of(family->merits, found.best);
     if (level == 0) {
-      best = rank;
+      best = found.best;
       leaf = child;
       level += 1;
       continue;
     }
-    floors[level] = rank + 1;
+    ceilings[level] = found.next;
     level -= 1;
     families_at[level] = child;
-    floors[level] = 0;
+    ceilings[level] = OUT;
   }
   return leaf;
 }
@@ -277,15 +377,7 @@ static void remove_leaf(etx_plan_fitting* fitting, size_t node) {
   clear(fitting, 0, node);
   for (uint32_t level = 1; level < fitting->level_count; ++level) {
     node /= WIDTH;
-    const int32_t first = fitting->firsts[level][node];
-    const int32_t limit = fitting->limits[level][node];
-    const int32_t rank = fitting->ranks[level][node];
-    sum_up(fitting, level, node);
-    if (fitting->firsts[level][node] == first &&
-        fitting->limits[level][node] == limit &&
-        fitting->ranks[level][node] == rank) {
-      return;
-    }
+    if (!sum_up(fitting, level, node)) return;
   }
 }
 
@@ -294,7 +386,7 @@ uint32_t etx_plan_fitting_take_best(etx_plan_fitting* fitting, uint32_t low,
   const question asked = {(int32_t)low, (int32_t)high};
   if (!anything_fits(fitting, low, high)) return ETX_PLAN_NONE;
   const size_t leaf = best_leaf(fitting, asked);
-  const uint32_t block = fitting->slots[leaf];
+  const uint32_t block = fitting->kinds[0][leaf / WIDTH].blocks[leaf % WIDTH];
   remove_end(fitting, block);
   remove_leaf(fitting, leaf);
   return block;

@@ -9,26 +9,34 @@
 //          here.
 //   kinds  over the blocks cut into slabs by first section, each slab by limit,
 //          so that blocks which fit between the same sections are near each
-//          other; the latest first section, the smallest limit and the best
-//          rank below each node.
+//          other; the latest first section, the smallest limit and the
+//          greatest merit (the first of the order has most) below each node.
 
 #ifndef ETX_PLANNER_PLAN_FITTING_H
 #define ETX_PLANNER_PLAN_FITTING_H
 
 #include "planner/plan_parts.h"
 
-// 16^7 is ETX_PLAN_MOST_BLOCKS and more.
-enum { ETX_PLAN_FITTING_LEVELS = 8 };
+enum {
+  ETX_PLAN_FITTING_WIDTH = 16,
+  // 16^7 is ETX_PLAN_MOST_BLOCKS and more.
+  ETX_PLAN_FITTING_LEVELS = 8
+};
+
+// Sixteen nodes of kinds that have one parent: a few lines of cache that lie
+// side by side. Signed, since that is what vector instructions compare.
+typedef struct etx_plan_kinds {
+  int32_t firsts[ETX_PLAN_FITTING_WIDTH];   // latest first section
+  int32_t limits[ETX_PLAN_FITTING_WIDTH];   // smallest limit
+  int32_t merits[ETX_PLAN_FITTING_WIDTH];   // greatest; 0: nothing
+  uint32_t blocks[ETX_PLAN_FITTING_WIDTH];  // at leaves only
+} etx_plan_kinds;
 
 typedef struct etx_plan_fitting {
   const etx_plan_part* part;
-  uint32_t* starts;  // of each section, its first block
-  // Signed, since that is what vector instructions compare.
-  int32_t* ends[ETX_PLAN_FITTING_LEVELS];    // smallest limit
-  int32_t* firsts[ETX_PLAN_FITTING_LEVELS];  // latest first section
-  int32_t* limits[ETX_PLAN_FITTING_LEVELS];  // smallest limit
-  int32_t* ranks[ETX_PLAN_FITTING_LEVELS];   // best rank
-  uint32_t* slots;                           // the block at each leaf of kinds
+  uint32_t* starts;                        // of each section, its first block
+  int32_t* ends[ETX_PLAN_FITTING_LEVELS];  // smallest limit
+  etx_plan_kinds* kinds[ETX_PLAN_FITTING_LEVELS];
   uint32_t level_count;
   uint64_t looks;  // families looked at so far
 } etx_plan_fitting;

@@ -15,9 +15,9 @@
 #include "planner/plan_work.h"
 
 static const etx_plan_order by_size = {
-    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}};
+    {ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}, 0};
 static const etx_plan_order by_breadth = {
-    {ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}};
+    {ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}, 0};
 
 typedef struct greedy {
   const etx_plan_part* part;

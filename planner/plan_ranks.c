@@ -5,10 +5,9 @@
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
 
-// What a comparison needs to know.
 typedef struct ranking {
   const etx_plan_part* part;
-  uint32_t* peaks;    // of each block, the largest load of its sections
+  uint32_t* values;   // of each block, what it is sorted by
   uint32_t* loads;    // tree over sections: largest load below each node
   uint64_t* scratch;  // for sorting
 } ranking;
@@ -44,7 +43,7 @@ static void sum_loads(const etx_plan_part* part, uint32_t* loads) {
   }
 }
 
-static void find_peaks(ranking* ranks) {
+static void find_peaks(const ranking* ranks) {
   const etx_plan_part* const part = ranks->part;
   uint32_t* const tree = ranks->loads;
   sum_loads(part, &tree[part->section_count]);
@@ -52,62 +51,73 @@ static void find_peaks(ranking* ranks) {
     tree[node] = larger(tree[2 * node], tree[2 * node + 1]);
   }
   for (uint32_t b = 0; b < part->block_count; ++b) {
-    ranks->peaks[b] = largest_load(ranks, part->first[b], part->limit[b]);
+    ranks->values[b] = largest_load(ranks, part->first[b], part->limit[b]);
   }
 }
 
-static const etx_plan_part* part_of(const void* context) {
-  return ((const ranking*)context)->part;
+static void level_values(const ranking* ranks, uint32_t levels) {
+  const uint32_t count = ranks->part->block_count;
+  uint32_t* const values = ranks->values;
+  uint64_t most = 0;
+  for (uint32_t b = 0; b < count; ++b) {
+    if (values[b] > most) most = values[b];
+  }
+  for (uint32_t b = 0; b < count; ++b) {
+    values[b] = (uint32_t)((uint64_t)values[b] * levels / (most + 1));
+  }
 }
 
-static uint32_t by_life(const void* ranks, uint32_t b) {
-  return ~etx_plan_part_life(part_of(ranks), b);
-}
-static uint32_t by_area_low(const void* ranks, uint32_t b) {
-  return ~(uint32_t)etx_plan_part_area(part_of(ranks), b);
-}
-static uint32_t by_area_high(const void* ranks, uint32_t b) {
-  return ~(uint32_t)(etx_plan_part_area(part_of(ranks), b) >> 32);
-}
-static uint32_t by_load(const void* context, uint32_t b) {
-  const ranking* const ranks = context;
-  return ~ranks->peaks[b];
-}
-static uint32_t by_sections(const void* ranks, uint32_t b) {
-  const etx_plan_part* const part = part_of(ranks);
-  return ~(part->limit[b] - part->first[b]);
-}
-static uint32_t by_size(const void* ranks, uint32_t b) {
-  return ~part_of(ranks)->size[b];
+static uint32_t by_value(const void* values, uint32_t b) {
+  return ~((const uint32_t*)values)[b];
 }
 
-static void sort_by(const ranking* ranks, etx_plan_key key, uint32_t* ranked) {
-  etx_plan_sort(ranked, ranks->part->block_count, key, ranks, ranks->scratch);
+// By descending values.
+static void sort_by_values(const ranking* ranks, uint32_t* ranked) {
+  etx_plan_sort(ranked, ranks->part->block_count, by_value, ranks->values,
+                ranks->scratch);
 }
 
-static void sort_by_key(ranking* ranks, etx_plan_rank_key key,
-                        uint32_t* ranked) {
+// The halves of products are sorted one after the other, the low one first.
+static void sort_by_area(const ranking* ranks, uint32_t* ranked) {
+  const etx_plan_part* const part = ranks->part;
+  for (unsigned shift = 0; shift <= 32; shift += 32) {
+    for (uint32_t b = 0; b < part->block_count; ++b) {
+      ranks->values[b] = (uint32_t)(etx_plan_part_area(part, b) >> shift);
+    }
+    sort_by_values(ranks, ranked);
+  }
+}
+
+static void sort_by_key(const ranking* ranks, etx_plan_rank_key key,
+                        uint32_t load_levels, uint32_t* ranked) {
+  const etx_plan_part* const part = ranks->part;
+  const uint32_t count = part->block_count;
+  uint32_t* const values = ranks->values;
   switch (key) {
     case ETX_PLAN_KEY_NONE:
       return;
-    case ETX_PLAN_KEY_LIFE:
-      sort_by(ranks, by_life, ranked);
-      return;
     case ETX_PLAN_KEY_AREA:
-      sort_by(ranks, by_area_low, ranked);
-      sort_by(ranks, by_area_high, ranked);
+      sort_by_area(ranks, ranked);
       return;
+    case ETX_PLAN_KEY_LIFE:
+      for (uint32_t b = 0; b < count; ++b) {
+        values[b] = etx_plan_part_life(part, b);
+      }
+      break;
     case ETX_PLAN_KEY_LOAD:
       find_peaks(ranks);
-      sort_by(ranks, by_load, ranked);
-      return;
+      if (load_levels != 0) level_values(ranks, load_levels);
+      break;
     case ETX_PLAN_KEY_SECTIONS:
-      sort_by(ranks, by_sections, ranked);
-      return;
+      for (uint32_t b = 0; b < count; ++b) {
+        values[b] = part->limit[b] - part->first[b];
+      }
+      break;
     case ETX_PLAN_KEY_SIZE:
-      sort_by(ranks, by_size, ranked);
-      return;
+      memcpy(values, part->size, count * sizeof *values);
+      break;
   }
+  sort_by_values(ranks, ranked);
 }
 
 bool etx_plan_rank(const etx_plan_part* part, etx_plan_order order,
@@ -117,13 +127,13 @@ bool etx_plan_rank(const etx_plan_part* part, etx_plan_order order,
   const size_t sections = work->counting ? count : part->section_count;
   ranking ranks = {0};
   ranks.part = part;
-  const bool taken = etx_plan_take_u32(work, count, &ranks.peaks) &&
+  const bool taken = etx_plan_take_u32(work, count, &ranks.values) &&
                      etx_plan_take_u32(work, 2 * sections + 1, &ranks.loads) &&
                      etx_plan_take_u64(work, 2 * count, &ranks.scratch);
   if (taken && !work->counting) {
     for (uint32_t b = 0; b < count; ++b) ranked[b] = b;
     for (size_t k = ETX_PLAN_RANK_KEYS; k > 0; --k) {
-      sort_by_key(&ranks, order.keys[k - 1], ranked);
+      sort_by_key(&ranks, order.keys[k - 1], order.load_levels, ranked);
     }
   }
   etx_arena_rewind(work, mark);

@@ -23,6 +23,9 @@ enum { ETX_PLAN_RANK_KEYS = 3 };
 // Keys from the first to the last that matters.
 typedef struct etx_plan_order {
   etx_plan_rank_key keys[ETX_PLAN_RANK_KEYS];
+  // Loads in the same of so many equal steps up to the largest count as equal,
+  // so that the next key has a say; 0: all differ.
+  uint32_t load_levels;
 } etx_plan_order;
 
 // Writes the blocks of `part` to `ranked`, best first. False if `work` has too

@@ -23,16 +23,20 @@
 #include "planner/plan_work.h"
 
 static const etx_plan_order first_order = {
-    {ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE}};
+    {ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_NONE}, 0};
 
 static const etx_plan_order other_orders[] = {
-    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE}},
-    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE}},
-    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE}},
-    {{ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}},
-    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA}},
-    {{ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_LOAD}},
-    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE}, 0},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE}, 64},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE}, 256},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE}, 0},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE}, 0},
+    {{ETX_PLAN_KEY_AREA, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_NONE}, 0},
+    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_AREA}, 0},
+    {{ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_LOAD}, 0},
+    {{ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE, ETX_PLAN_KEY_LIFE}, 0},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_SECTIONS, ETX_PLAN_KEY_SIZE}, 16},
+    {{ETX_PLAN_KEY_LOAD, ETX_PLAN_KEY_LIFE, ETX_PLAN_KEY_SIZE}, 32},
 };
 
 enum {
@@ -42,21 +46,33 @@ enum {
 
 // Plateaus are known by their first section, counted from 1; 0 and the one
 // past the last are walls.
+typedef struct plateau {
+  uint32_t height;    // its lowest free offset
+  uint32_t next;      // the plateau to the right
+  uint32_t previous;  // and to the left
+} plateau;
+
 typedef struct skyline {
   const etx_plan_part* part;
   etx_plan_fitting fitting;
-  uint32_t* heights;   // of each plateau, its lowest free offset
-  uint32_t* next;      // of each plateau, the one to the right
-  uint32_t* previous;  // and to the left
+  plateau* plateaus;
 } skyline;
+
+static bool take_plateaus(etx_arena* work, size_t count, plateau** out) {
+  enum { WORDS = sizeof(plateau) / sizeof(uint32_t) };
+  uint32_t* words = NULL;
+  if (count > SIZE_MAX / WORDS) return false;
+  if (!etx_plan_take_u32(work, count * WORDS, &words)) return false;
+  void* const start = words;
+  *out = start;
+  return true;
+}
 
 static bool take(skyline* sky, const etx_plan_part* part, etx_arena* work) {
   const size_t sections =
       work->counting ? part->block_count : part->section_count;
   sky->part = part;
-  return etx_plan_take_u32(work, sections + 2, &sky->heights) &&
-         etx_plan_take_u32(work, sections + 2, &sky->next) &&
-         etx_plan_take_u32(work, sections + 2, &sky->previous) &&
+  return take_plateaus(work, sections + 2, &sky->plateaus) &&
          etx_plan_fitting_take(&sky->fitting, part, work);
 }
 
@@ -70,9 +86,9 @@ static uint32_t by_fixed_end(const void* context, uint32_t b) {
 
 static void put_plateau(skyline* sky, uint32_t start, uint32_t end,
                         uint32_t height) {
-  sky->heights[start] = height;
-  sky->next[start] = end;
-  sky->previous[end] = start;
+  sky->plateaus[start].height = height;
+  sky->plateaus[start].next = end;
+  sky->plateaus[end].previous = start;
 }
 
 // Raises the ground to the fixed blocks. False if `work` has too little memory.
@@ -99,7 +115,7 @@ static bool raise_ground(skyline* sky, etx_arena* work) {
     etx_plan_paint(part, fixed, count, painters, skips);
     for (uint32_t s = 0; s < part->section_count; ++s) {
       if (painters[s] == ETX_PLAN_NONE) continue;
-      sky->heights[s + 1] = fixed_end(part, painters[s]);
+      sky->plateaus[s + 1].height = fixed_end(part, painters[s]);
     }
   }
   etx_arena_rewind(work, mark);
@@ -114,7 +130,7 @@ static bool lay_ground(skyline* sky, etx_arena* work) {
   if (!work->counting) {
     put_plateau(sky, 0, 1, UINT32_MAX);
     put_plateau(sky, 1, end, 0);
-    sky->heights[end] = UINT32_MAX;
+    sky->plateaus[end].height = UINT32_MAX;
     for (uint32_t s = 1; has_fixed && s < end; ++s) {
       put_plateau(sky, s, s + 1, 0);
     }
@@ -125,34 +141,34 @@ static bool lay_ground(skyline* sky, etx_arena* work) {
 // Goes to a lower neighbour or joins an equal one; 0 if the plateau is lower
 // than both.
 static uint32_t walk(skyline* sky, uint32_t here) {
-  const uint32_t left = sky->previous[here];
-  const uint32_t right = sky->next[here];
-  const uint32_t height = sky->heights[here];
-  if (sky->heights[left] < height) return left;
-  if (sky->heights[right] < height) return right;
-  if (sky->heights[left] == height) {
+  const uint32_t left = sky->plateaus[here].previous;
+  const uint32_t right = sky->plateaus[here].next;
+  const uint32_t height = sky->plateaus[here].height;
+  if (sky->plateaus[left].height < height) return left;
+  if (sky->plateaus[right].height < height) return right;
+  if (sky->plateaus[left].height == height) {
     put_plateau(sky, left, right, height);
     return left;
   }
-  if (sky->heights[right] == height) {
-    put_plateau(sky, here, sky->next[right], height);
+  if (sky->plateaus[right].height == height) {
+    put_plateau(sky, here, sky->plateaus[right].next, height);
     return here;
   }
   return 0;
 }
 
 static void raise_to_neighbour(skyline* sky, uint32_t here) {
-  const uint32_t left = sky->heights[sky->previous[here]];
-  const uint32_t right = sky->heights[sky->next[here]];
-  sky->heights[here] = left < right ? left : right;
+  const uint32_t left = sky->plateaus[sky->plateaus[here].previous].height;
+  const uint32_t right = sky->plateaus[sky->plateaus[here].next].height;
+  sky->plateaus[here].height = left < right ? left : right;
 }
 
 // Raises the sections of a block within a plateau to `height`, and returns
 // where to go on: the rest to the left, or to the right, or what was raised.
 static uint32_t raise_part(skyline* sky, uint32_t here, uint32_t start,
                            uint32_t end, uint32_t height) {
-  const uint32_t ground = sky->heights[here];
-  const uint32_t right = sky->next[here];
+  const uint32_t ground = sky->plateaus[here].height;
+  const uint32_t right = sky->plateaus[here].next;
   if (start > here) put_plateau(sky, here, start, ground);
   put_plateau(sky, start, end, height);
   if (end < right) put_plateau(sky, end, right, ground);
@@ -179,10 +195,11 @@ static bool run_order(skyline* sky, uint32_t best, uint32_t* offsets) {
         continue;
       }
       b = etx_plan_fitting_take_best(&sky->fitting, here - 1,
-                                     sky->next[here] - 1);
+                                     sky->plateaus[here].next - 1);
       if (b == ETX_PLAN_NONE) raise_to_neighbour(sky, here);
     }
-    const uint32_t offset = etx_plan_part_align(part, b, sky->heights[here]);
+    const uint32_t offset =
+        etx_plan_part_align(part, b, sky->plateaus[here].height);
     const uint32_t end = offset + part->size[b];
     if (end >= best) return false;
     offsets[b] = offset;

@@ -1,6 +1,7 @@
 // Radix sort from the lowest digit up. Each item travels with its key, so that
-// a pass reads and writes memory in order; a digit that all keys share costs
-// no pass. A few items are sorted by insertion instead.
+// a pass reads and writes memory in order; digits are counted
+// all at once, and one that all keys share costs no pass. A few items are
+// sorted by insertion instead.
 
 #include "planner/plan_sort.h"
 
@@ -29,43 +30,63 @@ static void insert_each(uint64_t* entries, size_t count) {
   }
 }
 
-// Sorts by one digit from `from` to `to`, unless all entries share it.
-static bool distribute(const uint64_t* from, uint64_t* to, size_t count,
-                       size_t digit) {
-  uint32_t ends[BUCKETS] = {0};
-  for (size_t i = 0; i < count; ++i) ends[digit_of(from[i], digit)] += 1;
-  if (ends[digit_of(from[0], digit)] == count) return false;
+// How many entries have each digit; then, where the next of them goes.
+typedef struct digit_counts {
+  uint32_t of[DIGITS][BUCKETS];
+} digit_counts;
+
+static void count_digits(const uint64_t* entries, size_t count,
+                         digit_counts* counts) {
+  memset(counts, 0, sizeof *counts);
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t digit = 0; digit < DIGITS; ++digit) {
+      counts->of[digit][digit_of(entries[i], digit)] += 1;
+    }
+  }
+}
+
+// Sorts by one digit from `from` to `to`.
+static void distribute(const uint64_t* from, uint64_t* to, size_t count,
+                       size_t digit, uint32_t* places) {
   uint32_t end = 0;
   for (size_t bucket = 0; bucket < BUCKETS; ++bucket) {
-    const uint32_t size = ends[bucket];
-    ends[bucket] = end;
+    const uint32_t size = places[bucket];
+    places[bucket] = end;
     end += size;
   }
   for (size_t i = 0; i < count; ++i) {
-    to[ends[digit_of(from[i], digit)]++] = from[i];
+    to[places[digit_of(from[i], digit)]++] = from[i];
   }
-  return true;
+}
+
+// Returns where the sorted entries are: `from` or `to`.
+static uint64_t* distribute_each(uint64_t* from, uint64_t* to, size_t count) {
+  digit_counts counts;
+  count_digits(from, count, &counts);
+  for (size_t digit = 0; digit < DIGITS; ++digit) {
+    uint32_t* const places = counts.of[digit];
+    if (places[digit_of(from[0], digit)] == count) continue;
+    distribute(from, to, count, digit, places);
+    uint64_t* const swapped = from;
+    from = to;
+    to = swapped;
+  }
+  return from;
 }
 
 void etx_plan_sort(uint32_t* items, size_t count, etx_plan_key key,
                    const void* context, uint64_t* scratch) {
-  uint64_t* from = scratch;
-  uint64_t* to = scratch + count;
+  uint64_t* entries = scratch;
   bool is_sorted = true;
   for (size_t i = 0; i < count; ++i) {
-    from[i] = (uint64_t)key(context, items[i]) << 32 | items[i];
-    if (i > 0 && from[i] >> 32 < from[i - 1] >> 32) is_sorted = false;
+    entries[i] = (uint64_t)key(context, items[i]) << 32 | items[i];
+    if (i > 0 && entries[i] >> 32 < entries[i - 1] >> 32) is_sorted = false;
   }
   if (is_sorted) return;
   if (count < FEW) {
-    insert_each(from, count);
+    insert_each(entries, count);
   } else {
-    for (size_t digit = 0; digit < DIGITS; ++digit) {
-      if (!distribute(from, to, count, digit)) continue;
-      uint64_t* const swapped = from;
-      from = to;
-      to = swapped;
-    }
+    entries = distribute_each(entries, scratch + count, count);
   }
-  for (size_t i = 0; i < count; ++i) items[i] = (uint32_t)from[i];
+  for (size_t i = 0; i < count; ++i) items[i] = (uint32_t)entries[i];
 }

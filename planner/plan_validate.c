@@ -14,7 +14,8 @@
 
 typedef struct judge {
   const etx_plan_problem* problem;
-  const uint64_t* offsets;
+  const uint64_t* offsets;  // none above arena_bytes
+  uint64_t arena_bytes;
   etx_plan_events events;
   etx_plan_set living;  // ranks of living blocks
   uint32_t* by_offset;  // blocks by ascending offset
@@ -44,7 +45,7 @@ static etx_plan_verdict judge_block(const etx_plan_block* block,
   if (block->fixed != ETX_PLAN_FREE && offset != block->fixed) {
     return ETX_PLAN_MOVED;
   }
-  if (offset % block->alignment != 0) return ETX_PLAN_MISALIGNED;
+  if ((offset & (block->alignment - 1)) != 0) return ETX_PLAN_MISALIGNED;
   if (offset > arena_bytes || block->size > arena_bytes - offset) {
     return ETX_PLAN_OUTSIDE;
   }
@@ -91,8 +92,10 @@ static void rank_offsets(judge* court) {
   for (size_t i = 0; i < count; ++i) court->by_offset[i] = (uint32_t)i;
   etx_plan_sort(court->by_offset, count, low_offset, court->offsets,
                 court->scratch);
-  etx_plan_sort(court->by_offset, count, high_offset, court->offsets,
-                court->scratch);
+  if (court->arena_bytes > UINT32_MAX) {
+    etx_plan_sort(court->by_offset, count, high_offset, court->offsets,
+                  court->scratch);
+  }
   for (size_t i = 0; i < count; ++i) {
     court->ranks[court->by_offset[i]] = (uint32_t)i;
   }
@@ -159,6 +162,7 @@ etx_status etx_plan_validate(const etx_plan_problem* problem,
   judge court = {0};
   court.problem = problem;
   court.offsets = solution->offsets;
+  court.arena_bytes = solution->arena_bytes;
   if (!work->counting) ETX_TRY(etx_plan_check(problem, NULL));
   const bool taken = take(&court, work);
   if (taken && !work->counting) *out_judgement = judge_all(&court, solution);

@@ -55,7 +55,10 @@ static bool may_be_self(const etx_call* call, size_t argument) {
 // True if `other`, at position `argument`, may lie exactly where an output is.
 static bool may_share(const etx_call* call, size_t argument,
                       const range* output, const range* other) {
-  if (call->arguments[argument]->kind != ETX_VALUE_TENSOR) return false;
+  const etx_value_kind kind = call->arguments[argument]->kind;
+  const bool is_list = kind == ETX_VALUE_TENSORS &&
+                       call->op->in_place == ETX_IN_PLACE_ELEMENTWISE;
+  if (kind != ETX_VALUE_TENSOR && !is_list) return false;
   switch (call->op->in_place) {
     case ETX_IN_PLACE_ELEMENTWISE:
       return etx_dtype_bytes(other->tensor->value->as.tensor.dtype) ==

@@ -46,7 +46,8 @@ typedef enum etx_op_in_place {
   // The first tensor argument, at exactly the same bytes: the kernel changes
   // some elements and leaves the others (index_put, slice_scatter), or copies.
   ETX_IN_PLACE_SELF,
-  // Any tensor argument with the output's sizes and element bytes: the kernel
+  // Any tensor argument, or tensor of a list, with the output's sizes and
+  // element bytes: the kernel
   // reads element i of all arguments before it writes element i.
   ETX_IN_PLACE_ELEMENTWISE,
 } etx_op_in_place;

@@ -124,6 +124,46 @@ etx_status etx_shape_divide_mode(etx_shape_call* call) {
   return put(call, &out);
 }
 
+// True if a tensor of the list has one element, or lies along the last
+// dimension of `shape`.
+static bool is_repeated(const etx_shape_call* call, const etx_shape* other,
+                        const etx_shape* shape) {
+  size_t front = 0;
+  while (front + 1 < other->rank && etx_shape_is(call, other->dims[front], 1)) {
+    ++front;
+  }
+  if (other->rank == 0) return true;
+  if (front + 1 < other->rank) return false;
+  const etx_dim last = other->dims[other->rank - 1];
+  return etx_shape_is(call, last, 1) ||
+         (shape->rank > 0 &&
+          etx_dim_equal(call, last, shape->dims[shape->rank - 1]));
+}
+
+etx_status etx_shape_want_others(const etx_shape_call* call, size_t argument,
+                                 const etx_shape* shape) {
+  const size_t count = call->list_count(call->context, argument);
+  for (size_t i = 0; i < count; ++i) {
+    etx_shape other;
+    ETX_TRY(etx_shape_tensor_item(call, argument, i, &other));
+    if (is_repeated(call, &other, shape)) continue;
+    ETX_TRY(etx_shape_want_rank(call, "another tensor", &other, shape->rank));
+    for (size_t d = 0; d < other.rank; ++d) {
+      ETX_TRY(etx_shape_want_equal(call, "a size of another tensor",
+                                   shape->dims[d], other.dims[d]));
+    }
+  }
+  return ETX_OK;
+}
+
+// (self, others, steps)
+etx_status etx_shape_chain(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_want_others(call, 1, &out));
+  return put(call, &out);
+}
+
 // (self, min, max) with numbers, either of which may be None.
 etx_status etx_shape_clamp(etx_shape_call* call) {
   etx_shape out;

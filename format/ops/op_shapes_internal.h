@@ -57,6 +57,11 @@ etx_status etx_shape_want_rank(const etx_shape_call* call, const char* what,
 // Broadcasts `shape` into `dims`, right-aligned; types are left alone.
 etx_status etx_shape_broadcast_into(const etx_shape_call* call, etx_shape* into,
                                     const etx_shape* shape);
+// Refuses unless the tensors of list `argument` can be the others of a chain
+// (steps.h) over `shape`: of its sizes, along its last dimension, or of one
+// element.
+etx_status etx_shape_want_others(const etx_shape_call* call, size_t argument,
+                                 const etx_shape* shape);
 // Refuses unless `from` broadcasts to exactly `to`.
 etx_status etx_shape_want_broadcasts(const etx_shape_call* call,
                                      const etx_shape* from,

@@ -54,7 +54,7 @@ etx_status etx_shape_bmm_nt(etx_shape_call* call) {
 }
 
 // input [.., K], weight [N, K] or [K], bias [N] or []
-etx_status etx_shape_linear(etx_shape_call* call) {
+static etx_status linear(const etx_shape_call* call, etx_shape* out) {
   etx_shape input, weight, bias;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
   ETX_TRY(etx_shape_tensor(call, 1, &weight));
@@ -74,7 +74,22 @@ etx_status etx_shape_linear(etx_shape_call* call) {
     ETX_TRY(etx_shape_tensor(call, 2, &bias));
     ETX_TRY(etx_shape_want_broadcasts(call, &bias, &input));
   }
-  return put(call, &input);
+  *out = input;
+  return ETX_OK;
+}
+
+etx_status etx_shape_linear(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(linear(call, &out));
+  return put(call, &out);
+}
+
+// (input, weight, bias, others, steps)
+etx_status etx_shape_linear_chain(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(linear(call, &out));
+  ETX_TRY(etx_shape_want_others(call, 3, &out));
+  return put(call, &out);
 }
 
 etx_status etx_shape_baddbmm(etx_shape_call* call) {

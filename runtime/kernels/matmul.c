@@ -210,15 +210,16 @@ etx_status etx_kernel_baddbmm_out_prepare(etx_call* call) {
   return prepare_add(call);
 }
 
-// (input [.., K], weight [N, K] or [K], bias [N] or [], out): the leading
+// (input [.., K], weight [N, K] or [K], bias [N] or [], .., out): the leading
 // dimensions of a dense input are rows of one product.
-static etx_status run_linear(etx_call* call) {
+static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* weight = etx_call_tensor(call, 1);
-  const etx_tensor* out = etx_call_tensor(call, 3);
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const size_t numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
   etx_product product = product_of(input, weight, out, true);
+  product.chain = chain;
   if (!etx_call_is_none(call, 2)) {
     set_added(&product, etx_call_tensor(call, 2));
   }
@@ -237,7 +238,11 @@ static etx_status run_linear(etx_call* call) {
   return ETX_OK;
 }
 
-etx_status etx_kernel_linear_out_prepare(etx_call* call) {
+static etx_status run_linear(etx_call* call) {
+  return multiply_rows(call, NULL);
+}
+
+static etx_status prepare_linear(etx_call* call, etx_kernel_function run) {
   if (!etx_call_is_none(call, 2)) {
     ETX_TRY(etx_call_check_same_dtype(call, 0, 2));
     if (etx_call_tensor(call, 2)->rank > 1) {
@@ -246,5 +251,26 @@ etx_status etx_kernel_linear_out_prepare(etx_call* call) {
                              (int64_t)etx_call_tensor(call, 2)->rank);
     }
   }
-  return prepare(call, 0, run_linear);
+  return prepare(call, 0, run);
+}
+
+etx_status etx_kernel_linear_out_prepare(etx_call* call) {
+  return prepare_linear(call, run_linear);
+}
+
+// (input, weight, bias, others, steps, out)
+static etx_status run_linear_chain(etx_call* call) {
+  const etx_tensor* weight = etx_call_tensor(call, 1);
+  etx_chain chain;
+  etx_chain_read(call, 3, weight->rank == 1 ? 1 : (size_t)weight->sizes[0],
+                 &chain);
+  return multiply_rows(call, &chain);
+}
+
+etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  // Rows of the product are rows of the chain only if they are all of them.
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(prepare_linear(call, run_linear_chain));
+  return etx_chain_check(call, 3, 4);
 }

@@ -18,6 +18,8 @@
 enum {
   COLUMNS = 64,  // of an item of work
   ROWS = 48,     // the same, if there are too few columns for all threads
+  // Results that are still in cache when a chain reads them.
+  CHAIN_ELEMENTS = 65536,
   // Items for each thread: cores differ, and machines are busy.
   ITEMS_PER_THREAD = 4,
 };
@@ -122,15 +124,41 @@ static way way_of(const etx_product* p) {
                                                : etx_product_panels;
 }
 
+// Computes the chain with an area of results.
+static void run_chain(const etx_product* p, const etx_product_area* area) {
+  for (size_t i = 0; i < area->rows; ++i) {
+    const size_t row = area->row + i;
+    float* out = (float*)(void*)p->out + (ptrdiff_t)row * p->out_row +
+                 (ptrdiff_t)area->column;
+    etx_chain_run(p->chain, out, out, row, area->column, area->columns);
+  }
+}
+
+static void run_area(const job* j, const etx_product_area* area) {
+  j->run(j->p, j->loops, area);
+  if (j->p->chain != NULL) run_chain(j->p, area);
+}
+
+// Items of columns that are done at once: all, or as many as stay in cache
+// until the chain comes to them.
+static size_t items_at_once(const etx_product* p, size_t most) {
+  const size_t kept = CHAIN_ELEMENTS / COLUMNS / p->rows;
+  if (p->chain == NULL || kept >= most) return most;
+  return kept == 0 ? 1 : kept;
+}
+
 // Items `first` up to `end`, several at once where they lie side by side.
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
   const etx_product* p = j->p;
   if (j->row_items == 1) {
-    const size_t last = end * COLUMNS;
-    etx_product_area a = {0, p->rows, first * COLUMNS, 0};
-    a.columns = (last < p->columns ? last : p->columns) - a.column;
-    j->run(p, j->loops, &a);
+    const size_t once = items_at_once(p, end - first);
+    for (size_t at = first; at < end; at += once) {
+      const size_t last = (end - at < once ? end : at + once) * COLUMNS;
+      etx_product_area a = {0, p->rows, at * COLUMNS, 0};
+      a.columns = (last < p->columns ? last : p->columns) - a.column;
+      run_area(j, &a);
+    }
     return;
   }
   for (size_t item = first; item < end; ++item) {
@@ -138,7 +166,7 @@ static void run_items(const void* context, size_t first, size_t end) {
                           item / j->row_items * COLUMNS, COLUMNS};
     if (a.rows > p->rows - a.row) a.rows = p->rows - a.row;
     if (a.columns > p->columns - a.column) a.columns = p->columns - a.column;
-    j->run(p, j->loops, &a);
+    run_area(j, &a);
   }
 }
 

@@ -4,6 +4,7 @@
 #ifndef ETX_RUNTIME_KERNELS_PRODUCT_H
 #define ETX_RUNTIME_KERNELS_PRODUCT_H
 
+#include "runtime/kernels/chain.h"
 #include "runtime/kernels/operand.h"
 
 // The order of a float32 sum depends on sizes and layout alone: not on the
@@ -34,6 +35,9 @@ typedef struct etx_product {
   bool is_scaled;                     // alpha or beta is not 1
   bool ignores_added;                 // beta is 0: not even NaN gets through
   bool ignores_product;               // alpha is 0: the same
+  // Computed with float32 results before they leave the cache; NULL: nothing.
+  // Rows of the chain are rows of the product.
+  const etx_chain* chain;
 } etx_product;
 
 // Computes all of it, over the call's threads if it is large enough. With no

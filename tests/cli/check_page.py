@@ -22,8 +22,8 @@ import browser
 MANY = 10000  # boxes that have to stay usable
 
 
-def plan(etx, source, target):
-    subprocess.run([etx, "plan", source, "-o", target], check=True,
+def plan(etx, source, target, *options):
+    subprocess.run([etx, "plan", source, "-o", target, *options], check=True,
                    capture_output=True)
 
 
@@ -379,7 +379,8 @@ def run(options, folder, chrome):
         expect(not chrome.complaints(), chrome.complaints())
         print(f"{program.name}: {count} boxes as planned, {pointed} pointed at")
     many_values(folder / "many")
-    plan(etx, folder / "many", folder / "many.pte")
+    plan(etx, folder / "many", folder / "many.pte",
+         "--passes=-fuse_chains")
     case = Case(etx, folder / "many.pte", folder, chrome)
     expect_many(case)
     expect_search(case, "mul")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random calls of quantised operators, attention and caches.
+"""Random calls of quantised operators, attention, caches and fused operators.
 
     random_quantized.py TARGET [--seed N] [--count N] [--only PART]
                         [--most BYTES]
@@ -23,6 +23,7 @@ import zlib
 import torch
 
 import attention_calls
+import fused_calls
 import layer_calls
 import quantizing_calls
 from random_calls import (BF16, F16, F32, F64, UNIT, Cases, Draw, command_line,
@@ -115,7 +116,7 @@ class QuantizedCases(Cases):
 
 
 OPERATORS = {**quantizing_calls.OPERATORS, **layer_calls.OPERATORS,
-             **attention_calls.OPERATORS}
+             **attention_calls.OPERATORS, **fused_calls.OPERATORS}
 
 if __name__ == "__main__":
     generate(command_line(__doc__, most="bytes"), OPERATORS, QuantizedCases,

@@ -1,0 +1,40 @@
+// Chains of elementwise steps (format/ops/steps.h) while passes put them
+// together: words with the values that they read.
+
+#ifndef ETX_EXPORTER_CHAIN_WORDS_H
+#define ETX_EXPORTER_CHAIN_WORDS_H
+
+#include "exporter/ir_rewrite.h"
+#include "format/ops/steps.h"
+
+typedef struct etx_chain_word {
+  uint8_t step;    // row of steps.def; ETX_STEP_X: a value is read
+  uint32_t value;  // of ETX_STEP_X
+} etx_chain_word;
+
+typedef struct etx_chain_words {
+  etx_chain_word items[ETX_STEPS_MAX];
+  size_t count;
+} etx_chain_words;
+
+// Reads a node that is a step, or a chain already, over float32 tensors that
+// can be operands of a chain of its result's sizes. False if it is neither.
+bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
+                          etx_chain_words* out_words);
+
+// Puts `inner` in the place of every word that reads `value`. False, and
+// nothing has changed, if that makes the chain too long or too deep.
+bool etx_chain_words_inline(etx_chain_words* words, uint32_t value,
+                            const etx_chain_words* inner);
+
+// The text of a chain and the list of what it reads but for `self`, which is
+// its x, as arguments. False if it reads too many tensors.
+ETX_MUST_USE etx_status etx_chain_words_args(
+    etx_lower* lower, const etx_chain_words* words, uint32_t self,
+    etx_ir_arg* out_others, etx_ir_arg* out_steps, bool* out_fits);
+
+// True if `value` has the sizes and the type of the node's result.
+bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       uint32_t value);
+
+#endif

@@ -1,0 +1,250 @@
+#include "runtime/kernels/chain.h"
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/loop_run.h"
+#include "runtime/kernels/shares.h"
+
+enum {
+  BLOCK = 512,                     // elements
+  STEP_COUNT = ETX_STEPS_MAX / 8,  // in `prepared`, behind the steps
+};
+
+static const etx_loop_bytes float_bytes = {sizeof(float), sizeof(float)};
+
+// ------------------------------------------------ the loops of steps
+
+typedef struct one {
+  etx_unary_row row;
+  float p, q;
+} one;
+
+// Rows of steps.def that take one number, and those that take two.
+static const one ones[ETX_STEP_END] = {
+    [ETX_STEP_neg] = {ETX_UNARY_neg, 0, 0},
+    [ETX_STEP_abs] = {ETX_UNARY_abs, 0, 0},
+    [ETX_STEP_relu] = {ETX_UNARY_relu, 0, 0},
+    [ETX_STEP_relu6] = {ETX_UNARY_clamp, 0, 6},
+    [ETX_STEP_square] = {ETX_UNARY_square, 0, 0},
+    [ETX_STEP_sqrt] = {ETX_UNARY_sqrt, 0, 0},
+    [ETX_STEP_rsqrt] = {ETX_UNARY_rsqrt, 0, 0},
+    [ETX_STEP_reciprocal] = {ETX_UNARY_reciprocal, 0, 0},
+    [ETX_STEP_exp] = {ETX_UNARY_exp, 0, 0},
+    [ETX_STEP_log] = {ETX_UNARY_log, 0, 0},
+    [ETX_STEP_tanh] = {ETX_UNARY_tanh, 0, 0},
+    [ETX_STEP_erf] = {ETX_UNARY_erf, 0, 0},
+    [ETX_STEP_sigmoid] = {ETX_UNARY_sigmoid, 0, 0},
+    [ETX_STEP_gelu] = {ETX_UNARY_gelu, 0, 0},
+    [ETX_STEP_gelu_tanh] = {ETX_UNARY_gelu_tanh, 0, 0},
+    [ETX_STEP_silu] = {ETX_UNARY_silu, 0, 0},
+    [ETX_STEP_mish] = {ETX_UNARY_mish, 0, 0},
+    [ETX_STEP_hardsigmoid] = {ETX_UNARY_hardsigmoid, 0, 0},
+    [ETX_STEP_hardswish] = {ETX_UNARY_hardswish, 0, 0},
+};
+
+static const etx_binary_row twos[ETX_STEP_END] = {
+    [ETX_STEP_add] = ETX_BINARY_add,
+    [ETX_STEP_subtract] = ETX_BINARY_subtract,
+    [ETX_STEP_multiply] = ETX_BINARY_multiply,
+    [ETX_STEP_divide] = ETX_BINARY_divide,
+    [ETX_STEP_minimum] = ETX_BINARY_minimum,
+    [ETX_STEP_maximum] = ETX_BINARY_maximum,
+};
+
+// ------------------------------------------------ a block
+
+// Numbers that wait: where they lie, and whether it is one for all elements.
+typedef struct waiting {
+  const float* data;
+  bool moves;
+} waiting;
+
+typedef struct machine {
+  waiting stack[ETX_STEPS_MAX_DEPTH];
+  size_t depth;
+  float room[ETX_STEPS_MAX_DEPTH][BLOCK];
+} machine;
+
+static void apply_one(const etx_chain* chain, machine* m, uint8_t step,
+                      float* out, size_t count) {
+  const one* o = &ones[step];
+  const etx_number parameters[ETX_UNARY_PARAMETERS] = {{.f32 = o->p},
+                                                       {.f32 = o->q}};
+  waiting* top = &m->stack[m->depth - 1];
+  etx_unary_apply(chain->loops->unary[o->row], float_bytes, out, top->data,
+                  top->moves ? count : 1, parameters);
+  top->data = out;
+}
+
+static void apply_two(const etx_chain* chain, machine* m, uint8_t step,
+                      float* out, size_t count) {
+  waiting* a = &m->stack[m->depth - 2];
+  const waiting* b = a + 1;
+  const bool moves = a->moves || b->moves;
+  etx_binary_apply(chain->loops->binary[twos[step]], float_bytes, out, a->data,
+                   b->data, moves ? count : 1, a->moves || !moves,
+                   b->moves || !moves, (etx_number){.f32 = 1});
+  a->data = out;
+  a->moves = moves;
+  --m->depth;
+}
+
+static waiting operand(const etx_chain* chain, uint8_t step, const float* x,
+                       size_t row, size_t first) {
+  if (step == ETX_STEP_X) return (waiting){x, true};
+  const etx_chain_other* other = &chain->others[step];
+  const size_t at = other->moves ? row * other->row + first : 0;
+  return (waiting){other->data + at, other->moves};
+}
+
+// The last step writes to `out` itself. Until then `out` may be read as `x`.
+static void run_block(const etx_chain* chain, const float* x, float* out,
+                      size_t row, size_t first, size_t count) {
+  machine m;
+  m.depth = 0;
+  for (size_t i = 0; i < chain->count; ++i) {
+    const uint8_t step = chain->steps[i];
+    const size_t takes = etx_step_takes(step);
+    if (takes == 0) {
+      m.stack[m.depth++] = operand(chain, step, x, row, first);
+      continue;
+    }
+    float* to = i + 1 == chain->count ? out : m.room[m.depth - takes];
+    if (takes == 1) {
+      apply_one(chain, &m, step, to, count);
+    } else {
+      apply_two(chain, &m, step, to, count);
+    }
+  }
+  const waiting result = m.stack[0];
+  if (!result.moves) {
+    const float number = result.data[0];
+    etx_spread(out, &number, count, sizeof number);
+  } else if (result.data != out) {
+    memmove(out, result.data, count * sizeof(float));
+  }
+}
+
+void etx_chain_run(const etx_chain* chain, const float* x, float* out,
+                   size_t row, size_t first, size_t count) {
+  for (size_t at = 0; at < count; at += BLOCK) {
+    const size_t left = count - at;
+    run_block(chain, x + at, out + at, row, first + at,
+              left < BLOCK ? left : BLOCK);
+  }
+}
+
+// ------------------------------------------------ from a call
+
+static const etx_tensor* other_at(const etx_call* call, size_t others,
+                                  size_t i) {
+  return &etx_call_value(call, others)->as.tensors.items[i]->as.tensor;
+}
+
+static etx_status check_other(const etx_call* call, size_t others, size_t i) {
+  const etx_value* item = etx_call_value(call, others)->as.tensors.items[i];
+  if (item == NULL || item->kind != ETX_VALUE_TENSOR) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "item %z of 'others' is None", i);
+  }
+  const etx_tensor* other = &item->as.tensor;
+  if (other->dtype == ETX_DTYPE_FLOAT32 && etx_tensor_is_contiguous(other)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "item %z of 'others' has type '%s', expected dense "
+                         "'float32'",
+                         i, etx_dtype_name(other->dtype));
+}
+
+etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
+  const size_t other_count = etx_call_value(call, others)->as.tensors.count;
+  const etx_text text = etx_call_value(call, steps)->as.string;
+  uint8_t words[ETX_STEPS_MAX] = {0};
+  size_t count = 0;
+  if (!etx_steps_read(text, other_count, words, &count)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'steps' is '%t', which is no chain of steps over "
+                           "%z tensors",
+                           text, other_count);
+  }
+  for (size_t i = 0; i < other_count; ++i) {
+    ETX_TRY(check_other(call, others, i));
+  }
+  memcpy(call->prepared, words, sizeof words);
+  call->prepared[STEP_COUNT] = (int64_t)count;
+  return ETX_OK;
+}
+
+void etx_chain_read(const etx_call* call, size_t others, size_t columns,
+                    etx_chain* out_chain) {
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  const size_t numel = etx_tensor_numel(out);
+  const size_t count = etx_call_value(call, others)->as.tensors.count;
+  memcpy(out_chain->steps, call->prepared, sizeof out_chain->steps);
+  out_chain->count = (size_t)call->prepared[STEP_COUNT];
+  out_chain->loops = etx_float_loops_best();
+  for (size_t i = 0; i < count && i < ETX_STEPS_MAX_OTHERS; ++i) {
+    const etx_tensor* other = other_at(call, others, i);
+    const size_t own = etx_tensor_numel(other);
+    out_chain->others[i] = (etx_chain_other){.data = other->data,
+                                             .row = own == numel ? columns : 0,
+                                             .moves = own != 1};
+  }
+}
+
+// ------------------------------------------------ etx::chain
+
+typedef struct whole {
+  etx_chain chain;
+  const float* x;
+  float* out;
+  size_t numel, columns;
+} whole;
+
+// Items are blocks of elements, or rows.
+static void run_items(const void* context, size_t first, size_t end) {
+  const whole* w = context;
+  const bool is_flat = w->columns == w->numel;
+  const size_t each = is_flat ? BLOCK : w->columns;
+  for (size_t i = first; i < end; ++i) {
+    const size_t at = i * each;
+    const size_t count = w->numel - at < each ? w->numel - at : each;
+    etx_chain_run(&w->chain, w->x + at, w->out + at, is_flat ? 0 : i,
+                  is_flat ? at : 0, count);
+  }
+}
+
+// Without tensors along the last dimension everything is one row.
+static size_t columns_of(const etx_call* call, size_t numel) {
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  const size_t count = etx_call_value(call, 1)->as.tensors.count;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t own = etx_tensor_numel(other_at(call, 1, i));
+    if (own != 1 && own != numel) return (size_t)out->sizes[out->rank - 1];
+  }
+  return numel;
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, 3);
+  whole w = {.x = etx_call_tensor(call, 0)->data,
+             .out = out->data,
+             .numel = etx_tensor_numel(out)};
+  if (w.numel == 0) return ETX_OK;
+  w.columns = columns_of(call, w.numel);
+  etx_chain_read(call, 1, w.columns, &w.chain);
+  const size_t each = w.columns == w.numel ? BLOCK : w.columns;
+  etx_shares_run(call->parallel, (w.numel + each - 1) / each,
+                 (double)w.numel * (double)w.chain.count, run_items, &w);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_chain_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, 3, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 3));
+  ETX_TRY(etx_chain_check(call, 1, 2));
+  call->run = run;
+  return ETX_OK;
+}

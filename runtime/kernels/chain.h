@@ -1,0 +1,40 @@
+// Chains of elementwise steps over float32 (format/ops/steps.h), a block of
+// elements at a time: what waits between steps stays in cache. The steps are
+// the loops of the operators they stand for, so results are the same bits.
+
+#ifndef ETX_RUNTIME_KERNELS_CHAIN_H
+#define ETX_RUNTIME_KERNELS_CHAIN_H
+
+#include "format/ops/steps.h"
+#include "runtime/kernels/float_loops.h"
+
+// A tensor of the list: one element, one row, or as many as the result.
+typedef struct etx_chain_other {
+  const float* data;
+  size_t row;  // elements from a row to the next; 0: the same for all
+  bool moves;  // false: one element
+} etx_chain_other;
+
+typedef struct etx_chain {
+  uint8_t steps[ETX_STEPS_MAX];
+  size_t count;
+  const etx_float_loops* loops;
+  etx_chain_other others[ETX_STEPS_MAX_OTHERS];
+} etx_chain;
+
+// For prepare: refuses what is no chain, and tensors that are not dense
+// float32. `others` and `steps` are arguments; the result is the last one.
+// Keeps the steps in all of `prepared`.
+ETX_MUST_USE etx_status etx_chain_check(etx_call* call, size_t others,
+                                        size_t steps);
+
+// For run: the chain that was checked, over rows of `columns` elements.
+void etx_chain_read(const etx_call* call, size_t others, size_t columns,
+                    etx_chain* out_chain);
+
+// Computes `count` elements of row `row`, from column `first` on. `x` and `out`
+// are where they begin, and may be the same.
+void etx_chain_run(const etx_chain* chain, const float* x, float* out,
+                   size_t row, size_t first, size_t count);
+
+#endif

@@ -1,0 +1,152 @@
+"""Calls of what the exporter fuses: attention over operands in any order, and
+chains of elementwise steps, alone and behind a product. The same formula in
+float64 gives the result.
+"""
+
+import math
+
+import torch
+
+from random_calls import BF16, BOOL, F16, F32, F64, I64
+
+ONE = {
+    "neg": torch.neg, "abs": torch.abs, "relu": torch.relu,
+    "relu6": torch.nn.functional.relu6, "square": torch.square,
+    "tanh": torch.tanh, "erf": torch.erf, "sigmoid": torch.sigmoid,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda t: torch.nn.functional.gelu(t, approximate="tanh"),
+    "silu": torch.nn.functional.silu, "mish": torch.nn.functional.mish,
+    "hardsigmoid": torch.nn.functional.hardsigmoid,
+    "hardswish": torch.nn.functional.hardswish,
+}
+TWO = {"add": torch.add, "subtract": torch.sub, "multiply": torch.mul,
+       "minimum": torch.minimum, "maximum": torch.maximum}
+
+
+def chain(d, shape):
+    """A random chain over a result of `shape`: the other tensors, the text,
+    and what computes it in float64."""
+    kinds = [list(shape), [1] * d.int(0, len(shape)), list(shape[-1:])]
+    others = [d.uniform(d.pick(kinds), -2, 2) for _ in range(d.int(0, 3))]
+    words, depth = ["x"], 1
+    for _ in range(d.int(0, 6)):
+        choice = d.random.random()
+        if choice < 0.5:
+            words.append(d.pick(sorted(ONE)))
+        elif choice < 0.8 and depth > 1:
+            words.append(d.pick(sorted(TWO)))
+            depth -= 1
+        elif depth < 4:
+            words.append(d.pick(["x", *map(str, range(len(others)))]))
+            depth += 1
+    words += [d.pick(sorted(TWO)) for _ in range(depth - 1)]
+
+    def compute(x):
+        stack = []
+        for word in words:
+            if word in ONE:
+                stack.append(ONE[word](stack.pop()))
+            elif word in TWO:
+                b, a = stack.pop(), stack.pop()
+                stack.append(TWO[word](a, b))
+            else:
+                stack.append(x if word == "x" else others[int(word)].double())
+        return stack[0].expand(shape)
+
+    text = " ".join(words)
+    if d.chance(0.08):
+        text = d.pick(["", "x x", "add", "x 9 add", text + " ", "x cosh"])
+        return others, text, None
+    return others, text, compute
+
+
+def elementwise(c, d):
+    shape = d.shape(1, 3)
+    x = d.uniform(shape, -2, 2)
+    others, text, compute = chain(d, shape)
+    arguments = {"self": x, "others": others, "steps": text}
+    if compute is None or not others:
+        # An empty list has no type in a case; one tensor that is not read has.
+        arguments["others"] = others or [torch.zeros([])]
+    if compute is None:
+        c.add(arguments)
+        return
+    c.add(arguments, [("out", compute(x.double()).to(F32))], atol=2e-4,
+          rtol=1e-4)
+
+
+def linear(c, d):
+    rows, k, n = d.shape(0, 2, 3), d.int(1, 20), d.int(1, 40)
+    x, weight = d.uniform([*rows, k], -1, 1), d.uniform([n, k], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([n], -1, 1)])
+    others, text, compute = chain(d, [*rows, n])
+    arguments = {"input": x, "weight": weight, "bias": bias,
+                 "others": others or [torch.zeros([])], "steps": text}
+    if compute is None:
+        c.add(arguments)
+        return
+    product = torch.nn.functional.linear(
+        x.double(), weight.double(), None if bias is None else bias.double())
+    c.add(arguments, [("out", compute(product).to(F32))], atol=2e-3, rtol=1e-3)
+
+
+def attention(c, d):
+    dtype = d.pick([F32, F32, F32, F64, F16, BF16])
+    groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
+    heads, rows = groups * repeat, d.pick([1, d.int(1, 10)])
+    keys, width, wide = d.pick([d.int(1, 9), 70]), d.int(1, 9), d.int(1, 9)
+    q = d.normal([batch, heads, rows, width], dtype)
+    k = d.normal([d.pick([batch, 1]), groups, keys, width], dtype)
+    v = d.normal([k.shape[0], groups, keys, wide], dtype)
+    orders = [d.pick([[0, 1, 2, 3], [0, 2, 1, 3], d.shuffled(4)])
+              for _ in range(4)]
+    hidden = d.pick([-math.inf, -1e9])
+    scale = d.pick([1.0, 0.3])
+    scores = torch.einsum(
+        "bhrw,bhkw->bhrk", q.double(),
+        k.double().repeat_interleave(repeat, 1).expand(batch, -1, -1, -1))
+    scores, unseen = scores * scale, torch.zeros(rows, keys, dtype=BOOL)
+    mask = last = None
+    kind = d.pick(["", "bool", "float", "last", "causal"])
+    if kind == "bool":
+        mask = d.whole([rows, keys], 0, 1, BOOL)
+        unseen = ~mask
+    elif kind == "float":
+        mask = d.normal([rows, keys], dtype)
+        scores = scores + mask.double()
+    elif kind == "last":
+        last = d.whole([rows, 1], 0, keys + 2, I64)
+        unseen = torch.arange(keys) > last
+    elif kind == "causal":
+        unseen = torch.arange(keys) > torch.arange(rows)[:, None]
+    weights = torch.softmax(scores.masked_fill(unseen, hidden), -1)
+    is_guarded = d.chance(0.5)
+    if is_guarded:
+        weights = weights.nan_to_num(0.0)
+    exact = torch.einsum(
+        "bhrk,bhkw->bhrw", weights,
+        v.double().repeat_interleave(repeat, 1).expand(batch, -1, -1, -1))
+
+    def stored(t, order):
+        return t.permute([order.index(i) for i in range(4)]).contiguous()
+
+    if d.chance(0.05):
+        orders[d.int(0, 3)] = d.pick([[0, 1, 2], [0, 1, 1, 3], [0, 1, 2, -1]])
+    right = all(sorted(o) == [0, 1, 2, 3] for o in orders)
+    sides = [stored(t, o) if right else t
+             for t, o in zip((q, k, v), orders)]
+    arguments = dict(zip(("query", "key", "value"), sides), mask=mask,
+                     last=last, query_order=orders[0], key_order=orders[1],
+                     value_order=orders[2], out_order=orders[3], scale=scale,
+                     hidden=hidden, is_causal=kind == "causal",
+                     is_guarded=is_guarded)
+    if not right:
+        c.add(arguments)
+        return
+    c.sums(arguments, stored(exact, orders[3]), dtype,
+           64 + 2 * width + keys + 64 * scale * width,
+           v.double().abs().max().item())
+
+
+OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
+             "etx::linear_chain.out": linear}

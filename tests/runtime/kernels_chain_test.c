@@ -1,0 +1,315 @@
+// Chains of steps: the same bits as the operators they stand for, one after
+// the other.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "format/ops/steps.h"
+#include "tests/support/assert_status.h"
+#include "tests/support/kernel_call.h"
+#include "tests/support/test_random.h"
+
+static etx_diag diag;
+
+enum { ROWS = 7, COLUMNS = 531, NUMEL = ROWS * COLUMNS, OTHERS = 4 };
+
+static const int32_t sizes[] = {ROWS, COLUMNS};
+static const int32_t line_sizes[] = {COLUMNS}, one_sizes[] = {1, 1};
+static float x[NUMEL], others[OTHERS][NUMEL];
+
+// The sizes of a tensor of the list: all elements, one row, one element.
+static const int32_t* sizes_of(size_t other, size_t* out_rank) {
+  *out_rank = other == 2 ? 1 : 2;
+  return other == 2 ? line_sizes : other == 3 ? one_sizes : sizes;
+}
+
+static void add_other(test_call* c, size_t other) {
+  size_t rank;
+  const int32_t* const its = sizes_of(other, &rank);
+  test_call_floats(c, rank, its, others[other]);
+}
+
+static void draw(void) {
+  test_random_floats(x, NUMEL, 3);
+  for (size_t i = 0; i < OTHERS; ++i) test_random_floats(others[i], NUMEL, 3);
+}
+
+// ------------------------------------------------ operators one by one
+
+static const char* const calls[] = {
+#define ONE(name, operator) [ETX_STEP_##name] = #operator,
+#define TWO(name, operator) [ETX_STEP_##name] = #operator,
+#include "format/ops/steps.def"
+#undef ONE
+#undef TWO
+};
+
+// The operator of a step, by its symbol.
+static const etx_op* op_of(uint8_t step) {
+  static const struct {
+    const char* symbol;
+    etx_op_id id;
+  } rows[] = {
+#define OP(symbol, name, overload, arguments, result, rule, in_place) \
+  {#symbol, ETX_OP_##symbol},
+#include "format/ops/op_schema.def"
+#undef OP
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (strcmp(rows[i].symbol, calls[step]) == 0) return etx_op_at(rows[i].id);
+  }
+  return NULL;
+}
+
+// A number that waits: all elements, one row of them or one.
+typedef struct waiting {
+  float data[NUMEL];
+  size_t other;  // whose sizes it has; OTHERS: all elements
+} waiting;
+
+static void add_waiting(test_call* c, const waiting* w) {
+  size_t rank = 2;
+  const int32_t* const its =
+      w->other == OTHERS ? sizes : sizes_of(w->other, &rank);
+  test_call_floats(c, rank, its, w->data);
+}
+
+static void call_step(uint8_t step, waiting* a, const waiting* b) {
+  const etx_op* op = op_of(step);
+  char name[64];
+  test_call c;
+  snprintf(name, sizeof name, "%s.%s", op->name, op->overload);
+  test_call_begin(&c, name);
+  add_waiting(&c, a);
+  if (b != NULL) add_waiting(&c, b);
+  if (step == ETX_STEP_add || step == ETX_STEP_subtract) {
+    test_call_integer(&c, 1);
+  }
+  if (step == ETX_STEP_gelu) test_call_string(&c, "none");
+  if (step == ETX_STEP_gelu_tanh) test_call_string(&c, "tanh");
+  assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+  const etx_tensor* result = test_call_result(&c, 0);
+  const size_t numel = etx_tensor_numel(result);
+  memcpy(a->data, result->data, numel * sizeof(float));
+  a->other = numel == NUMEL ? OTHERS : numel == 1 ? 3 : 2;
+  test_call_end(&c);
+}
+
+// What a chain gives, by operators.
+static const float* by_operators(const uint8_t* steps, size_t count,
+                                 const float* self) {
+  static waiting stack[ETX_STEPS_MAX_DEPTH];
+  size_t depth = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t takes = etx_step_takes(steps[i]);
+    if (takes == 0) {
+      const bool is_x = steps[i] == ETX_STEP_X;
+      waiting* const top = &stack[depth++];
+      top->other = is_x || steps[i] < 2 ? OTHERS : steps[i];
+      memcpy(top->data, is_x ? self : others[steps[i]], sizeof top->data);
+      continue;
+    }
+    depth -= takes - 1;
+    call_step(steps[i], &stack[depth - 1], takes == 2 ? &stack[depth] : NULL);
+  }
+  return stack[0].data;
+}
+
+// ------------------------------------------------ random chains
+
+// A chain that ends with one number of all elements.
+static size_t random_chain(uint8_t* steps, char* text) {
+  size_t count = 0, depth = 0;
+  const size_t wanted = (size_t)test_random_integer(1, 12);
+  while (count < wanted || depth != 1) {
+    uint8_t step = (uint8_t)test_random_integer(0, ETX_STEP_END - 1);
+    if (count >= wanted) step = ETX_STEP_add;
+    const bool is_item = step < ETX_STEP_X;
+    if (is_item && step >= OTHERS) step = ETX_STEP_X;
+    if (count == 0) step = ETX_STEP_X;
+    const size_t takes = etx_step_takes(step);
+    if (depth < takes || (takes == 0 && depth == ETX_STEPS_MAX_DEPTH)) continue;
+    depth += 1 - takes;
+    steps[count++] = step;
+  }
+  text[0] = '\0';
+  for (size_t i = 0; i < count; ++i) {
+    char word[32];
+    if (steps[i] < ETX_STEP_X) snprintf(word, sizeof word, "%d", steps[i]);
+    if (steps[i] > ETX_STEP_X) {
+      snprintf(word, sizeof word, "%s", etx_step_name(steps[i]));
+    }
+    if (steps[i] == ETX_STEP_X) snprintf(word, sizeof word, "x");
+    if (i > 0) strcat(text, " ");
+    strcat(text, word);
+  }
+  return count;
+}
+
+static void run_chain(test_call* c, const char* text, size_t threads) {
+  test_call_begin(c, "etx::chain.out");
+  c->threads = threads;
+  test_call_floats(c, 2, sizes, x);
+  for (size_t i = 0; i < OTHERS; ++i) add_other(c, i);
+  test_call_gather_list(c, OTHERS);
+  test_call_string(c, text);
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+}
+
+static void chains_are_their_operators_to_the_bit(void** state) {
+  (void)state;
+  for (size_t round = 0; round < 150; ++round) {
+    uint8_t steps[ETX_STEPS_MAX];
+    char text[512];
+    test_call c;
+    draw();
+    const size_t count = random_chain(steps, text);
+    run_chain(&c, text, 1 + round % 3);
+    const float* const wanted = by_operators(steps, count, x);
+    if (memcmp(test_call_result(&c, 0)->data, wanted, sizeof x) != 0) {
+      fail_msg("'%s' differs", text);
+    }
+    test_call_end(&c);
+  }
+}
+
+static void every_step_is_its_operator(void** state) {
+  (void)state;
+  for (uint8_t step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
+    const uint8_t steps[] = {ETX_STEP_X, 2, step};
+    const bool is_two = etx_step_takes(step) == 2;
+    const uint8_t single[] = {ETX_STEP_X, step};
+    char text[64];
+    test_call c;
+    draw();
+    snprintf(text, sizeof text, is_two ? "x 2 %s" : "x %s",
+             etx_step_name(step));
+    run_chain(&c, text, 1);
+    assert_memory_equal(
+        test_call_result(&c, 0)->data,
+        is_two ? by_operators(steps, 3, x) : by_operators(single, 2, x),
+        sizeof x);
+    test_call_end(&c);
+  }
+}
+
+static void a_chain_may_be_one_number_everywhere(void** state) {
+  (void)state;
+  test_call c;
+  draw();
+  run_chain(&c, "3 relu 3 add", 1);
+  const float* got = test_call_result(&c, 0)->data;
+  const float n = others[3][0];
+  for (size_t i = 0; i < NUMEL; ++i) {
+    assert_true(got[i] == (n <= 0 ? 0 : n) + n);
+  }
+  test_call_end(&c);
+}
+
+// ------------------------------------------------ behind a product
+
+enum { INNER = 37 };
+
+static float input[ROWS * INNER], weight[COLUMNS * INNER];
+
+static void begin_linear(test_call* c, const char* name, bool has_bias) {
+  test_call_begin(c, name);
+  test_call_floats(c, 2, (const int32_t[]){ROWS, INNER}, input);
+  test_call_floats(c, 2, (const int32_t[]){COLUMNS, INNER}, weight);
+  if (has_bias) {
+    add_other(c, 2);
+  } else {
+    test_call_none(c);
+  }
+}
+
+static void products_go_through_the_chain(void** state) {
+  (void)state;
+  for (size_t round = 0; round < 60; ++round) {
+    uint8_t steps[ETX_STEPS_MAX];
+    char text[512];
+    test_call c, plain;
+    draw();
+    test_random_floats(input, ROWS * INNER, 1);
+    test_random_floats(weight, COLUMNS * INNER, 1);
+    const size_t count = random_chain(steps, text);
+    begin_linear(&plain, "aten::linear.out", round % 2 == 0);
+    assert_ok(test_call_run(&plain, ETX_DTYPE_FLOAT32));
+    begin_linear(&c, "etx::linear_chain.out", round % 2 == 0);
+    c.threads = 1 + round % 4;
+    for (size_t i = 0; i < OTHERS; ++i) add_other(&c, i);
+    test_call_gather_list(&c, OTHERS);
+    test_call_string(&c, text);
+    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+    const float* const wanted =
+        by_operators(steps, count, test_call_result(&plain, 0)->data);
+    if (memcmp(test_call_result(&c, 0)->data, wanted, sizeof x) != 0) {
+      fail_msg("'%s' differs", text);
+    }
+    test_call_end(&c);
+    test_call_end(&plain);
+  }
+}
+
+// ------------------------------------------------ refusals
+
+static void what_is_no_chain_is_refused(void** state) {
+  (void)state;
+  static const char* const texts[] = {
+      "",
+      "add",
+      "x x",
+      "x 4 add",
+      "x relu ",
+      "x  relu",
+      "x y",
+      "x -1 add",
+      "x 2 add add",
+      "relu x",
+      " x",
+      "x 02a add",
+      "x 123 add",
+      "x x x x x add add add add",
+      "x relu relu relu relu relu relu relu relu relu relu relu relu relu relu "
+      "relu relu relu relu relu relu relu relu relu relu relu relu relu relu "
+      "relu relu relu relu relu relu relu relu relu relu relu relu"};
+  draw();
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::chain.out");
+    test_call_floats(&c, 2, sizes, x);
+    for (size_t other = 0; other < OTHERS; ++other) add_other(&c, other);
+    test_call_gather_list(&c, OTHERS);
+    test_call_string(&c, texts[i]);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
+static void tensors_of_other_sizes_are_refused(void** state) {
+  (void)state;
+  static const int32_t bad[][2] = {{ROWS, 1}, {1, 2}, {ROWS, COLUMNS - 1}};
+  draw();
+  for (size_t i = 0; i < 3; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::chain.out");
+    test_call_floats(&c, 2, sizes, x);
+    test_call_floats(&c, 2, bad[i], others[0]);
+    test_call_gather_list(&c, 1);
+    test_call_string(&c, "x 0 add");
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(chains_are_their_operators_to_the_bit),
+      cmocka_unit_test(every_step_is_its_operator),
+      cmocka_unit_test(a_chain_may_be_one_number_everywhere),
+      cmocka_unit_test(products_go_through_the_chain),
+      cmocka_unit_test(what_is_no_chain_is_refused),
+      cmocka_unit_test(tensors_of_other_sizes_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

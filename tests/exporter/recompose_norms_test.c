@@ -1,0 +1,163 @@
+// Norms that models spell out, and batch norms behind convolutions.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+#define PASSES "lower fold_constants simplify recompose_norms simplify"
+
+#define INPUTS                                                     \
+  "inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: w, type: " \
+  "'float32[4]'}, {name: b, type: 'float32[4]'}]\n"                \
+  "nodes:\n"
+
+#define MEAN_SQUARE(of)                                      \
+  "  - {out: p, op: aten.pow.Tensor_Scalar, args: [" of      \
+  ", 2]}\n"                                                  \
+  "  - {out: m, op: aten.mean.dim, args: [p, [-1], true]}\n" \
+  "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+
+#define CENTRED                                              \
+  "  - {out: u, op: aten.mean.dim, args: [x, [-1], true]}\n" \
+  "  - {out: d, op: aten.sub.Tensor, args: [x, u]}\n"
+
+static void expect(const char* yaml, const char* wanted) {
+  expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
+}
+
+static void a_product_with_the_root_mean_square_is_a_norm(void** state) {
+  (void)state;
+  expect(INPUTS MEAN_SQUARE("x")
+         "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+         "  - {out: n, op: aten.mul.Tensor, args: [x, r]}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [w, n]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3, 4] = etx::rms_norm.out(x, [4], w, 0.5)\n"
+         "return y\n");
+}
+
+static void a_quotient_is_the_same(void** state) {
+  (void)state;
+  expect(INPUTS MEAN_SQUARE("x")
+         "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+         "  - {out: y, op: aten.div.Tensor, args: [x, r]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3, 4] = etx::rms_norm.out(x, [4], None, 0.5)\n"
+         "return y\n");
+}
+
+static void what_is_centred_first_is_a_layer_norm(void** state) {
+  (void)state;
+  expect(INPUTS CENTRED MEAN_SQUARE("d")
+         "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+         "  - {out: n, op: aten.mul.Tensor, args: [d, r]}\n"
+         "  - {out: s, op: aten.mul.Tensor, args: [n, w]}\n"
+         "  - {out: y, op: aten.add.Tensor, args: [b, s]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3, 4], y.2: float32[2, 3, 1], y.3: float32[2, 3, 1] = "
+         "aten::native_layer_norm.out(x, [4], w, b, 0.5)\n"
+         "return y\n");
+}
+
+// Other dimensions, another value divided, a mean that is dropped.
+static void what_is_no_norm_is_left_alone(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      INPUTS
+      "  - {out: p, op: aten.mul.Tensor, args: [x, x]}\n"
+      "  - {out: m, op: aten.mean.dim, args: [p, [1], true]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+      "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [x, r]}\n"
+      "outputs: [y]\n",
+      INPUTS MEAN_SQUARE("x")
+      "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+      "  - {out: z, op: aten.neg.default, args: [x]}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [z, r]}\n"
+      "outputs: [y]\n",
+      INPUTS MEAN_SQUARE("x")
+      "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: y, op: aten.div.Tensor, args: [r, x]}\n"
+      "outputs: [y]\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, PASSES);
+    assert_null(strstr(lowered_lines(&l), "norm"));
+    lowered_close(&l);
+  }
+}
+
+// A weight that has to be repeated along rows is none.
+static void other_factors_stay_behind_the_norm(void** state) {
+  (void)state;
+  expect("inputs: [{name: x, type: 'float32[2, 3, 4]'}, {name: w, type: "
+         "'float32[3, 1]'}]\n"
+         "nodes:\n" MEAN_SQUARE("x")
+         "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+         "  - {out: n, op: aten.mul.Tensor, args: [x, r]}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [n, w]}\n"
+         "outputs: [y]\n",
+         "n: float32[2, 3, 4] = etx::rms_norm.out(x, [4], None, 0.5)\n"
+         "y: float32[2, 3, 4] = aten::mul.out(n, w)\n"
+         "return y\n");
+}
+
+// ------------------------------------------------ batch norms
+
+#define CONVOLUTION                                                       \
+  "inputs: [{name: x, type: 'float32[1, 1, 3, 3]'}]\n"                    \
+  "buffers: [{name: w, type: 'float32[2, 1, 1, 1]', init: 3}, {name: "    \
+  "one, type: 'float32[2]', init: 1}, {name: two, type: 'float32[2]', "   \
+  "init: 2}, {name: v, type: 'float32[2]', init: 0.25}]\n"                \
+  "nodes:\n"                                                              \
+  "  - {out: c, op: aten.convolution.default, args: [x, w, one, [1, 1], " \
+  "[0, 0], [1, 1], false, [0, 0], 1]}\n"
+
+#define NORM                                                                \
+  "  - {out: [n, s, t], op: "                                               \
+  "aten._native_batch_norm_legit_no_training.default, args: [c, two, one, " \
+  "two, v, 0.1, 0.0]}\n"
+
+// Weight 3 * 2 / sqrt(0.25), bias (1 - 2) * 4 + 1.
+static void a_batch_norm_goes_into_the_convolution(void** state) {
+  (void)state;
+  static const etx_target targets[] = {ETX_TARGET_ETX, ETX_TARGET_EXECUTORCH};
+  for (size_t i = 0; i < 2; ++i) {
+    expect_lowered(
+        targets[i],
+        "lower fold_constants simplify fold_batch_norms fold_constants "
+        "simplify",
+        CONVOLUTION NORM "outputs: [n]\n",
+        "n: float32[1, 2, 3, 3] = aten::convolution.out(x, const float32[2, 1, "
+        "1, 1], const float32[2], [1, 1], [0, 0], [1, 1], False, [0, 0], 1)\n"
+        "return n\n");
+  }
+}
+
+static void a_convolution_that_others_read_keeps_its_weight(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, CONVOLUTION NORM "outputs: [n, c]\n");
+  lowered_run(&l, "lower fold_constants fold_batch_norms");
+  assert_non_null(strstr(lowered_lines(&l), "batch_norm"));
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_product_with_the_root_mean_square_is_a_norm),
+      cmocka_unit_test(a_quotient_is_the_same),
+      cmocka_unit_test(what_is_centred_first_is_a_layer_norm),
+      cmocka_unit_test(what_is_no_norm_is_left_alone),
+      cmocka_unit_test(other_factors_stay_behind_the_norm),
+      cmocka_unit_test(a_batch_norm_goes_into_the_convolution),
+      cmocka_unit_test(a_convolution_that_others_read_keeps_its_weight),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

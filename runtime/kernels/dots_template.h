@@ -9,31 +9,11 @@
 #include "runtime/kernels/panel_loops.h"
 
 enum {
-  DOT_LANES = 16,
-  DOT_PARTS = DOT_LANES / ETX_FUSED_LANES,  // vectors of one dot's partial sums
+  DOT_LANES = ETX_FUSED_SUMS,
+  DOT_PARTS = ETX_FUSED_PARTS,
   // Rows of right that stay in the first cache while rows of left pass.
   DOT_TILE = 12,
 };
-
-// Halves are added to each other until one sum is left.
-static inline float dot_total(const etx_fused* parts) {
-  typedef float quarter __attribute__((vector_size(16)));
-#if VECTOR_BYTES == 64
-  typedef float half __attribute__((vector_size(32)));
-  const half h =
-      __builtin_shufflevector(parts[0], parts[0], 0, 1, 2, 3, 4, 5, 6, 7) +
-      __builtin_shufflevector(parts[0], parts[0], 8, 9, 10, 11, 12, 13, 14, 15);
-#elif VECTOR_BYTES == 32
-  const etx_fused h = parts[0] + parts[1];
-#endif
-#if VECTOR_BYTES >= 32
-  const quarter v = __builtin_shufflevector(h, h, 0, 1, 2, 3) +
-                    __builtin_shufflevector(h, h, 4, 5, 6, 7);
-#else
-  const quarter v = (parts[0] + parts[2]) + (parts[1] + parts[3]);
-#endif
-  return (v[0] + v[2]) + (v[1] + v[3]);
-}
 
 // One more step of each of `rows` times `columns` dots.
 static inline __attribute__((always_inline)) void dot_step(
@@ -95,7 +75,7 @@ static inline __attribute__((always_inline)) void dot_block(
 #pragma GCC unroll 8
     for (size_t j = 0; j < columns; ++j) {
       b->out[(ptrdiff_t)(row + i) * b->out_row + (ptrdiff_t)(column + j)] =
-          dot_total(sums[i][j]);
+          etx_fused_total(sums[i][j]);
     }
   }
 }

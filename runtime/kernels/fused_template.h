@@ -9,7 +9,11 @@
 
 typedef float etx_fused __attribute__((vector_size(VECTOR_BYTES)));
 
-enum { ETX_FUSED_LANES = VECTOR_BYTES / (int)sizeof(float) };
+enum {
+  ETX_FUSED_LANES = VECTOR_BYTES / (int)sizeof(float),
+  ETX_FUSED_SUMS = 16,  // partial sums of a dot product
+  ETX_FUSED_PARTS = ETX_FUSED_SUMS / ETX_FUSED_LANES,  // vectors of them
+};
 
 // The names are the compilers' own: their headers of such names reach for the
 // heap.
@@ -71,3 +75,24 @@ static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
 
 #endif
 #endif
+
+// The sum of a dot's partial sums: halves are added to each other until one is
+// left.
+static inline float etx_fused_total(const etx_fused* parts) {
+  typedef float quarter __attribute__((vector_size(16)));
+#if VECTOR_BYTES == 64
+  typedef float half __attribute__((vector_size(32)));
+  const half h =
+      __builtin_shufflevector(parts[0], parts[0], 0, 1, 2, 3, 4, 5, 6, 7) +
+      __builtin_shufflevector(parts[0], parts[0], 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VECTOR_BYTES == 32
+  const etx_fused h = parts[0] + parts[1];
+#endif
+#if VECTOR_BYTES >= 32
+  const quarter v = __builtin_shufflevector(h, h, 0, 1, 2, 3) +
+                    __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#else
+  const quarter v = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+#endif
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}

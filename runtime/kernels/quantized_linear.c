@@ -1,31 +1,34 @@
-// Tiles of eight rows by four columns. For each chunk of the inner dimension
-// the four weights' chunks are unpacked once and met with eight rows, so that
-// unpacking costs little where there are many rows, and where there is one row
-// the weights are read once, in order. Every output is the same sum whatever
-// tile it falls in.
+// Tiles of eight rows by some columns: the weights of a tile stay in the cache
+// while rows pass, and where there is one row they are read once, in order.
+// Layouts that the inner loops know (quantized_loops.h) are multiplied as they
+// are stored; of others the weights are unpacked chunk by chunk for eight rows
+// by four columns. Every output is the same sum whatever tile it falls in.
 
 #include "runtime/kernels/quantized_linear.h"
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/choose_qparams.h"
 #include "runtime/kernels/lanes.h"
-#include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/quantized_loops.h"
+#include "runtime/kernels/shares.h"
 
 enum {
   TILE_ROWS = 8,
   TILE_COLUMNS = 4,
-  // Multiply-adds below which other threads are not worth waking.
-  PARALLEL_LEAST = 200000,
+  WIDE_COLUMNS = 32,  // of a tile that is multiplied as stored
 };
 
 // What the tiles see.
 typedef struct job {
   const etx_quantized_linear* linear;
+  const etx_quantized_loops* loops;
+  etx_quantized_loop loop;  // that knows the layout, or NULL
   size_t rows;
-  size_t shares;
   const float* floats;      // [rows, inner] in the weights' order
   const int16_t* integers;  // [rows, inner] likewise
   const float* row_scales;  // [rows] of the integers
+  // [rows, groups] of the integers, for loops that know groups.
+  const int32_t* group_sums;
 } job;
 
 typedef float tile[TILE_ROWS][TILE_COLUMNS];
@@ -46,26 +49,41 @@ static bool is_ready(const etx_tensor* input, size_t bits) {
          etx_tensor_is_contiguous(input);
 }
 
-// Integers stand first, then one scale for each row, 4-aligned: a row of an
-// odd count of integers is followed by the next, so only the end is padded.
-static bool integer_bytes(size_t rows, size_t inner, size_t* out_scales,
-                          size_t* out_bytes) {
-  size_t elements, scales;
+// Where what belongs to integers lies in temporary memory: the integers, a
+// scale for each row, and for each row the sums of its groups.
+typedef struct integer_layout {
+  size_t scales, sums, bytes;
+} integer_layout;
+
+// A row of an odd count of integers is followed by the next, so only their end
+// is padded. No group that has sums has less than LEAST_GROUP elements.
+enum { LEAST_GROUP = 32 };
+
+static bool lay_integers(size_t rows, size_t inner, integer_layout* out) {
+  const size_t groups = inner / LEAST_GROUP;
+  size_t elements, scales, sums;
   if (!etx_multiply_size(rows, inner, &elements) ||
       !etx_add_size(elements, elements & 1, &elements) ||
-      !etx_multiply_size(elements, sizeof(int16_t), out_scales) ||
-      !etx_multiply_size(rows, sizeof(float), &scales)) {
+      !etx_multiply_size(elements, sizeof(int16_t), &out->scales) ||
+      !etx_multiply_size(rows, sizeof(float), &scales) ||
+      !etx_multiply_size(scales, groups, &sums)) {
     return false;
   }
-  return etx_add_size(*out_scales, scales, out_bytes);
+  return etx_add_size(out->scales, scales, &out->sums) &&
+         etx_add_size(out->sums, sums, &out->bytes);
 }
 
 bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
                                 bool is_integer, size_t* out_bytes) {
-  size_t scales, elements;
+  size_t elements;
+  integer_layout layout = {0};
   const size_t rows = rows_of(input), inner = inner_of(input);
   *out_bytes = 0;
-  if (is_integer) return integer_bytes(rows, inner, &scales, out_bytes);
+  if (is_integer) {
+    if (!lay_integers(rows, inner, &layout)) return false;
+    *out_bytes = layout.bytes;
+    return true;
+  }
   if (is_ready(input, bits)) return true;
   return etx_multiply_size(rows, inner, &elements) &&
          etx_multiply_size(elements, sizeof(float), out_bytes);
@@ -103,12 +121,13 @@ static const char* row_at(const etx_tensor* input, size_t index) {
          at * (ptrdiff_t)etx_dtype_bytes(input->dtype);
 }
 
-static void prepare_floats(job* j, float* out) {
+static void prepare_float_rows(const void* context, size_t first, size_t end) {
+  const job* j = context;
   const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
-  j->floats = out;
-  for (size_t row = 0; row < j->rows; ++row, out += inner) {
+  for (size_t row = first; row < end; ++row) {
     const char* from = row_at(l->input, row);
+    float* out = (float*)(uintptr_t)j->floats + row * inner;
     for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
       float chunk[ETX_PACKED_CHUNK];
       const size_t rest = inner - k;
@@ -119,19 +138,9 @@ static void prepare_floats(job* j, float* out) {
   }
 }
 
-// clamp(round(x * (1 / scale) + zero)) - zero, in double as PyTorch has it.
-static void quantize_chunk(const float* x, size_t count, double inverse,
-                           double zero, int16_t* out) {
-  for (size_t i = 0; i < count; ++i) {
-    double y = etx_round_f64((double)x[i] * inverse + zero);
-    y = y < -128.0 ? -128.0 : (y > 127.0 ? 127.0 : y);
-    y -= zero;
-    out[i] = (int16_t)(int32_t)(y == y ? y : 0.0);
-  }
-}
-
-static void quantize_row(const etx_quantized_linear* l, const char* row,
-                         int16_t* out, float* out_scale) {
+static void quantize_row(const job* j, const char* row, int16_t* out,
+                         float* out_scale) {
+  const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
   const etx_dtype dtype = l->input->dtype;
   etx_qparams q = {1, 0};
@@ -148,27 +157,67 @@ static void quantize_row(const etx_quantized_linear* l, const char* row,
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     load_chunk(l->input, row, k, count, chunk);
     order_chunk(l->weight.bits, chunk, count, ordered);
-    quantize_chunk(ordered, count, 1.0 / q.scale, (double)q.zero_point,
-                   out + k);
+    j->loops->quantize(ordered, count, 1.0 / q.scale, (double)q.zero_point,
+                       out + k);
   }
 }
 
-static void prepare_integers(job* j, char* temporary) {
+// The sums of a row's groups, whose even elements stand first in each chunk.
+static void add_groups_of(const etx_packed_rows* w, const int16_t* row,
+                          int32_t* sums) {
+  for (size_t g = 0; g < w->groups; ++g) {
+    const size_t k = g * w->group, chunk = k - k % ETX_PACKED_CHUNK;
+    const size_t rest = w->inner - chunk;
+    const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
+    const int16_t* even = row + chunk + (k - chunk) / 2;
+    int32_t sum = 0;
+    for (size_t i = 0; i < w->group / 2; ++i) {
+      sum += even[i] + even[i + count / 2];
+    }
+    sums[g] = sum;
+  }
+}
+
+static void prepare_integer_rows(const void* context, size_t first,
+                                 size_t end) {
+  const job* j = context;
   const size_t inner = j->linear->weight.inner;
-  size_t scales = 0, bytes = 0;
-  // The same sum as when the bytes were stated.
-  if (!integer_bytes(j->rows, inner, &scales, &bytes)) return;
-  int16_t* integers = (int16_t*)(void*)temporary;
-  float* row_scales = (float*)(void*)(temporary + scales);
-  j->integers = integers;
-  j->row_scales = row_scales;
-  for (size_t row = 0; row < j->rows; ++row) {
-    quantize_row(j->linear, row_at(j->linear->input, row),
-                 integers + row * inner, &row_scales[row]);
+  int16_t* integers = (int16_t*)(uintptr_t)j->integers;
+  float* row_scales = (float*)(uintptr_t)j->row_scales;
+  int32_t* group_sums = (int32_t*)(uintptr_t)j->group_sums;
+  const etx_packed_rows* w = &j->linear->weight;
+  for (size_t row = first; row < end; ++row) {
+    quantize_row(j, row_at(j->linear->input, row), integers + row * inner,
+                 &row_scales[row]);
+    if (j->loop != j->loops->groups4) continue;
+    add_groups_of(w, integers + row * inner, group_sums + row * w->groups);
   }
 }
 
-// ------------------------------------------------ tiles
+static void prepare(job* j, char* temporary, const etx_parallel* parallel) {
+  // Operations on one element.
+  enum { FLOAT_WORK = 2, INTEGER_WORK = 8 };
+  const etx_quantized_linear* l = j->linear;
+  const double elements = (double)j->rows * (double)l->weight.inner;
+  integer_layout layout = {0};
+  if (l->is_integer) {
+    // The same sum as when the bytes were stated.
+    if (!lay_integers(j->rows, l->weight.inner, &layout)) return;
+    j->integers = (int16_t*)(void*)temporary;
+    j->row_scales = (float*)(void*)(temporary + layout.scales);
+    j->group_sums = (int32_t*)(void*)(temporary + layout.sums);
+    etx_shares_run(parallel, j->rows, INTEGER_WORK * elements,
+                   prepare_integer_rows, j);
+  } else if (is_ready(l->input, l->weight.bits)) {
+    j->floats = l->input->data;
+  } else {
+    j->floats = (float*)(void*)temporary;
+    etx_shares_run(parallel, j->rows, FLOAT_WORK * elements, prepare_float_rows,
+                   j);
+  }
+}
+
+// ------------------------------------------------ weights unpacked
 
 static void add_float_chunk(const job* j, size_t row, size_t rows, size_t k,
                             size_t count, const float* w, size_t column,
@@ -271,82 +320,184 @@ static void sum_integers(const job* j, size_t row, size_t rows, size_t column,
   }
 }
 
-static float bias_at(const etx_tensor* bias, size_t column) {
-  etx_block one;
-  if (bias->dtype == ETX_DTYPE_FLOAT32) {
-    return ((const float*)bias->data)[column];
+// ------------------------------------------------ weights as stored
+
+// The loop that knows the weights' layout; NULL: none does.
+static etx_quantized_loop loop_of(const etx_quantized_linear* l,
+                                  const etx_quantized_loops* loops) {
+  const etx_packed_rows* w = &l->weight;
+  if (w->bits == 8) {
+    const bool is_plain =
+        w->groups == 1 && w->zeros == NULL && w->dtype == ETX_DTYPE_INT8;
+    if (!is_plain) return NULL;
+    return l->is_integer ? loops->whole8 : loops->floats8;
   }
-  etx_block_load(
-      &one, ETX_WIDE_F32, bias->dtype,
-      (const char*)bias->data + column * etx_dtype_bytes(bias->dtype), 0, 1);
-  return one.f32[0];
+  const bool is_even = w->group == 32 || w->group == 64 || w->group == 128 ||
+                       w->group == ETX_PACKED_CHUNK;
+  if (!is_even || w->groups * w->group != w->inner ||
+      w->scale_dtype != ETX_DTYPE_FLOAT32) {
+    return NULL;
+  }
+  return l->is_integer ? loops->groups4 : loops->floats4;
 }
 
-static void store_tile(const job* j, size_t row, size_t rows, size_t column,
-                       size_t columns, tile sums) {
+static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
+                                    size_t column, size_t columns) {
+  const etx_packed_rows* w = &j->linear->weight;
+  etx_quantized_block b = {.left_row = (ptrdiff_t)w->inner,
+                           .right = w->data + column * w->row_bytes,
+                           .right_row = (ptrdiff_t)w->row_bytes,
+                           .rows = rows,
+                           .columns = columns,
+                           .count = w->inner,
+                           .group = w->group,
+                           .groups = w->groups,
+                           .sum_row = WIDE_COLUMNS};
+  if (j->linear->is_integer) {
+    b.left = j->integers + row * w->inner;
+  } else {
+    b.left = j->floats + row * w->inner;
+  }
+  if (w->bits == 4) {
+    b.scales = (const float*)(const void*)w->scales + column * w->groups;
+    if (w->zeros != NULL) b.zeros = w->zeros + column * w->groups;
+    if (j->linear->is_integer) b.group_sums = j->group_sums + row * w->groups;
+  }
+  return b;
+}
+
+// A tile of exact sums, as floats.
+static void sum_whole_tile(const job* j, etx_quantized_block block,
+                           float sums[TILE_ROWS][WIDE_COLUMNS]) {
+  int32_t part[TILE_ROWS][WIDE_COLUMNS];
+  int64_t totals[TILE_ROWS][WIDE_COLUMNS] = {{0}};
+  const size_t inner = block.count;
+  block.sums = part;
+  for (size_t k = 0; k < inner; k += block.count) {
+    block.count = inner - k < ETX_WHOLE_MOST ? inner - k : ETX_WHOLE_MOST;
+    j->loop(&block);
+    block.left = (const int16_t*)block.left + block.count;
+    block.right += block.count;
+    for (size_t r = 0; r < block.rows; ++r) {
+      for (size_t c = 0; c < block.columns; ++c) totals[r][c] += part[r][c];
+    }
+  }
+  for (size_t r = 0; r < block.rows; ++r) {
+    for (size_t c = 0; c < block.columns; ++c) sums[r][c] = (float)totals[r][c];
+  }
+}
+
+// ------------------------------------------------ the last line
+
+// Some columns' own numbers.
+typedef struct last_line {
+  float scales[WIDE_COLUMNS];  // only where is_scaled
+  float bias[WIDE_COLUMNS];
+  bool is_scaled;
+} last_line;
+
+static last_line read_last_line(const job* j, size_t column, size_t columns) {
+  const etx_packed_rows* w = &j->linear->weight;
+  const etx_tensor* bias = j->linear->bias;
+  const bool has_scales = j->loop != NULL && w->bits == 4;
+  last_line line = {.is_scaled = w->groups == 1 && !has_scales};
+  if (line.is_scaled) {
+    etx_convert(ETX_DTYPE_FLOAT32, line.scales, 1, w->scale_dtype,
+                w->scales + column * etx_dtype_bytes(w->scale_dtype), 1,
+                columns);
+  }
+  if (bias != NULL) {
+    etx_convert(ETX_DTYPE_FLOAT32, line.bias, 1, bias->dtype,
+                (const char*)bias->data + column * etx_dtype_bytes(bias->dtype),
+                1, columns);
+  }
+  return line;
+}
+
+// Sums times the column's and the row's scale, plus the bias: three steps, each
+// rounded.
+static void store_row(const job* j, const last_line* line, size_t row,
+                      size_t column, size_t columns, float* sums) {
   const etx_quantized_linear* l = j->linear;
-  const size_t bytes = etx_dtype_bytes(l->out->dtype);
-  for (size_t c = 0; c < columns; ++c) {
-    const bool is_scaled = l->weight.groups == 1;
-    const float scale =
-        is_scaled ? etx_packed_scale(&l->weight, column + c, 0) : 1.0f;
+  const size_t at = row * l->columns + column;
+  if (line->is_scaled) {
+    for (size_t c = 0; c < columns; ++c) sums[c] *= line->scales[c];
+  }
+  if (l->is_integer) {
+    const float scale = j->row_scales[row];
+    for (size_t c = 0; c < columns; ++c) sums[c] *= scale;
+  }
+  if (l->bias != NULL) {
+    for (size_t c = 0; c < columns; ++c) sums[c] += line->bias[c];
+  }
+  etx_convert(l->out->dtype,
+              (char*)l->out->data + at * etx_dtype_bytes(l->out->dtype), 1,
+              ETX_DTYPE_FLOAT32, sums, 1, columns);
+}
+
+static void run_stored(const job* j, size_t column, size_t columns) {
+  const last_line line = read_last_line(j, column, columns);
+  for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
+    float sums[TILE_ROWS][WIDE_COLUMNS];
+    const size_t below = j->rows - row;
+    const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
+    etx_quantized_block b = block_at(j, row, rows, column, columns);
+    if (j->loop == j->loops->whole8) {
+      sum_whole_tile(j, b, sums);
+    } else {
+      b.sums = sums;
+      j->loop(&b);
+    }
     for (size_t r = 0; r < rows; ++r) {
-      float y = sums[r][c] * scale;
-      if (l->is_integer) y *= j->row_scales[row + r];
-      if (l->bias != NULL) y += bias_at(l->bias, column + c);
-      const size_t at = (row + r) * l->columns + column + c;
-      etx_convert(l->out->dtype, (char*)l->out->data + at * bytes, 1,
-                  ETX_DTYPE_FLOAT32, &y, 1, 1);
+      store_row(j, &line, row + r, column, columns, sums[r]);
     }
   }
 }
 
-static void run_columns(const job* j, size_t first, size_t last) {
-  for (size_t column = first; column < last; column += TILE_COLUMNS) {
-    const size_t left = last - column;
-    const size_t columns = left < TILE_COLUMNS ? left : TILE_COLUMNS;
-    for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
-      const size_t below = j->rows - row;
-      const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
-      tile sums = {{0}};
-      if (j->linear->is_integer) {
-        sum_integers(j, row, rows, column, columns, sums);
-      } else {
-        sum_floats(j, row, rows, column, columns, sums);
-      }
-      store_tile(j, row, rows, column, columns, sums);
+static void run_unpacked(const job* j, size_t column, size_t columns) {
+  const last_line line = read_last_line(j, column, columns);
+  for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
+    const size_t below = j->rows - row;
+    const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
+    tile sums = {{0}};
+    if (j->linear->is_integer) {
+      sum_integers(j, row, rows, column, columns, sums);
+    } else {
+      sum_floats(j, row, rows, column, columns, sums);
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      store_row(j, &line, row + r, column, columns, sums[r]);
     }
   }
 }
 
-static void run_share(void* argument, size_t index) {
-  const job* j = argument;
-  const size_t tiles = (j->linear->columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  const size_t first = tiles * index / j->shares * TILE_COLUMNS;
-  const size_t last = tiles * (index + 1) / j->shares * TILE_COLUMNS;
-  const size_t end = j->linear->columns;
-  run_columns(j, first, last < end ? last : end);
+// Items are tiles.
+static void run_tiles(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  const size_t width = j->loop == NULL ? TILE_COLUMNS : WIDE_COLUMNS;
+  for (size_t item = first; item < end; ++item) {
+    const size_t column = item * width, left = j->linear->columns - column;
+    const size_t columns = left < width ? left : width;
+    if (j->loop == NULL) {
+      run_unpacked(j, column, columns);
+    } else {
+      run_stored(j, column, columns);
+    }
+  }
 }
 
 void etx_quantized_linear_run(const etx_quantized_linear* linear,
                               void* temporary, const etx_parallel* parallel) {
-  job j = {.linear = linear, .rows = rows_of(linear->input)};
+  job j = {.linear = linear,
+           .loops = etx_quantized_loops_of(
+               etx_instruction_set_within(parallel->instruction_set)),
+           .rows = rows_of(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
-  if (linear->is_integer) {
-    prepare_integers(&j, temporary);
-  } else if (is_ready(linear->input, linear->weight.bits)) {
-    j.floats = linear->input->data;
-  } else {
-    prepare_floats(&j, temporary);
-  }
-  const size_t tiles = (linear->columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
+  j.loop = loop_of(linear, j.loops);
+  prepare(&j, temporary, parallel);
+  const size_t width = j.loop == NULL ? TILE_COLUMNS : WIDE_COLUMNS;
   const double work =
       (double)j.rows * (double)linear->columns * (double)linear->weight.inner;
-  if (parallel->thread_count < 2 || work < PARALLEL_LEAST || tiles < 2) {
-    run_columns(&j, 0, linear->columns);
-    return;
-  }
-  const size_t wanted = parallel->thread_count * 4;
-  j.shares = wanted < tiles ? wanted : tiles;
-  parallel->parallel_for(parallel->context, run_share, &j, j.shares);
+  etx_shares_run(parallel, (linear->columns + width - 1) / width, work,
+                 run_tiles, &j);
 }

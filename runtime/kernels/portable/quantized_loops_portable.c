@@ -1,0 +1,6 @@
+#include "runtime/kernels/quantized_loops.h"
+
+const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set) {
+  (void)set;
+  return &etx_quantized_loops_base;
+}

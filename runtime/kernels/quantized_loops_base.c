@@ -1,0 +1,69 @@
+#include "runtime/kernels/quantized_loops.h"
+
+#define VECTOR_BYTES 16
+#define WIDEN(bytes) widen(bytes)
+#define HALVES(bytes, zero, even, odd) halves(bytes, zero, even, odd)
+
+typedef float four __attribute__((vector_size(16)));
+
+static inline four widen(const int8_t* w) {
+  return (four){(float)w[0], (float)w[1], (float)w[2], (float)w[3]};
+}
+
+static inline void halves(const uint8_t* w, int32_t zero, four* even,
+                          four* odd) {
+  for (int i = 0; i < 4; ++i) {
+    (*even)[i] = (float)((w[i] >> 4) - zero);
+    (*odd)[i] = (float)((w[i] & 15) - zero);
+  }
+}
+
+#include "runtime/kernels/quantized_floats_template.h"
+
+static void whole8(const etx_quantized_block* b) {
+  const uint8_t* right = b->right;
+  for (size_t c = 0; c < b->columns; ++c, right += b->right_row) {
+    const int16_t* left = b->left;
+    for (size_t r = 0; r < b->rows; ++r, left += b->left_row) {
+      int32_t sum = 0;
+      for (size_t k = 0; k < b->count; ++k) {
+        sum += (int32_t)left[k] * ((const int8_t*)right)[k];
+      }
+      ((int32_t*)b->sums)[(ptrdiff_t)r * b->sum_row + (ptrdiff_t)c] = sum;
+    }
+  }
+}
+
+// One sum of 4-bit weights.
+static float sum_groups(const etx_quantized_block* b, size_t row,
+                        size_t column) {
+  const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
+  const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
+  float sum = 0;
+  size_t k = 0;
+  for (size_t g = 0; g < b->groups; ++g) {
+    const size_t at = column * b->groups + g;
+    const int32_t zero = 8 + (b->zeros == NULL ? 0 : b->zeros[at]);
+    const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
+    const int16_t* even = x + chunk + (k - chunk) / 2;
+    const int16_t* odd = even + (rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK) / 2;
+    int32_t whole = 0;
+    for (size_t i = 0; i < b->group / 2; ++i) {
+      whole += even[i] * ((w[k / 2 + i] >> 4) - zero);
+      whole += odd[i] * ((w[k / 2 + i] & 15) - zero);
+    }
+    sum += b->scales[at] * (float)whole;
+    k += b->group;
+  }
+  return sum;
+}
+
+static void groups4(const etx_quantized_block* b) {
+  for (size_t r = 0; r < b->rows; ++r) {
+    float* sums = (float*)b->sums + (ptrdiff_t)r * b->sum_row;
+    for (size_t c = 0; c < b->columns; ++c) sums[c] = sum_groups(b, r, c);
+  }
+}
+
+const etx_quantized_loops etx_quantized_loops_base = {
+    "base", whole8, groups4, floats8, floats4, quantize};

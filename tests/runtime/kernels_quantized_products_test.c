@@ -1,0 +1,268 @@
+// Products with quantised weights: every instruction set that this machine has
+// gives the bits of the plain one, which is near what the dequantised weights
+// give in double. Operands end where a page begins that nobody may touch.
+
+#include <math.h>
+#include <string.h>
+
+#include "runtime/kernels/quantized_linear.h"
+#include "tests/format/format_test.h"
+#include "tests/support/guarded_memory.h"
+#include "tests/support/test_random.h"
+
+enum { ROUNDS = 300 };
+
+typedef struct operands {
+  etx_quantized_linear linear;
+  etx_tensor input, out, bias;
+  int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
+  int32_t bias_size, one;
+  test_block x, w, scales, zeros, biases, result, temporary;
+} operands;
+
+static void run_tasks(void* context, void (*task)(void*, size_t),
+                      void* argument, size_t count) {
+  (void)context;
+  while (count > 0) task(argument, --count);
+}
+
+static test_block random_floats(size_t count, float scale) {
+  test_block block = test_block_new(count * sizeof(float), sizeof(float));
+  test_random_floats((float*)(void*)block.bytes.data, count, scale);
+  return block;
+}
+
+static test_block random_bytes(size_t count) {
+  test_block block = test_block_new(count, 1);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = test_random_bits();
+    block.bytes.data[i] = (uint8_t)(bits % 5 == 0 ? 0x80 : bits >> 8);
+  }
+  return block;
+}
+
+static size_t random_size(size_t most) {
+  static const size_t corners[] = {0, 1, 2, 3, 4, 5, 8, 9, 31, 32, 33, 65};
+  const size_t corner = corners[test_random_bits() % 12];
+  if (test_random_bits() % 2 == 0 && corner <= most) return corner;
+  return (size_t)test_random_integer(0, (int64_t)most);
+}
+
+static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
+                       size_t rows, size_t columns, void* data) {
+  sizes[0] = (int32_t)rows;
+  sizes[1] = strides[0] = (int32_t)columns;
+  strides[1] = 1;
+  *tensor = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 2,
+                         .sizes = sizes,
+                         .strides = strides,
+                         .data = data};
+}
+
+static void start_operands(operands* o, size_t bits, bool is_integer) {
+  static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
+  const size_t rows = random_size(20), columns = random_size(70);
+  const size_t group = bits == 8 ? 0 : groups[test_random_bits() % 8];
+  const size_t inner =
+      bits == 8 ? random_size(600) : group * (size_t)test_random_integer(1, 9);
+  const size_t count = bits == 8 ? 1 : inner / group;
+  memset(o, 0, sizeof(*o));
+  o->x = random_floats(rows * inner, 2);
+  o->w = random_bytes(columns * inner * bits / 8);
+  o->scales = random_floats(columns * count, 0.01f);
+  o->zeros = random_bytes(columns * count);
+  o->biases = random_floats(columns, 1);
+  o->result = test_block_new(rows * columns * sizeof(float), sizeof(float));
+  set_matrix(&o->input, o->in_sizes, o->in_strides, rows, inner,
+             o->x.bytes.data);
+  set_matrix(&o->out, o->out_sizes, o->out_strides, rows, columns,
+             o->result.bytes.data);
+  o->bias_size = (int32_t)columns;
+  o->one = 1;
+  o->bias = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 1,
+                         .sizes = &o->bias_size,
+                         .strides = &o->one,
+                         .data = o->biases.bytes.data};
+  o->linear = (etx_quantized_linear){
+      .weight = {.data = o->w.bytes.data,
+                 .dtype = bits == 8 ? ETX_DTYPE_INT8 : ETX_DTYPE_UINT8,
+                 .bits = bits,
+                 .row_bytes = inner * bits / 8,
+                 .inner = inner,
+                 .group = bits == 8 ? (inner == 0 ? 1 : inner) : group,
+                 .groups = count,
+                 .scales = (const char*)o->scales.bytes.data,
+                 .scale_dtype = ETX_DTYPE_FLOAT32},
+      .columns = columns,
+      .input = &o->input,
+      .out = &o->out,
+      .is_integer = is_integer};
+  if (bits == 4 && test_random_bits() % 2 == 0) {
+    o->linear.weight.zeros = (const int8_t*)o->zeros.bytes.data;
+  }
+  if (test_random_bits() % 2 == 0) o->linear.bias = &o->bias;
+  size_t bytes = 0;
+  assert_true(etx_quantized_linear_bytes(&o->input, bits, is_integer, &bytes));
+  o->temporary = test_block_new(bytes, 16);
+}
+
+static void end_operands(operands* o) {
+  test_block* blocks[] = {&o->x,      &o->w,      &o->scales,   &o->zeros,
+                          &o->biases, &o->result, &o->temporary};
+  for (size_t i = 0; i < 7; ++i) assert_true(test_block_end(blocks[i]));
+}
+
+static double weight_at(const etx_packed_rows* w, size_t n, size_t k) {
+  const uint8_t* row = w->data + n * w->row_bytes;
+  const size_t at = n * w->groups + k / w->group;
+  const double scale = ((const float*)(const void*)w->scales)[at];
+  if (w->bits == 8) return scale * ((const int8_t*)row)[k];
+  const int half = k % 2 == 0 ? row[k / 2] >> 4 : row[k / 2] & 15;
+  return scale * (half - 8 - (w->zeros == NULL ? 0 : w->zeros[at]));
+}
+
+// Rows that are quantised lie within half a step of what they stand for.
+static void check_near(const operands* o) {
+  const etx_packed_rows* w = &o->linear.weight;
+  const float* x = (const float*)(const void*)o->x.bytes.data;
+  const float* out = (const float*)(const void*)o->result.bytes.data;
+  for (size_t m = 0; m < (size_t)o->in_sizes[0]; ++m) {
+    for (size_t n = 0; n < o->linear.columns; ++n) {
+      double sum = 0, scale = 0, weights = 0;
+      for (size_t k = 0; k < w->inner; ++k) {
+        const double weight = weight_at(w, n, k);
+        sum += weight * x[m * w->inner + k];
+        scale += fabs(weight * x[m * w->inner + k]);
+        weights += fabs(weight);
+      }
+      if (o->linear.bias != NULL) {
+        sum += ((const float*)o->bias.data)[n];
+        scale += fabs(((const float*)o->bias.data)[n]);
+      }
+      const double step = o->linear.is_integer ? 4.0 / 255 : 0;
+      const double most = 1e-6 * scale + step * 0.51 * weights + 1e-12;
+      const double found = out[m * o->linear.columns + n];
+      if (fabs(found - sum) <= most) continue;
+      fail_msg("%zu bits, inner %zu: %g, expected %g", w->bits, w->inner, found,
+               sum);
+    }
+  }
+}
+
+static void run_set(operands* o, etx_instruction_set set) {
+  const etx_parallel parallel = {
+      .parallel_for = run_tasks,
+      .thread_count = (size_t)test_random_integer(1, 4),
+      .instruction_set = set};
+  if (o->result.bytes.size > 0) {
+    memset(o->result.bytes.data, 0xff, o->result.bytes.size);
+  }
+  etx_quantized_linear_run(&o->linear, o->temporary.bytes.data, &parallel);
+}
+
+static void check_rounds(size_t bits, bool is_integer) {
+  static uint8_t first[20 * 70 * sizeof(float)];
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    operands o;
+    start_operands(&o, bits, is_integer);
+    const size_t size = o.result.bytes.size;
+    run_set(&o, ETX_SET_BASE);
+    check_near(&o);
+    if (size > 0) memcpy(first, o.result.bytes.data, size);
+    for (int set = ETX_SET_BASE + 1; set <= (int)best; ++set) {
+      run_set(&o, (etx_instruction_set)set);
+      if (size == 0 || memcmp(first, o.result.bytes.data, size) == 0) continue;
+      fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",
+               etx_instruction_set_name((etx_instruction_set)set), bits,
+               o.in_sizes[0], o.linear.columns, o.linear.weight.inner,
+               o.linear.weight.group);
+    }
+    end_operands(&o);
+  }
+}
+
+static void floats_times_bytes(void** state) {
+  (void)state;
+  check_rounds(8, false);
+}
+
+static void floats_times_half_bytes(void** state) {
+  (void)state;
+  check_rounds(4, false);
+}
+
+static void quantised_rows_times_bytes(void** state) {
+  (void)state;
+  check_rounds(8, true);
+}
+
+static void quantised_rows_times_half_bytes(void** state) {
+  (void)state;
+  check_rounds(4, true);
+}
+
+// More products than fit in 32 bits: 255 * 128 each.
+static void long_sums_do_not_wrap(void** state) {
+  enum { INNER = 140000 };
+  static float x[INNER];
+  static int8_t w[INNER];
+  (void)state;
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  for (size_t i = 0; i < INNER; ++i) {
+    x[i] = 255;
+    w[i] = -128;
+  }
+  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+    float out = 0, scale = 1;
+    const int32_t in_sizes[] = {1, INNER}, in_strides[] = {INNER, 1};
+    const int32_t out_sizes[] = {1, 1}, out_strides[] = {1, 1};
+    const etx_tensor input = {.dtype = ETX_DTYPE_FLOAT32,
+                              .rank = 2,
+                              .sizes = in_sizes,
+                              .strides = in_strides,
+                              .data = x};
+    const etx_tensor result = {.dtype = ETX_DTYPE_FLOAT32,
+                               .rank = 2,
+                               .sizes = out_sizes,
+                               .strides = out_strides,
+                               .data = &out};
+    const etx_quantized_linear linear = {
+        .weight = {.data = (const uint8_t*)w,
+                   .dtype = ETX_DTYPE_INT8,
+                   .bits = 8,
+                   .row_bytes = INNER,
+                   .inner = INNER,
+                   .group = INNER,
+                   .groups = 1,
+                   .scales = (const char*)&scale,
+                   .scale_dtype = ETX_DTYPE_FLOAT32},
+        .columns = 1,
+        .input = &input,
+        .out = &result,
+        .is_integer = true};
+    const etx_parallel parallel = {.parallel_for = run_tasks,
+                                   .thread_count = 1,
+                                   .instruction_set = (etx_instruction_set)set};
+    size_t bytes = 0;
+    assert_true(etx_quantized_linear_bytes(&input, 8, true, &bytes));
+    test_block temporary = test_block_new(bytes, 16);
+    etx_quantized_linear_run(&linear, temporary.bytes.data, &parallel);
+    assert_true(test_block_end(&temporary));
+    assert_true(out == (float)(-128.0 * 255 * INNER));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(floats_times_bytes),
+      cmocka_unit_test(floats_times_half_bytes),
+      cmocka_unit_test(quantised_rows_times_bytes),
+      cmocka_unit_test(quantised_rows_times_half_bytes),
+      cmocka_unit_test(long_sums_do_not_wrap),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -190,6 +190,17 @@ static json_t* json_of_peak(const etx_export_method_report* method) {
   return object;
 }
 
+static json_t* json_of_gaps(const etx_export_block* block) {
+  json_t* const gaps = json_array();
+  for (size_t i = 0; i < block->gap_count; ++i) {
+    json_t* const gap = json_array();
+    json_array_append_new(gap, etx_json_unsigned(block->gaps[i].start));
+    json_array_append_new(gap, etx_json_unsigned(block->gaps[i].end));
+    json_array_append_new(gaps, gap);
+  }
+  return gaps;
+}
+
 // What the planner was asked to place, and where it did.
 static json_t* json_of_blocks(const etx_export_method_report* method) {
   json_t* const blocks = json_array();
@@ -201,6 +212,7 @@ static json_t* json_of_blocks(const etx_export_method_report* method) {
     set_bytes(row, "offset", block->offset);
     json_object_set_new(row, "start", etx_json_unsigned(block->start));
     json_object_set_new(row, "end", etx_json_unsigned(block->end));
+    json_object_set_new(row, "gaps", json_of_gaps(block));
     json_object_set_new(row, "stable", json_boolean(block->is_stable));
     json_array_append_new(blocks, row);
   }

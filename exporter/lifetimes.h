@@ -4,17 +4,33 @@
 // writes into it to the last that reads any value in it, [first, last + 1);
 // values of outputs are read at the end, planned inputs are written before the
 // first node.
+//
+// Branches stand one behind the other, though only one of them runs. A block
+// that one branch uses looks in use throughout the other if it is used before
+// and after both; where it is not, it has a gap.
 
 #ifndef ETX_EXPORTER_LIFETIMES_H
 #define ETX_EXPORTER_LIFETIMES_H
 
 #include "exporter/place.h"
 
+// Nodes [start, end) of branches in which nothing reads what was written before
+// and nothing behind reads what is written there.
+typedef struct etx_lifetime_gap {
+  uint32_t start;
+  uint32_t end;
+} etx_lifetime_gap;
+
 typedef struct etx_lifetime {
   uint32_t start;
-  uint32_t end;    // 0: the block is not used
-  bool is_stable;  // holds an output that outlives other methods' calls
+  uint32_t end;            // 0: the block is not used
+  bool is_stable;          // holds an output that outlives other methods' calls
+  etx_lifetime_gap* gaps;  // ascending, apart, within the lifetime
+  size_t gap_count;
 } etx_lifetime;
+
+// True if the block is in use at `node`.
+bool etx_lifetime_covers(const etx_lifetime* lifetime, size_t node);
 
 // One lifetime for each storage of `placement`; those that are not scratch are
 // left zero. The array lives in `pool`.

@@ -48,8 +48,7 @@ static uint64_t count_blocks(const accounting* a) {
 
 static bool is_live(const accounting* a, size_t storage) {
   const etx_lifetime* const lifetime = &a->lifetimes[storage];
-  return lifetime->end != 0 && !lifetime->is_stable &&
-         lifetime->start <= a->peak && a->peak < lifetime->end;
+  return !lifetime->is_stable && etx_lifetime_covers(lifetime, a->peak);
 }
 
 static etx_text operator_of(const etx_ir_node* node) {
@@ -84,6 +83,22 @@ static void name_blocks(const accounting* a, bool by_first,
   }
 }
 
+static etx_status copy_gaps(const accounting* a, const etx_lifetime* lifetime,
+                            etx_export_block* block) {
+  const size_t count = lifetime->gap_count;
+  if (count == 0) return ETX_OK;
+  etx_export_stretch* const gaps =
+      etx_pool_take(a->module->pool, count * sizeof *gaps);
+  if (gaps == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    gaps[i] =
+        (etx_export_stretch){lifetime->gaps[i].start, lifetime->gaps[i].end};
+  }
+  block->gaps = gaps;
+  block->gap_count = count;
+  return ETX_OK;
+}
+
 // What is known of every storage, named or not.
 static etx_status describe_storages(const accounting* a, bool by_first,
                                     etx_pool* work,
@@ -98,6 +113,7 @@ static etx_status describe_storages(const accounting* a, bool by_first,
     blocks[s].start = a->lifetimes[s].start;
     blocks[s].end = a->lifetimes[s].end;
     blocks[s].is_stable = a->lifetimes[s].is_stable;
+    ETX_TRY(copy_gaps(a, &a->lifetimes[s], &blocks[s]));
   }
   *out_blocks = blocks;
   return ETX_OK;
@@ -173,17 +189,25 @@ static etx_status list_peak(const accounting* a, etx_pool* pool,
 
 // ---------------------------------------------------------- without a block
 
-// The most that is live in nodes [from, to), aligned, less `bytes`.
-static uint64_t most_live(const uint64_t* live, size_t from, size_t to,
-                          uint64_t bytes) {
-  uint64_t most = 0;
-  for (size_t n = from; n < to; ++n) {
-    if (live[n] > most) most = live[n];
+static bool covers(const etx_export_block* block, size_t node) {
+  if (node < block->start || node >= block->end) return false;
+  for (size_t i = 0; i < block->gap_count; ++i) {
+    if (block->gaps[i].start <= node && node < block->gaps[i].end) return false;
   }
-  return most - (most < bytes ? most : bytes);
+  return true;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+// The most that is live at one node, aligned, less `bytes` where `without` is.
+static uint64_t most_live(const uint64_t* live, size_t count,
+                          const etx_export_block* without, uint64_t bytes) {
+  uint64_t most = 0;
+  for (size_t n = 0; n < count; ++n) {
+    const bool is_less = without != NULL && covers(without, n);
+    const uint64_t left = live[n] - (is_less ? bytes : 0);
+    if (left > most) most = left;
+  }
+  return most;
+}
 
 // Bytes in use at each node and behind the last, aligned.
 static etx_status count_live(const accounting* a, etx_pool* work,
@@ -197,6 +221,10 @@ static etx_status count_live(const accounting* a, etx_pool* work,
     const uint64_t bytes = aligned(a, a->placement->storages[s].bytes);
     live[lifetime->start] += bytes;
     live[lifetime->end] -= bytes;  // wraps, and so does the sum below
+    for (size_t g = 0; g < lifetime->gap_count; ++g) {
+      live[lifetime->gaps[g].start] -= bytes;
+      live[lifetime->gaps[g].end] += bytes;
+    }
   }
   for (size_t n = 1; n < count; ++n) live[n] += live[n - 1];
   *out_live = live;
@@ -209,15 +237,11 @@ static etx_status find_savings(const accounting* a, etx_pool* work) {
   uint64_t* live = NULL;
   size_t count = 0;
   ETX_TRY(count_live(a, work, &live, &count));
-  const uint64_t most = most_live(live, 0, count, 0);
+  const uint64_t most = most_live(live, count, NULL, 0);
   for (size_t i = 0; i < account->value_count && i < ETX_EXPORT_SAVINGS; ++i) {
     etx_export_block* const value = &account->values[i];
-    const uint64_t bytes = aligned(a, value->bytes);
-    const uint64_t without =
-        larger(larger(most_live(live, 0, value->start, 0),
-                      most_live(live, value->end, count, 0)),
-               most_live(live, value->start, value->end, bytes));
-    value->saves = most - without;
+    value->saves =
+        most - most_live(live, count, value, aligned(a, value->bytes));
   }
   return ETX_OK;
 }

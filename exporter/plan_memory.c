@@ -3,7 +3,7 @@
 #include "exporter/concurrent.h"
 #include "exporter/lifetimes.h"
 #include "format/base/checked_math.h"
-#include "planner/plan.h"
+#include "planner/plan_gaps.h"
 
 typedef struct planning {
   const etx_ir_module* module;
@@ -41,6 +41,40 @@ static etx_status collect(planning* p, const etx_placement* placement,
   return ETX_OK;
 }
 
+// The gaps of all blocks. Most methods have none.
+static etx_status collect_gaps(planning* p, const etx_lifetime* lifetimes,
+                               const uint32_t* storages, size_t count,
+                               etx_plan_gap** out_gaps, size_t* out_count) {
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) total += lifetimes[storages[i]].gap_count;
+  etx_plan_gap* const gaps = etx_pool_take(&p->pool, total * sizeof *gaps);
+  if (gaps == NULL) return ETX_OUT_OF_MEMORY;
+  size_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_lifetime* const lifetime = &lifetimes[storages[i]];
+    for (size_t g = 0; g < lifetime->gap_count; ++g) {
+      gaps[next++] = (etx_plan_gap){(uint32_t)i, lifetime->gaps[g].start,
+                                    lifetime->gaps[g].end};
+    }
+  }
+  *out_gaps = gaps;
+  *out_count = total;
+  return ETX_OK;
+}
+
+static etx_status use_gaps(planning* p, const etx_plan_problem* problem,
+                           const etx_plan_gap* gaps, size_t gap_count,
+                           etx_plan_solution* solution) {
+  // One planner by name is to be seen as it is.
+  if (gap_count == 0 || p->algorithm != NULL) return ETX_OK;
+  const size_t bytes = etx_plan_gaps_needed(problem->block_count);
+  void* const block = etx_pool_take(&p->pool, bytes);
+  if (block == NULL) return ETX_OUT_OF_MEMORY;
+  etx_arena work;
+  etx_arena_init(&work, block, bytes);
+  return etx_plan_use_gaps(problem, gaps, gap_count, &work, solution);
+}
+
 static etx_status solve(planning* p, const etx_plan_problem* problem,
                         etx_plan_solution* solution) {
   const size_t bytes = etx_plan_needed(problem);
@@ -55,6 +89,7 @@ static etx_status solve(planning* p, const etx_plan_problem* problem,
 
 // The first node at which most bytes are live.
 static etx_status find_peak(planning* p, const etx_plan_problem* problem,
+                            const etx_plan_gap* gaps, size_t gap_count,
                             size_t node_count, size_t* out_node) {
   int64_t* const change =
       etx_pool_take(&p->pool, (node_count + 3) * sizeof *change);
@@ -62,6 +97,11 @@ static etx_status find_peak(planning* p, const etx_plan_problem* problem,
   for (size_t i = 0; i < problem->block_count; ++i) {
     change[problem->blocks[i].start] += (int64_t)problem->blocks[i].size;
     change[problem->blocks[i].end] -= (int64_t)problem->blocks[i].size;
+  }
+  for (size_t i = 0; i < gap_count; ++i) {
+    const int64_t size = (int64_t)problem->blocks[gaps[i].block].size;
+    change[gaps[i].start] -= size;
+    change[gaps[i].end] += size;
   }
   int64_t live = 0;
   int64_t most = -1;
@@ -84,8 +124,15 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
   ETX_TRY(collect(p, placement, lifetimes, &blocks, &storages,
                   &problem.block_count));
   problem.blocks = blocks;
+  etx_plan_gap* gaps = NULL;
+  size_t gap_count = 0;
+  ETX_TRY(collect_gaps(p, lifetimes, storages, problem.block_count, &gaps,
+                       &gap_count));
   etx_plan_solution solution = {0};
-  const etx_status status = solve(p, &problem, &solution);
+  etx_status status = solve(p, &problem, &solution);
+  if (status == ETX_OK) {
+    status = use_gaps(p, &problem, gaps, gap_count, &solution);
+  }
   if (status != ETX_OK) {
     etx_diag_append(p->diag, ", in the plan of method '%t'", method->name);
     return status;
@@ -98,7 +145,8 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
   memory->block_count = problem.block_count;
   memory->algorithm = solution.algorithm;
   memory->steps = solution.steps;
-  return find_peak(p, &problem, method->node_count, &memory->peak_node);
+  return find_peak(p, &problem, gaps, gap_count, method->node_count,
+                   &memory->peak_node);
 }
 
 // Moves the plan of each method up to where its part starts.

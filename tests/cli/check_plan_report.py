@@ -112,12 +112,27 @@ class Method:
         return counts[::-1]
 
 
+def stretches(block):
+    """When a block is in use."""
+    start = block["start"]
+    for gap in block["gaps"]:
+        yield start, gap[0]
+        start = gap[1]
+    yield start, block["end"]
+
+
+def live_together(a, b):
+    return any(s < f and t < e for s, e in stretches(a)
+               for t, f in stretches(b))
+
+
 def most_live(blocks):
     change = {}
     for block in blocks:
         size = aligned(block["bytes"])
-        for time, by in ((block["start"], size), (block["end"], -size)):
-            change[time] = change.get(time, 0) + by
+        for start, end in stretches(block):
+            change[start] = change.get(start, 0) + size
+            change[end] = change.get(end, 0) - size
     live = most = 0
     for time in sorted(change):
         live += change[time]
@@ -136,7 +151,7 @@ def check_blocks(report):
                ) == report["range_start"] + report["planned_bytes"], name
     for i, a in enumerate(shared):
         for b in shared[:i]:
-            assert (a["end"] <= b["start"] or b["end"] <= a["start"]
+            assert (not live_together(a, b)
                     or a["offset"] + a["bytes"] <= b["offset"]
                     or b["offset"] + b["bytes"] <= a["offset"]), (name, a, b)
     most = most_live(shared)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "exporter/concurrent.h"
+#include "exporter/ir_choice.h"
 #include "exporter/lifetimes.h"
 #include "exporter/plan_memory.h"
 #include "tests/exporter/graph.h"
@@ -146,6 +147,41 @@ static void a_stable_output_lies_where_no_other_method_writes(void** state) {
   assert_int_equal(memory[2].scratch_bytes, 432);
 }
 
+// x is read in both branches, but not needed in the first one once `a` is
+// there; the result lies where it is computed in the second.
+static void a_branch_uses_what_only_the_other_one_needs(void** state) {
+  (void)state;
+  uint32_t token = 0;
+  graph_method(&g, "m");
+  const uint32_t x = graph_input(&g, "x", 1, SIZES(64));
+  const uint32_t wide = graph_add(&g, x, x);
+  const uint32_t first = graph_slice(&g, x, 0, 0, 1);
+  const etx_ir_arg condition = VALUE(graph_node(
+      &g, ETX_OP_gt_scalar_out, ARGS(VALUE(first), {ETX_IR_ARG_DOUBLE, {0}})));
+  const uint32_t choice = graph_choice(&g, &condition, &token);
+  graph_branch(&g, etx_ir_then_branch(choice));
+  const uint32_t a = graph_add(&g, wide, wide);
+  const uint32_t b = graph_add(&g, a, x);
+  const uint32_t c = graph_add(&g, a, b);
+  graph_branch(&g, etx_ir_else_branch(choice));
+  const uint32_t d = graph_add(&g, wide, x);
+  graph_branch(&g, 0);
+  graph_output(&g, "y", graph_join(&g, choice, token, c, d));
+  graph_place(&g, AS_WRITTEN ",-reuse_scratch");
+  const etx_lifetime of_wide = lifetime_of(wide);
+  assert_int_equal(of_wide.gap_count, 1);
+  assert_true(etx_lifetime_covers(&of_wide, of_wide.start));
+  assert_false(etx_lifetime_covers(&of_wide, of_wide.gaps[0].start));
+  assert_true(etx_lifetime_covers(&of_wide, of_wide.end - 1));
+  assert_false(etx_lifetime_covers(&of_wide, of_wide.end));
+  // b, c, and a copy of c to where the result lies.
+  assert_int_equal(of_wide.gaps[0].end - of_wide.gaps[0].start, 3);
+  const etx_method_memory* const memory = plan();
+  // a, b and c are live together, and nothing else then.
+  assert_int_equal(memory[0].scratch_bytes, 3 * 256);
+  assert_int_equal(memory[0].lower_bound, 3 * 256);
+}
+
 static void the_bound_and_the_peak_are_reported(void** state) {
   (void)state;
   graph_method(&g, "m");
@@ -171,6 +207,7 @@ int main(void) {
       TEST(methods_start_again_at_0),
       TEST(concurrent_methods_lie_above_each_other),
       TEST(a_stable_output_lies_where_no_other_method_writes),
+      TEST(a_branch_uses_what_only_the_other_one_needs),
       TEST(the_bound_and_the_peak_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

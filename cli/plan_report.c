@@ -130,6 +130,48 @@ static void print_copies(const etx_export_report* report) {
   printf("  all together: %" PRIu64 "\n", total);
 }
 
+static bool is_same_kind(const etx_fusion* a, const etx_fusion* b) {
+  return (a->reason == NULL) == (b->reason == NULL) &&
+         strcmp(a->kind, b->kind) == 0;
+}
+
+static void print_fusion(const etx_fusion* fusion) {
+  printf("  %.*s: %s '%.*s'%s%s\n", (int)fusion->method.size,
+         fusion->method.data, fusion->kind, (int)fusion->node.size,
+         fusion->node.data, fusion->reason == NULL ? "" : ": ",
+         fusion->reason == NULL ? "" : fusion->reason);
+}
+
+// How many of each kind became one operator; in full, each of them. What did
+// not is told with its reason.
+static void print_fusions(const etx_export_report* report, bool in_full) {
+  bool has_one = false;
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    const etx_fusion* const fusion = &report->fusions[i];
+    size_t before = 0, count = 0;
+    if (fusion->reason != NULL) continue;
+    for (size_t k = 0; k < report->fusion_count; ++k) {
+      const bool is_same = is_same_kind(fusion, &report->fusions[k]);
+      before += is_same && k < i;
+      count += is_same;
+    }
+    if (before != 0) continue;
+    printf("%s%zu %s", has_one ? ", " : "fused: ", count, fusion->kind);
+    has_one = true;
+  }
+  printf(has_one ? "\n" : "fused: nothing\n");
+  for (size_t i = 0; in_full && i < report->fusion_count; ++i) {
+    if (report->fusions[i].reason == NULL) print_fusion(&report->fusions[i]);
+  }
+  bool has_missed = false;
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    if (report->fusions[i].reason == NULL) continue;
+    if (!has_missed) printf("not fused:\n");
+    has_missed = true;
+    print_fusion(&report->fusions[i]);
+  }
+}
+
 void etx_plan_report_print(const char* path, const etx_export_report* report,
                            bool in_full) {
   const int width = name_width(report);
@@ -152,6 +194,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
          report->state_count);
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
+  print_fusions(report, in_full);
   print_copies(report);
   printf("%s: %" PRIu64 " bytes\n", path, report->file_bytes);
 }
@@ -270,6 +313,22 @@ static json_t* json_of_copy(const etx_export_copy_report* copy) {
   return object;
 }
 
+static json_t* json_of_fusions(const etx_export_report* report) {
+  json_t* const all = json_array();
+  for (size_t i = 0; i < report->fusion_count; ++i) {
+    const etx_fusion* const fusion = &report->fusions[i];
+    json_t* const object = json_object();
+    json_object_set_new(object, "method", etx_json_text(fusion->method));
+    json_object_set_new(object, "value", etx_json_text(fusion->node));
+    json_object_set_new(object, "kind", json_string(fusion->kind));
+    json_object_set_new(
+        object, "missed",
+        fusion->reason == NULL ? json_null() : json_string(fusion->reason));
+    json_array_append_new(all, object);
+  }
+  return all;
+}
+
 json_t* etx_plan_report_json(const char* path,
                              const etx_export_report* report) {
   json_t* const methods = json_array();
@@ -305,6 +364,7 @@ json_t* etx_plan_report_json(const char* path,
                       etx_json_unsigned(report->constant_count));
   json_object_set_new(root, "methods", methods);
   json_object_set_new(root, "copies", copies);
+  json_object_set_new(root, "fusions", json_of_fusions(report));
   json_object_set_new(root, "concurrent", concurrent);
   return root;
 }

@@ -170,6 +170,23 @@ static etx_status report_copies(const exporting* e, etx_export_report* report) {
   return ETX_OK;
 }
 
+// Chains that went into another operator are told there.
+static etx_status report_fusions(exporting* e, etx_export_report* report) {
+  etx_fusions* const fusions = &e->passes.fusions;
+  for (size_t i = 0; i < e->module->method_count; ++i) {
+    const etx_ir_method* const method = &e->module->methods[i];
+    for (size_t n = 0; n < method->node_count; ++n) {
+      const etx_ir_node* const node = &method->nodes[n];
+      if (node->op->id != ETX_OP_chain_out) continue;
+      ETX_TRY(etx_fusion_found(fusions, e->module, method, node,
+                               "elementwise chain"));
+    }
+  }
+  report->fusions = fusions->items;
+  report->fusion_count = fusions->count;
+  return ETX_OK;
+}
+
 static uint64_t bytes_of_states(const exporting* e) {
   uint64_t total = 0;
   for (size_t i = 0; i < e->layout.count; ++i) {
@@ -184,8 +201,7 @@ static uint64_t bytes_of_states(const exporting* e) {
   return total;
 }
 
-static etx_status make_report(const exporting* e,
-                              etx_export_report* out_report) {
+static etx_status make_report(exporting* e, etx_export_report* out_report) {
   const size_t count = e->module->method_count;
   etx_export_report report = {
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
@@ -209,6 +225,7 @@ static etx_status make_report(const exporting* e,
     }
   }
   ETX_TRY(report_copies(e, &report));
+  ETX_TRY(report_fusions(e, &report));
   *out_report = report;
   return ETX_OK;
 }

@@ -8,6 +8,7 @@
 #define ETX_EXPORTER_EXPORT_H
 
 #include "exporter/evaluator.h"
+#include "exporter/fusions.h"
 #include "exporter/ir.h"
 #include "format/base/sink.h"
 
@@ -105,6 +106,8 @@ typedef struct etx_export_report {
   size_t method_count;
   etx_export_copy_report* copies;
   size_t copy_count;
+  const etx_fusion* fusions;  // what became one operator, and what did not
+  size_t fusion_count;
   const etx_ir_pair* concurrent;  // methods that may run at the same time
   size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods

@@ -4,7 +4,9 @@
 #ifndef ETX_EXPORTER_FUSIONS_H
 #define ETX_EXPORTER_FUSIONS_H
 
-#include "exporter/lower_internal.h"
+#include "exporter/ir.h"
+
+struct etx_lower;
 
 typedef struct etx_fusion {
   etx_text method;
@@ -22,12 +24,19 @@ typedef struct etx_fusions {
 // Notes that the node offered was fused with others. `fusions` may be NULL:
 // nobody asks.
 ETX_MUST_USE etx_status etx_fusion_made(etx_fusions* fusions,
-                                        const etx_lower* lower,
+                                        const struct etx_lower* lower,
                                         const char* kind);
+
+// The same for a node that stands in a method already.
+ETX_MUST_USE etx_status etx_fusion_found(etx_fusions* fusions,
+                                         const etx_ir_module* module,
+                                         const etx_ir_method* method,
+                                         const etx_ir_node* node,
+                                         const char* kind);
 
 // Notes that it could have been but for `reason`; "" is none worth a word.
 ETX_MUST_USE etx_status etx_fusion_missed(etx_fusions* fusions,
-                                          const etx_lower* lower,
+                                          const struct etx_lower* lower,
                                           const char* kind, const char* reason);
 
 #endif

@@ -59,7 +59,6 @@ static etx_status find_chain(etx_rewrite* rewrite, bool* out_done) {
   ETX_TRY(
       etx_chain_words_args(lower, &words, self, &args[1], &args[2], out_done));
   if (!*out_done) return ETX_OK;
-  ETX_TRY(etx_fusion_made(rewrite->fusions, lower, "elementwise chain"));
   return etx_lower_emit(lower, ETX_OP_chain_out, args, 3, &lower->results[0]);
 }
 

@@ -32,12 +32,29 @@ static const etx_ir_node* find_layer(const etx_rewrite* rewrite,
   return found;
 }
 
+// Notes a layer that others read too.
+static etx_status note_missed(const etx_rewrite* rewrite,
+                              const etx_chain_words* words) {
+  for (size_t i = 0; i < words->count; ++i) {
+    const etx_ir_node* const node =
+        words->items[i].step != ETX_STEP_X
+            ? NULL
+            : etx_ir_definition(rewrite->lower.method, words->items[i].value);
+    if (node != NULL && node->op->id == ETX_OP_linear_out) {
+      return etx_fusion_missed(rewrite->fusions, &rewrite->lower,
+                               "linear layer",
+                               "what it gives is read by others too");
+    }
+  }
+  return ETX_OK;
+}
+
 static etx_status find_linear(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   etx_chain_words words;
   if (!etx_chain_words_read(rewrite, lower->node, &words)) return ETX_OK;
   const etx_ir_node* const layer = find_layer(rewrite, &words);
-  if (layer == NULL) return ETX_OK;
+  if (layer == NULL) return note_missed(rewrite, &words);
   etx_ir_arg args[5] = {layer->args[0], layer->args[1], layer->args[2]};
   ETX_TRY(etx_chain_words_args(lower, &words, layer->outputs[0], &args[3],
                                &args[4], out_done));

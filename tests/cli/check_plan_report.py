@@ -221,6 +221,21 @@ def check_bound(report, arena):
     return abs(arena["lower_bound"] - report["lower_bound"]) < ALIGNMENT
 
 
+# What the report calls an operator that stands for several.
+FUSED = {"attention": "etx::attention", "linear layer": "etx::linear_chain",
+         "elementwise chain": "etx::chain"}
+
+
+def check_fusions(report, methods):
+    """What is said to be fused is in the program, and nothing else is."""
+    for kind, operator in FUSED.items():
+        for name, method in methods.items():
+            told = sum(f["method"] == name and f["kind"] == kind and
+                       f["missed"] is None for f in report["fusions"])
+            found = sum(op.split(".")[0] == operator for op, _ in method.steps)
+            assert told == found, (name, kind, told, found)
+
+
 def main():
     etx, directories = sys.argv[1], sys.argv[2:]
     exact = close = total = 0
@@ -251,6 +266,7 @@ def main():
                 assert report["scratch_bytes"] == largest, directory
                 assert report["scratch_sum_bytes"] == total_bytes, directory
                 assert report["state_bound"] <= report["state_bytes"]
+                check_fusions(report, methods)
                 for copy in report["copies"]:
                     steps = methods[copy["method"]].steps
                     assert any(op.startswith(copy["operator"])

@@ -281,9 +281,17 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
   return ETX_OK;
 }
 
+static bool some_lack_memory(const etx_method* method) {
+  for (size_t i = 0; i < method->tensor_count; ++i) {
+    if (method->tensors[i].home_kind == ETX_HOME_NONE) return true;
+  }
+  return false;
+}
+
 // Memory behind the arenas for outputs that the file gives none.
 static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
   size_t end = 0;
+  if (!some_lack_memory(method)) return ETX_OK;
   if (!etx_method_arena_offsets(method->program, &method->plan, NULL, &end)) {
     return ETX_INTERNAL;
   }

@@ -27,8 +27,14 @@ static void write_initial(uint8_t* arena, const etx_shared_state* state) {
   } else if (!state->is_uniform) {
     memcpy(out, state->initial.data, state->bytes);
   } else {
-    for (size_t at = 0; at < state->bytes; at += state->initial.size) {
-      memcpy(out + at, state->initial.data, state->initial.size);
+    // One element, and then all that is there again: twice as much each time.
+    size_t done = state->initial.size;
+    memcpy(out, state->initial.data, done);
+    while (done < state->bytes) {
+      const size_t rest = state->bytes - done;
+      const size_t more = done < rest ? done : rest;
+      memcpy(out + done, out, more);
+      done += more;
     }
   }
 }

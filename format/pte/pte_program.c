@@ -78,7 +78,15 @@ etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   const etx_fb_buffer fb = etx_pte_buffer(pte);
   const etx_fb_vector plans =
       etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan);
-  const etx_pte_plan plan = {pte, etx_fb_table_at(&fb, plans, (uint32_t)index)};
+  etx_pte_plan plan = {
+      pte, etx_fb_table_at(&fb, plans, (uint32_t)index), {0, 0}, {0, 0}};
+  plan.values = etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_values);
+  const etx_fb_vector chains =
+      etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_chains);
+  if (chains.count > 0) {
+    plan.instructions = etx_fb_vector_in(&fb, etx_fb_table_at(&fb, chains, 0),
+                                         ETX_PTE_Chain_instructions);
+  }
   return plan;
 }
 
@@ -116,12 +124,12 @@ etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan) {
 }
 
 size_t etx_pte_value_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_values);
+  return plan->values.count;
 }
 
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_values, index);
+  const uint32_t row = etx_fb_table_at(&fb, plan->values, (uint32_t)index);
   return (etx_pte_kind)etx_fb_u8(&fb, row, ETX_PTE_EValue_val_type, 0);
 }
 
@@ -173,7 +181,7 @@ static etx_pte_tensor read_tensor(const etx_fb_buffer* fb, uint32_t table) {
 
 etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_values, index);
+  const uint32_t row = etx_fb_table_at(&fb, plan->values, (uint32_t)index);
   const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_EValue_val);
   etx_pte_value value;
   memset(&value, 0, sizeof value);
@@ -309,6 +317,7 @@ size_t etx_pte_chain_count(const etx_pte_plan* plan) {
 }
 
 static etx_fb_vector instructions_of(const etx_pte_plan* plan, size_t chain) {
+  if (chain == 0) return plan->instructions;
   const etx_fb_buffer fb = buffer_of(plan);
   return etx_fb_vector_in(&fb,
                           plan_row(plan, ETX_PTE_ExecutionPlan_chains, chain),

@@ -14,6 +14,7 @@
 
 #include "format/base/diag.h"
 #include "format/base/status.h"
+#include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_types.h"
 
 typedef struct etx_pte_limits {
@@ -44,6 +45,10 @@ typedef struct etx_pte {
 typedef struct etx_pte_plan {
   const etx_pte* pte;
   uint32_t table;
+  // What is read again and again when a method is loaded: its values, and the
+  // instructions of its first chain.
+  etx_fb_vector values;
+  etx_fb_vector instructions;
 } etx_pte_plan;
 
 // Opens and verifies. On failure `diag` says where (byte offset), what was

@@ -111,7 +111,8 @@ etx_status etx_module_shared_open(etx_module_shared* shared, etx_module* module,
   etx_bytes_mut block = {NULL, 0};
   memset(shared, 0, sizeof *shared);
   ETX_TRY(etx_shared_memory_needed(&module->program, &block.size));
-  ETX_TRY(etx_module_take(module, &block, "a session", diag));
+  // Starting a session writes all of it.
+  ETX_TRY(etx_module_take_any(module, &block, "a session", diag));
   const etx_status status =
       etx_shared_memory_init(&shared->memory, &module->program, block, diag);
   if (status != ETX_OK) {

@@ -11,8 +11,8 @@ typedef struct etx_module_method {
   etx_bytes_mut block;
 } etx_module_method_entry;
 
-etx_status etx_module_take(etx_module* module, etx_bytes_mut* block,
-                           const char* what, etx_diag* diag) {
+etx_status etx_module_take_any(etx_module* module, etx_bytes_mut* block,
+                               const char* what, etx_diag* diag) {
   if (block->size == 0) block->size = 1;
   block->data = (uint8_t*)module->memory.take(
       module->memory.context, block->size, ETX_SHARED_MEMORY_ALIGNMENT);
@@ -20,6 +20,12 @@ etx_status etx_module_take(etx_module* module, etx_bytes_mut* block,
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for %s: %z bytes",
                          what, block->size);
   }
+  return ETX_OK;
+}
+
+etx_status etx_module_take(etx_module* module, etx_bytes_mut* block,
+                           const char* what, etx_diag* diag) {
+  ETX_TRY(etx_module_take_any(module, block, what, diag));
   memset(block->data, 0, block->size);
   return ETX_OK;
 }
@@ -105,7 +111,7 @@ static etx_status take_private_state(etx_module* module,
   if (entry->block.data != NULL) return ETX_OK;
   etx_bytes_mut block = {NULL, 0};
   ETX_TRY(etx_shared_memory_needed(&module->program, &block.size));
-  ETX_TRY(etx_module_take(module, &block, "private state", diag));
+  ETX_TRY(etx_module_take_any(module, &block, "private state", diag));
   const etx_status status =
       etx_shared_memory_init(&entry->session, &module->program, block, diag);
   if (status != ETX_OK) {

@@ -10,6 +10,11 @@ ETX_MUST_USE etx_status etx_module_take(etx_module* module,
                                         etx_bytes_mut* block, const char* what,
                                         etx_diag* diag);
 
+// The same, but the bytes are as they come.
+ETX_MUST_USE etx_status etx_module_take_any(etx_module* module,
+                                            etx_bytes_mut* block,
+                                            const char* what, etx_diag* diag);
+
 // Gives back every method and the blocks they share.
 void etx_module_methods_close(etx_module* module);
 

@@ -1,0 +1,230 @@
+"""Makes every contender's files from one set of weights, each once.
+
+    python bench/build.py --cache DIRECTORY --etx BUILD [CONTENDER ...]
+
+What is there already is left alone; a file is made under another name and gets
+its own when it is whole. What a package cannot make is said and left out.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import time
+
+import torch
+
+import opus_mt
+
+
+def transformers(path, options):
+    opus_mt.make().save_pretrained(path)
+
+
+class Words:
+    """The tokenizer that the converter of CTranslate2 asks for."""
+    eos_token, unk_token, pad_token = "</s>", "<unk>", "<pad>"
+
+    def get_vocab(self):
+        special = {opus_mt.END: self.eos_token, 1: self.unk_token,
+                   opus_mt.PADDING: self.pad_token}
+        return {special.get(i, f"w{i}"): i for i in range(opus_mt.VOCABULARY)}
+
+    def convert_ids_to_tokens(self, ids):
+        words = {i: word for word, i in self.get_vocab().items()}
+        return [words[i] for i in ids]
+
+
+def ctranslate2(path, options, kind):
+    from ctranslate2.converters import TransformersConverter
+
+    class Converter(TransformersConverter):
+        def load_tokenizer(self, tokenizer_class, name, **rest):
+            return Words()
+
+    model = os.path.join(options.cache, "transformers")
+    Converter(model).convert(path, quantization=None if kind == "float32"
+                             else kind)
+
+
+def onnx(path, options):
+    model = opus_mt.load(options.cache)
+    past, crossing, present = opus_mt.cache_names()
+    os.makedirs(path)
+    with torch.no_grad():
+        torch.onnx.export(
+            opus_mt.Encoder(model), (torch.tensor([opus_mt.source()]),),
+            os.path.join(path, "encoder.onnx"), dynamo=False,
+            opset_version=17, input_names=["ids"], output_names=crossing)
+        axes = {name: {2: "length"} for name in past}
+        axes.update({name: {2: "longer"} for name in present})
+        torch.onnx.export(
+            opus_mt.GrowingDecoder(model), opus_mt.growing_examples(),
+            os.path.join(path, "decoder.onnx"), dynamo=False,
+            opset_version=17, dynamic_axes=axes,
+            input_names=["token", "position"] + past + crossing,
+            output_names=["logits"] + present)
+
+
+def onnx_int8(path, options):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    os.makedirs(path)
+    for part in ("encoder.onnx", "decoder.onnx"):
+        quantize_dynamic(os.path.join(options.cache, "onnx-float32", part),
+                         os.path.join(path, part), per_channel=True,
+                         weight_type=QuantType.QInt8,
+                         op_types_to_quantize=["MatMul", "Gemm"])
+
+
+def openvino(path, options):
+    import openvino as ov
+    from openvino._offline_transformations import \
+        apply_make_stateful_transformation
+    model = opus_mt.load(options.cache)
+    past, crossing, present = opus_mt.cache_names()
+    with torch.no_grad():
+        encoder = ov.convert_model(
+            opus_mt.Encoder(model), input=[[1, opus_mt.SOURCE]],
+            example_input=(torch.tensor([opus_mt.source()]),))
+        decoder = ov.convert_model(opus_mt.GrowingDecoder(model),
+                                   example_input=opus_mt.growing_examples())
+
+    def name(graph, inputs, outputs):
+        for ports, names in ((graph.inputs, inputs), (graph.outputs, outputs)):
+            for port, text in zip(ports, names):
+                port.get_tensor().set_names({text})
+
+    name(encoder, ["ids"], crossing)
+    name(decoder, ["token", "position"] + past + crossing,
+         ["logits"] + present)
+    heads, width = opus_mt.HEADS, opus_mt.HEAD
+    shapes = {"token": [1, 1], "position": [1]}
+    shapes.update({key: [1, heads, -1, width] for key in past})
+    shapes.update({key: [1, heads, opus_mt.SOURCE, width] for key in crossing})
+    decoder.reshape({decoder.input(key): ov.PartialShape(shape)
+                     for key, shape in shapes.items()})
+    apply_make_stateful_transformation(decoder, dict(zip(past, present)))
+    os.makedirs(path)
+    for graph, part in ((encoder, "encoder.xml"), (decoder, "decoder.xml")):
+        ov.save_model(graph, os.path.join(path, part), compress_to_fp16=False)
+
+
+def openvino_int8(path, options):
+    import nncf
+    import openvino as ov
+    os.makedirs(path)
+    for part in ("encoder.xml", "decoder.xml"):
+        graph = ov.Core().read_model(
+            os.path.join(options.cache, "openvino-float32", part))
+        graph = nncf.compress_weights(
+            graph, mode=nncf.CompressWeightsMode.INT8_SYM)
+        ov.save_model(graph, os.path.join(path, part), compress_to_fp16=False)
+
+
+def exported(options):
+    """The two methods as torch.export has them, over the same buffers."""
+    translator = opus_mt.Translator(opus_mt.load(options.cache))
+    programs = {}
+    for name, example in opus_mt.method_examples().items():
+        method = opus_mt.Method(translator, name).eval()
+        with torch.no_grad():
+            programs[name] = torch.export.export(method, example, strict=False)
+    return programs
+
+
+def quantised(programs):
+    """Weights by channel, rows of inputs as they come: XNNPACK's own recipe."""
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer, get_symmetric_quantization_config)
+    from torchao.quantization.pt2e.quantize_pt2e import (convert_pt2e,
+                                                         prepare_pt2e)
+    recipe = get_symmetric_quantization_config(is_per_channel=True,
+                                               is_dynamic=True)
+    out = {}
+    for name, example in opus_mt.method_examples().items():
+        quantizer = XNNPACKQuantizer().set_global(recipe)
+        graph = prepare_pt2e(programs[name].module(), quantizer)
+        graph(*example)
+        out[name] = torch.export.export(convert_pt2e(graph), example,
+                                        strict=False)
+    return out
+
+
+def executorch(path, options, is_int8):
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
+        XnnpackDynamicallyQuantizedPartitioner, XnnpackPartitioner)
+    from executorch.exir import (ExecutorchBackendConfig,
+                                 to_edge_transform_and_lower)
+    from executorch.exir.passes import MemoryPlanningPass
+    programs = exported(options)
+    partitioners = [XnnpackPartitioner()]
+    if is_int8:
+        programs = quantised(programs)
+        partitioners.insert(0, XnnpackDynamicallyQuantizedPartitioner())
+    edge = to_edge_transform_and_lower(programs, partitioner=partitioners)
+    program = edge.to_executorch(ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True),
+        run_reinplace_pass=True))
+    os.makedirs(path)
+    with open(os.path.join(path, "model.pte"), "wb") as file:
+        program.write_to_file(file)
+
+
+def pt2(path, options):
+    os.makedirs(path)
+    for name, program in exported(options).items():
+        torch.export.save(program.run_decompositions({}),
+                          os.path.join(path, name + ".pt2"))
+
+
+def etx(path, options, more):
+    os.makedirs(path)
+    subprocess.run([os.path.join(options.etx, "etx"), "plan",
+                    os.path.join(options.cache, "pt2"), "-o",
+                    os.path.join(path, "model.pte"), "--quiet", *more],
+                   check=True)
+
+
+MAKERS = {
+    "transformers": transformers,
+    "pt2": pt2,
+    "etx-float32": lambda path, o: etx(path, o, []),
+    "etx-int8": lambda path, o: etx(path, o, ["--quantize", "int8"]),
+    "ctranslate2-float32": lambda path, o: ctranslate2(path, o, "float32"),
+    "ctranslate2-int8": lambda path, o: ctranslate2(path, o, "int8"),
+    "onnx-float32": onnx,
+    "onnx-int8": onnx_int8,
+    "openvino-float32": openvino,
+    "openvino-int8": openvino_int8,
+    "executorch-float32": lambda path, o: executorch(path, o, False),
+    "executorch-int8": lambda path, o: executorch(path, o, True),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cache", required=True)
+    parser.add_argument("--etx", required=True, metavar="BUILD")
+    parser.add_argument("contenders", nargs="*", default=list(MAKERS))
+    options = parser.parse_args()
+    os.makedirs(options.cache, exist_ok=True)
+    for name in options.contenders:
+        path = os.path.join(options.cache, name)
+        # etx itself is what changes between runs.
+        if os.path.exists(path) and not name.startswith("etx-"):
+            continue
+        making, start = path + ".making", time.monotonic()
+        for old in (making, path):
+            shutil.rmtree(old, ignore_errors=True)
+        try:
+            MAKERS[name](making, options)
+        except Exception as error:  # whatever a package raises
+            text = " ".join(str(error).split())[:200]
+            print(f"{name}: skipped: {type(error).__name__}: {text}")
+            continue
+        os.rename(making, path)
+        print(f"{name}: made in {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+// etx as one of the contenders: answers each line of standard input with one
+// translation, as a line of JSON.
+//
+//   bench_worker MODEL.pte THREADS     encode, then greedy decode steps
+//   bench_worker --limits THREADS      what the machine reads and multiplies
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/machine_limits.h"
+#include "runtime/module/module.h"
+#include "runtime/threads/thread_pool.h"
+
+// The same for all contenders: opus_mt.py.
+enum { STEPS = 32, MOST_SOURCE = 512 };
+
+typedef struct worker {
+  etx_module module;
+  etx_module_shared shared;
+  etx_method* encode;
+  etx_method* decode;
+  int64_t source[MOST_SOURCE];
+  int32_t source_sizes[2];
+  int64_t first;  // what decoding starts with
+  int64_t token, position;
+  int64_t tokens[STEPS];
+  double load_seconds;
+  etx_diag diag;
+} worker;
+
+static void must(const worker* w, etx_status status) {
+  if (status == ETX_OK) return;
+  fprintf(stderr, "bench_worker: %s\n", w->diag.text);
+  exit(1);
+}
+
+static void load_method(worker* w, const char* name, etx_method** out_method) {
+  etx_planned_memory allocator;
+  must(w, etx_module_shared_allocator(&w->shared, name, &allocator, &w->diag));
+  must(w, etx_module_load_method(&w->module, name, &allocator, &w->diag));
+  *out_method = etx_module_method(&w->module, name);
+}
+
+static void open_model(worker* w, const char* path,
+                       const etx_parallel* parallel) {
+  static const int32_t token_sizes[2] = {1, 1}, position_sizes[1] = {1};
+  const etx_module_options options = {.parallel = parallel};
+  const double start = etx_seconds_now();
+  etx_diag_init(&w->diag);
+  must(w, etx_module_open(&w->module, path, &options, &w->diag));
+  must(w, etx_module_shared_open(&w->shared, &w->module, &w->diag));
+  load_method(w, "encode", &w->encode);
+  load_method(w, "decode", &w->decode);
+  w->load_seconds = etx_seconds_now() - start;
+  const etx_value ids =
+      etx_module_tensor(w->source, ETX_DTYPE_INT64, w->source_sizes, 2);
+  const etx_value token =
+      etx_module_tensor(&w->token, ETX_DTYPE_INT64, token_sizes, 2);
+  const etx_value position =
+      etx_module_tensor(&w->position, ETX_DTYPE_INT64, position_sizes, 1);
+  must(w, etx_method_set_value(w->encode, 0, &ids, &w->diag));
+  must(w, etx_method_set_value(w->decode, 0, &token, &w->diag));
+  must(w, etx_method_set_value(w->decode, 1, &position, &w->diag));
+}
+
+static int64_t likeliest(worker* w) {
+  const etx_value* logits = NULL;
+  must(w, etx_method_output(w->decode, 0, &logits));
+  const float* values = logits->as.tensor.data;
+  const size_t count = etx_tensor_numel(&logits->as.tensor);
+  size_t best = 0;
+  for (size_t i = 1; i < count; ++i) {
+    if (values[i] > values[best]) best = i;
+  }
+  return (int64_t)best;
+}
+
+static void translate(worker* w) {
+  const double start = etx_seconds_now();
+  must(w, etx_method_run(w->encode, &w->diag));
+  const double encoded = etx_seconds_now();
+  w->token = w->first;
+  for (w->position = 0; w->position < STEPS; ++w->position) {
+    must(w, etx_method_run(w->decode, &w->diag));
+    w->token = w->tokens[w->position] = likeliest(w);
+  }
+  const double decoded = etx_seconds_now();
+  printf("{\"encode_ms\": %.4f, \"token_ms\": %.4f, \"tokens\": [",
+         1e3 * (encoded - start), 1e3 * (decoded - encoded) / STEPS);
+  for (size_t i = 0; i < STEPS; ++i) {
+    printf("%s%" PRId64, i == 0 ? "" : ", ", w->tokens[i]);
+  }
+  puts("]}");
+}
+
+// The first line: the source's numbers behind what decoding starts with.
+static void read_source(worker* w) {
+  char line[8192];
+  if (fgets(line, sizeof line, stdin) == NULL) exit(1);
+  char* at = line;
+  w->first = strtoll(at, &at, 10);
+  size_t count = 0;
+  while (count < MOST_SOURCE) {
+    char* end = NULL;
+    const int64_t id = strtoll(at, &end, 10);
+    if (end == at) break;
+    w->source[count++] = id;
+    at = end;
+  }
+  w->source_sizes[0] = 1;
+  w->source_sizes[1] = (int32_t)count;
+}
+
+static void print_limits(const etx_parallel* parallel) {
+  enum { BYTES = 128 << 20 };
+  printf("{\"read_gb\": %.2f, \"multiply_g\": %.2f}\n",
+         1e-9 * etx_machine_read_rate(parallel, BYTES),
+         1e-9 * etx_machine_multiply_rate(parallel));
+}
+
+static void answer(const char* path, const etx_parallel* parallel) {
+  static worker w;
+  char line[64];
+  const bool is_limits = strcmp(path, "--limits") == 0;
+  read_source(&w);
+  if (!is_limits) open_model(&w, path, parallel);
+  printf("{\"load_ms\": %.3f, \"version\": \"this tree\"}\n",
+         1e3 * w.load_seconds);
+  fflush(stdout);
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    if (is_limits) {
+      print_limits(parallel);
+    } else {
+      translate(&w);
+    }
+    fflush(stdout);
+  }
+  if (is_limits) return;
+  etx_module_shared_close(&w.shared);
+  etx_module_close(&w.module);
+}
+
+int main(int argc, char** argv) {
+  static _Alignas(16) uint8_t memory[8192];
+  etx_thread_pool pool;
+  etx_diag diag;
+  if (argc != 3) {
+    fputs("usage: bench_worker MODEL.pte|--limits THREADS\n", stderr);
+    return 2;
+  }
+  etx_diag_init(&diag);
+  if (etx_thread_pool_init(&pool, strtoul(argv[2], NULL, 10),
+                           (etx_bytes_mut){memory, sizeof memory},
+                           &diag) != ETX_OK) {
+    fprintf(stderr, "bench_worker: %s\n", diag.text);
+    return 1;
+  }
+  answer(argv[1], &pool.parallel);
+  etx_thread_pool_close(&pool);
+  return 0;
+}

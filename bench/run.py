@@ -1,0 +1,296 @@
+"""Measures etx and its peers in one run, in turns.
+
+    python bench/run.py --cache DIRECTORY --etx BUILD --lines lines.jsonl
+    python bench/run.py --lines lines.jsonl --markdown docs/speed.md
+
+Each contender is a process of its own that stays loaded, and is stopped while
+another one is measured, so that nobody's waiting threads take a processor. A
+round has every contender once, in an order that moves on by one each round, and
+the machine's own limits. What is compared is a round: the median of the ratios
+of the rounds says more than two times of a machine that drifts.
+
+`foreign` is how many processors other programs used meanwhile. Above 0.1 a
+figure is not to be trusted to the last tenth.
+"""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import peers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OWN = ["etx-float32", "etx-int8"]
+WARM_UP = 2
+# Weights that a step reads: the layers' and the output's, biases left out.
+WEIGHTS = 6 * (6 * 512 * 512 + 2 * 512 * 2048) + 512 * 58101
+WEIGHT_BYTES = {"float32": 4 * WEIGHTS, "int8": WEIGHTS}
+FILES = {"torch": "transformers", "onnxruntime": "onnx"}
+
+
+def busy_seconds():
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def source():
+    """The same numbers as opus_mt.py gives, which needs torch."""
+    program = ("import opus_mt; print(opus_mt.PADDING, "
+               "*opus_mt.source())")
+    return subprocess.run([sys.executable, "-c", program], cwd=HERE,
+                          capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+class Contender:
+    def __init__(self, name, words, first_line, threads):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.name = name
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.ask(first_line, "loaded")
+
+    def ask(self, line, into):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer.startswith("{"):
+            raise RuntimeError(f"{self.name} ended while it was {into}")
+        setattr(self, into, json.loads(answer))
+        return getattr(self, into)
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def measure(self):
+        """One answer, and the load of others while it was computed."""
+        self.resume()
+        busy, own, start = (busy_seconds(), self.processor_seconds(),
+                            time.monotonic())
+        answer = dict(self.ask("go", "answered"))
+        seconds = time.monotonic() - start
+        others = (busy_seconds() - busy) - (self.processor_seconds() - own)
+        answer["foreign"] = round(max(0.0, others / seconds), 2)
+        self.pause()
+        return answer
+
+    def memory(self):
+        found = {}
+        with open(f"/proc/{self.process.pid}/status") as file:
+            for line in file:
+                key, _, value = line.partition(":")
+                if key in ("VmHWM", "RssAnon"):
+                    found[key] = int(value.split()[0]) * 1024
+        return {"peak_bytes": found.get("VmHWM", 0),
+                "own_bytes": found.get("RssAnon", 0)}
+
+    def end(self):
+        self.resume()
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def start_all(options, threads, first_line):
+    worker = os.path.join(options.etx, "bench_worker")
+    all_of_them = [Contender("limits", [worker, "--limits", str(threads)],
+                             first_line, threads)]
+    for name in OWN + peers.NAMES:
+        if options.only and name not in options.only:
+            continue
+        library, kind = name.rsplit("-", 1)
+        files = os.path.join(options.cache,
+                             f"{FILES.get(library, library)}-{kind}")
+        if library == "torch":
+            files = os.path.join(options.cache, "transformers")
+        if not os.path.exists(files):
+            print(f"{name}: skipped, {files} was not made")
+            continue
+        words = [sys.executable, os.path.join(HERE, "peers.py"), name,
+                 options.cache, str(threads)]
+        if name in OWN:
+            words = [worker, os.path.join(files, "model.pte"), str(threads)]
+        try:
+            contender = Contender(name, words, first_line, threads)
+            for _ in range(WARM_UP):
+                contender.ask("go", "answered")
+        except (RuntimeError, OSError) as error:
+            print(f"{name}: skipped: {error}")
+            continue
+        contender.pause()
+        all_of_them.append(contender)
+    all_of_them[0].pause()
+    return all_of_them
+
+
+def measure(options, threads, lines):
+    contenders = start_all(options, threads, source())
+    for number in range(options.rounds):
+        turn = number % len(contenders)
+        for contender in contenders[turn:] + contenders[:turn]:
+            answer = contender.measure()
+            lines.write(json.dumps({"round": number, "threads": threads,
+                                    "name": contender.name, **answer}) + "\n")
+        lines.flush()
+    for contender in contenders:
+        lines.write(json.dumps({"name": contender.name, "threads": threads,
+                                **contender.loaded,
+                                **contender.memory()}) + "\n")
+        contender.end()
+
+
+# ---- the table ----
+
+def quartiles(values):
+    values = sorted(values)
+    quarter = len(values) // 4
+    return values[quarter], values[len(values) - 1 - quarter]
+
+
+def machine():
+    model = "unknown processor"
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return f"{model}, {os.cpu_count()} processors"
+
+
+def equal_tokens(first, second):
+    count = 0
+    while count < len(first) and first[count] == second[count]:
+        count += 1
+    return count
+
+
+def ratio_text(mine, theirs):
+    """Of rounds that both have: the contender's time through etx's."""
+    ratios = [theirs[i]["token_ms"] / mine[i]["token_ms"]
+              for i in sorted(set(mine) & set(theirs))]
+    lower, upper = quartiles(ratios)
+    return f"{statistics.median(ratios):.2f} ({lower:.2f} to {upper:.2f})"
+
+
+def rows_of(rounds, facts, threads):
+    limits = rounds.get(("limits", threads), {})
+    rows = []
+    for (name, of), answers in rounds.items():
+        if of != threads or name == "limits":
+            continue
+        kind = name.rsplit("-", 1)[1]
+        mine = (rounds.get(("etx-" + kind, threads)) or
+                rounds.get(("etx-float32", threads)))
+        tokens = [a["token_ms"] for a in answers.values()]
+        encodes = [a["encode_ms"] for a in answers.values()]
+        shares = [1e3 * WEIGHT_BYTES[kind] / (1e9 * limits[i]["read_gb"]) /
+                  answers[i]["token_ms"] for i in set(limits) & set(answers)]
+        reference = rounds.get(("torch-float32", threads))
+        equal = "" if reference is None else str(equal_tokens(
+            answers[0]["tokens"], reference[0]["tokens"]))
+        fact = facts[name, threads]
+        rows.append([
+            name, f"{statistics.median(tokens):.2f}", f"{min(tokens):.2f}",
+            ratio_text(mine, answers) if mine else "",
+            f"{100 * statistics.median(shares):.0f} %" if shares else "",
+            f"{statistics.median(encodes):.1f}", f"{fact['load_ms']:.1f}",
+            f"{fact['peak_bytes'] / 1e6:.0f}", f"{fact['own_bytes'] / 1e6:.0f}",
+            equal,
+            f"{statistics.median(a['foreign'] for a in answers.values()):.2f}",
+            fact["version"]])
+    rows.sort(key=lambda row: (row[0].rsplit("-", 1)[1], float(row[1])))
+    return rows
+
+
+HEAD = ["contender", "ms a token, median", "least", "its time / etx's",
+        "of the reads", "encode ms", "load ms", "peak MB", "own MB",
+        "equal tokens", "foreign", "version"]
+
+
+def table(lines):
+    rounds, facts, first = {}, {}, None
+    for line in lines:
+        row = json.loads(line)
+        if "setting" in row:
+            first = row["setting"]
+        elif "round" in row:
+            key = row["name"], row["threads"]
+            rounds.setdefault(key, {})[row["round"]] = row
+        else:
+            facts[row["name"], row["threads"]] = row
+    text = [first, ""]
+    for threads in sorted({of for _, of in rounds}):
+        limits = rounds.get(("limits", threads), {})
+        count = max(len(answers) for answers in rounds.values())
+        text.append(f"{threads} thread{'s' if threads > 1 else ''}, {count} "
+                    "rounds. Reads of 128 MB in the same run "
+                    + "{:.1f} to {:.1f} GB/s, multiply-adds {:.1f} to {:.1f} "
+                      "G/s.".format(
+                          min(a["read_gb"] for a in limits.values()),
+                          max(a["read_gb"] for a in limits.values()),
+                          min(a["multiply_g"] for a in limits.values()),
+                          max(a["multiply_g"] for a in limits.values())))
+        text += ["", "| " + " | ".join(HEAD) + " |",
+                 "|" + "---|" * len(HEAD)]
+        for row in rows_of(rounds, facts, threads):
+            text.append("| " + " | ".join(row) + " |")
+        text.append("")
+    return "\n".join(text)
+
+
+def write_markdown(path, content):
+    begin, end = "<!-- peers: begin -->", "<!-- peers: end -->"
+    with open(path) as file:
+        head, _, rest = file.read().partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"{path}: no markers 'peers'")
+    with open(path, "w") as file:
+        file.write(f"{head}{begin}\n{content}{end}{tail}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--cache", metavar="DIRECTORY",
+                        help="what build.py made; without it nothing is run")
+    parser.add_argument("--etx", metavar="BUILD", help="a build directory")
+    parser.add_argument("--lines", required=True, metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--only", nargs="*", metavar="CONTENDER")
+    parser.add_argument("--markdown", metavar="FILE")
+    options = parser.parse_args()
+    if options.cache:
+        with open(options.lines, "w") as lines:
+            setting = (f"{machine()}; load at the start "
+                       f"{os.getloadavg()[0]:.1f}.")
+            lines.write(json.dumps({"setting": setting}) + "\n")
+            for threads in options.threads:
+                measure(options, threads, lines)
+    with open(options.lines) as lines:
+        content = table(lines)
+    print(content)
+    if options.markdown:
+        write_markdown(options.markdown, content)
+
+
+if __name__ == "__main__":
+    main()

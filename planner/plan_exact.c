@@ -3,9 +3,9 @@
 // blocks are tried, so many questions get a little time before any gets much.
 //
 // First it insists on the bound, where most problems end, with allowances that
-// double. Then it sweeps: every few capacities from the smallest plan down, a
-// short while each. It insists again, and sweeps with allowances that double
-// until the steps are spent.
+// double. Then it sweeps: every few capacities from the smallest plan down,
+// until some in a row gave no answer. It asks for the bound once more, and does
+// both again with twice the allowance until the steps are spent.
 //
 // A question that takes too long is dropped without proof. Sizes are rounded up
 // to the smallest alignment, so the arena is the smallest but for less than
@@ -20,9 +20,9 @@
 enum {
   FIRST_STEPS_PER_BLOCK = 4,  // the first allowance
   BLOCKS_PER_STEP = 16,       // that a question has to lay out
-  SWEEP_STOPS = 48,           // capacities that a sweep asks for
-  EARLY_INSISTENCE = 4,       // this part of the steps goes to the bound first
-  INSISTENCE = 3              // and this part after the first sweep
+  SWEEP_STOPS = 48,           // capacities between the smallest plan and bound
+  SWEEP_FAILURES = 4,         // in a row that end a sweep
+  EARLY_INSISTENCE = 4        // this part of the steps goes to the bound first
 };
 
 typedef struct hunt {
@@ -31,6 +31,8 @@ typedef struct hunt {
   uint32_t low;         // and none below this
   uint32_t* offsets;    // of the best plan found
   bool has_found;       // one has been written
+  // Orders, the one that found a plan last first.
+  size_t orders[ETX_PLAN_SEARCH_ORDERS];
 } hunt;
 
 static void keep_plan(hunt* h) {
@@ -49,23 +51,45 @@ static uint64_t twice(uint64_t allowance) {
   return allowance > UINT64_MAX / 2 ? allowance : 2 * allowance;
 }
 
-// Asks for one capacity with all orders in turn, each for `allowance` steps. To
-// begin costs some, so that easy answers come to an end, too.
+// Asks for one capacity with one order. To begin costs some, so that easy
+// answers come to an end, too.
+static etx_plan_answer ask_order(hunt* h, uint32_t capacity, size_t order,
+                                 uint64_t allowance, uint64_t* steps) {
+  const uint64_t start = 1 + h->search.plan.block_count / BLOCKS_PER_STEP;
+  *steps -= start < *steps ? start : *steps;
+  const uint64_t given = allowance < *steps ? allowance : *steps;
+  uint64_t left = given;
+  const etx_plan_answer answer =
+      etx_plan_search_run(&h->search, capacity, order, &left);
+  *steps -= given - left;
+  if (answer == ETX_PLAN_POSSIBLE) keep_plan(h);
+  if (answer == ETX_PLAN_IMPOSSIBLE) h->low = capacity + 1;
+  return answer;
+}
+
+// With all orders in turn, each for `allowance` steps.
 static etx_plan_answer ask(hunt* h, uint32_t capacity, uint64_t allowance,
                            uint64_t* steps) {
   for (size_t order = 0; order < ETX_PLAN_SEARCH_ORDERS; ++order) {
-    const uint64_t start = 1 + h->search.plan.block_count / BLOCKS_PER_STEP;
-    *steps -= start < *steps ? start : *steps;
-    const uint64_t given = allowance < *steps ? allowance : *steps;
-    uint64_t left = given;
     const etx_plan_answer answer =
-        etx_plan_search_run(&h->search, capacity, order, &left);
-    *steps -= given - left;
+        ask_order(h, capacity, order, allowance, steps);
+    if (answer != ETX_PLAN_UNDECIDED) return answer;
+  }
+  return ETX_PLAN_UNDECIDED;
+}
+
+// The same, each for half as many steps as the one before: what found the last
+// plan often finds the next, but no order does so for long.
+static etx_plan_answer ask_favourites(hunt* h, uint32_t capacity,
+                                      uint64_t allowance, uint64_t* steps) {
+  for (size_t i = 0; i < ETX_PLAN_SEARCH_ORDERS; ++i) {
+    const size_t order = h->orders[i];
+    const etx_plan_answer answer =
+        ask_order(h, capacity, order, allowance >> i, steps);
     if (answer == ETX_PLAN_UNDECIDED) continue;
     if (answer == ETX_PLAN_POSSIBLE) {
-      keep_plan(h);
-    } else {
-      h->low = capacity + 1;
+      memmove(&h->orders[1], &h->orders[0], i * sizeof h->orders[0]);
+      h->orders[0] = order;
     }
     return answer;
   }
@@ -93,15 +117,23 @@ static void insist(hunt* h, uint64_t* steps) {
   }
 }
 
-// Asks for capacities from the smallest plan down to the bound.
+// Asks for capacities from the smallest plan down towards the bound.
 static void sweep(hunt* h, uint64_t allowance, uint64_t* steps) {
   const uint32_t stride = (h->goal->best - h->low) / SWEEP_STOPS + 1;
   uint32_t capacity = h->goal->best - 1;
-  while (*steps > 0 && h->low < h->goal->best) {
-    const etx_plan_answer answer = ask(h, capacity, allowance, steps);
-    if (answer == ETX_PLAN_IMPOSSIBLE || capacity - h->low < stride) return;
-    capacity =
-        answer == ETX_PLAN_POSSIBLE ? h->goal->best - 1 : capacity - stride;
+  size_t failures = 0;
+  while (*steps > 0 && h->low < h->goal->best && failures < SWEEP_FAILURES) {
+    const etx_plan_answer answer =
+        ask_favourites(h, capacity, allowance, steps);
+    if (answer == ETX_PLAN_IMPOSSIBLE) return;
+    if (answer == ETX_PLAN_POSSIBLE) {
+      capacity = h->goal->best - 1;
+      failures = 0;
+      continue;
+    }
+    if (capacity - h->low < stride) return;
+    capacity -= stride;
+    failures += 1;
   }
 }
 
@@ -113,10 +145,10 @@ static void ask_once(hunt* h) {
   if (!h->has_found) h->goal->best = best;
 }
 
-// Insists with one part of so many of the steps, at most `most`.
-static void insist_with(hunt* h, uint64_t parts, uint64_t most) {
-  uint64_t share = h->goal->steps / parts;
-  if (share > most) share = most;
+// Most problems end here soon or not at all.
+static void insist_early(hunt* h) {
+  uint64_t share = h->goal->steps / EARLY_INSISTENCE;
+  if (share > ETX_PLAN_STEPS / 2) share = ETX_PLAN_STEPS / 2;
   h->goal->steps -= share;
   insist(h, &share);
   h->goal->steps += share;
@@ -125,13 +157,12 @@ static void insist_with(hunt* h, uint64_t parts, uint64_t most) {
 static void hunt_down(hunt* h) {
   uint64_t* const steps = &h->goal->steps;
   uint64_t allowance = first_allowance(h);
-  // Most problems end here soon or not at all.
-  insist_with(h, EARLY_INSISTENCE, ETX_PLAN_STEPS / 2);
-  sweep(h, allowance, steps);
-  insist_with(h, INSISTENCE, UINT64_MAX);
+  for (size_t i = 0; i < ETX_PLAN_SEARCH_ORDERS; ++i) h->orders[i] = i;
+  insist_early(h);
   while (*steps > 0 && h->low < h->goal->best) {
-    allowance = twice(allowance);
     sweep(h, allowance, steps);
+    if (h->low < h->goal->best) (void)ask(h, h->low, allowance, steps);
+    allowance = twice(allowance);
   }
 }
 

@@ -1,8 +1,11 @@
 // The gradient of max pooling: each result's goes to the element that was the
 // largest. Types narrower than those they are summed in collect their sums in
 // a piece of a plane at a time, so that a sum is rounded once.
+//
+// Indices are read once, and looked at while they are used: to read them all
+// beforehand takes as long as the work. One that is wrong is used for nothing,
+// and the call is refused when all else is done.
 
-#include "runtime/kernels/index_tensor.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/planes.h"
@@ -15,7 +18,13 @@ typedef struct backward {
   etx_planes grad, indices, out;
   etx_wide wide;
   bool is_native;  // sums are collected in the result itself
+  bool* is_wrong;  // an index was; several threads may say so
 } backward;
+
+// -1 takes a gradient nowhere.
+static void judge_missed(const backward* b, int64_t index) {
+  if (index != -1) __atomic_store_n(b->is_wrong, true, __ATOMIC_RELAXED);
+}
 
 static int64_t index_at(const backward* b, const char* plane, int64_t y,
                         int64_t x) {
@@ -45,13 +54,15 @@ static char* element(const backward* b, char* plane, int64_t index) {
   return plane + at * b->out.bytes;
 }
 
-// Sums for elements `first` up to `end` of a plane, in the result or in
-// `sums`.
+// Sums for elements `first` up to `end` of a plane with `numel`, in the result
+// or in `sums`.
 static void collect(const backward* b, const char* indices, const char* grad,
                     char* out, float* sums, int64_t first, int64_t end) {
+  const uint64_t numel = (uint64_t)(b->out.rows * b->out.columns);
   for (int64_t y = 0; y < b->grad.rows; ++y) {
     for (int64_t x = 0; x < b->grad.columns; ++x) {
       const int64_t index = index_at(b, indices, y, x);
+      if ((uint64_t)index >= numel) judge_missed(b, index);
       if (index < first || index >= end) continue;
       void* sum = b->is_native ? (void*)element(b, out, index)
                                : (void*)(sums + (index - first));
@@ -71,25 +82,29 @@ static bool is_dense(const backward* b) {
   return b->is_native;
 }
 
+#define COLLECT_DENSE(T)                      \
+  do {                                        \
+    const T* x = (const T*)(const void*)grad; \
+    T* sums = (T*)(void*)out;                 \
+    for (int64_t i = 0; i < count; ++i) {     \
+      if ((uint64_t)at[i] < numel) {          \
+        sums[at[i]] += x[i];                  \
+      } else {                                \
+        judge_missed(b, at[i]);               \
+      }                                       \
+    }                                         \
+  } while (0)
+
 static void collect_dense(const backward* b, const char* indices,
                           const char* grad, char* out) {
   const int64_t* at = (const int64_t*)(const void*)indices;
   const int64_t count = b->grad.rows * b->grad.columns;
-  memset(out, 0, (size_t)(b->out.rows * b->out.columns * b->out.bytes));
+  const uint64_t numel = (uint64_t)(b->out.rows * b->out.columns);
+  memset(out, 0, (size_t)numel * (size_t)b->out.bytes);
   if (etx_is_f64(b->wide)) {
-    const double* x = (const double*)(const void*)grad;
-    double* sums = (double*)(void*)out;
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < count; ++i) {
-      if (at[i] >= 0) sums[at[i]] += x[i];
-    }
+    COLLECT_DENSE(double);
   } else {
-    const float* x = (const float*)(const void*)grad;
-    float* sums = (float*)(void*)out;
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < count; ++i) {
-      if (at[i] >= 0) sums[at[i]] += x[i];
-    }
+    COLLECT_DENSE(float);
   }
 }
 
@@ -133,26 +148,19 @@ static void backward_planes(const void* context, size_t first, size_t end) {
   }
 }
 
-// Indices must lie in the plane; -1 takes a gradient nowhere.
-static etx_status check_indices(const etx_call* call, const backward* b) {
+static etx_status refuse_wrong(const etx_call* call, const backward* b) {
   const int64_t numel = b->out.rows * b->out.columns;
   const int64_t planes = b->out.images * b->out.channels;
-  const size_t count = (size_t)(b->indices.rows * b->indices.columns);
+  const int64_t columns = b->indices.columns;
   for (int64_t i = 0; i < planes; ++i) {
     const char* plane =
         etx_planes_at(&b->indices, i / b->out.channels, i % b->out.channels);
-    if (is_dense(b) &&
-        etx_index_are_within(ETX_DTYPE_INT64, plane, count, -1, numel)) {
-      continue;
-    }
-    for (int64_t y = 0; y < b->indices.rows; ++y) {
-      for (int64_t x = 0; x < b->indices.columns; ++x) {
-        const int64_t index = index_at(b, plane, y, x);
-        if (index >= -1 && index < numel) continue;
-        return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                               "an index is %i, expected less than %i", index,
-                               numel);
-      }
+    for (int64_t k = 0; k < b->indices.rows * columns; ++k) {
+      const int64_t index = index_at(b, plane, k / columns, k % columns);
+      if (index >= -1 && index < numel) continue;
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                             "an index is %i, expected less than %i", index,
+                             numel);
     }
   }
   return ETX_OK;
@@ -162,17 +170,18 @@ static etx_status check_indices(const etx_call* call, const backward* b) {
 // indices, grad_input)
 static etx_status run_backward(etx_call* call) {
   const etx_tensor* grad = etx_call_tensor(call, 0);
+  bool is_wrong = false;
   const backward b = {.grad = etx_planes_of(grad),
                       .indices = etx_planes_of(etx_call_tensor(call, 7)),
                       .out = etx_planes_of(etx_call_tensor(call, 8)),
                       .wide = etx_wide_of(grad->dtype),
                       .is_native = grad->dtype == ETX_DTYPE_FLOAT32 ||
-                                   grad->dtype == ETX_DTYPE_FLOAT64};
-  ETX_TRY(check_indices(call, &b));
+                                   grad->dtype == ETX_DTYPE_FLOAT64,
+                      .is_wrong = &is_wrong};
   etx_shares_run(call->parallel, (size_t)(b.out.images * b.out.channels),
                  (double)etx_tensor_numel(etx_call_tensor(call, 8)),
                  backward_planes, &b);
-  return ETX_OK;
+  return is_wrong ? refuse_wrong(call, &b) : ETX_OK;
 }
 
 etx_status etx_kernel_max_pool2d_with_indices_backward_grad_input_prepare(

@@ -163,6 +163,51 @@ static void a_refused_index_writes_nothing(void** unused) {
   test_call_end(&c);
 }
 
+// A gradient of four results over a plane of four by four.
+static etx_status pool_back(test_call* c, etx_dtype dtype,
+                            const int64_t* chosen) {
+  static const double zeros[16] = {0};
+  static const float ones[4] = {1, 2, 3, 4};
+  static const uint16_t halves[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+  const int64_t two[] = {2, 2}, zero[] = {0, 0}, one[] = {1, 1};
+  test_call_begin(c, "aten::max_pool2d_with_indices_backward.grad_input");
+  test_call_tensor(c, dtype, 4, (int32_t[]){1, 1, 2, 2}, NULL,
+                   dtype == ETX_DTYPE_FLOAT32 ? (const void*)ones : halves);
+  test_call_tensor(c, dtype, 4, (int32_t[]){1, 1, 4, 4}, NULL, zeros);
+  test_call_integers(c, 2, two);
+  test_call_integers(c, 2, two);
+  test_call_integers(c, 2, zero);
+  test_call_integers(c, 2, one);
+  test_call_boolean(c, false);
+  indices(c, 4, (int32_t[]){1, 1, 2, 2}, chosen);
+  return test_call_run(c, dtype);
+}
+
+static void gradients_go_to_chosen_elements_of_the_plane(void** unused) {
+  (void)unused;
+  static const etx_dtype dtypes[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT16};
+  static const int64_t wrong[] = {16, -2, INT64_MAX, INT64_MIN};
+  for (size_t d = 0; d < 2; ++d) {
+    test_call c;
+    assert_ok(pool_back(&c, dtypes[d], (int64_t[]){0, 15, -1, 15}));
+    const void* sums = test_call_result(&c, 0)->data;
+    if (d == 0) {
+      assert_true(((const float*)sums)[0] == 1 &&
+                  ((const float*)sums)[15] == 6);
+    } else {
+      assert_int_equal(((const uint16_t*)sums)[0], 0x3c00);
+      assert_int_equal(((const uint16_t*)sums)[15], 0x4600);
+    }
+    test_call_end(&c);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+      const int64_t chosen[] = {0, 5, wrong[i], 15};
+      assert_int_equal(pool_back(&c, dtypes[d], chosen), ETX_BAD_ARGUMENT);
+      assert_non_null(strstr(c.diag.text, "expected less than 16"));
+      test_call_end(&c);
+    }
+  }
+}
+
 static void a_mask_chooses_places(void** unused) {
   (void)unused;
   test_call c;
@@ -260,6 +305,7 @@ int main(void) {
       cmocka_unit_test(index_put_writes_broadcast_rows),
       cmocka_unit_test(index_put_adds_equal_indices_twice),
       cmocka_unit_test(a_refused_index_writes_nothing),
+      cmocka_unit_test(gradients_go_to_chosen_elements_of_the_plane),
       cmocka_unit_test(a_mask_chooses_places),
       cmocka_unit_test(values_must_be_as_many_as_the_mask_has),
       cmocka_unit_test(gather_reads_along_a_dimension),

@@ -104,6 +104,23 @@ static void read_chain(const etx_ir_node* node, etx_chain_words* out) {
   }
 }
 
+// x x, or x x x, as the operator multiplies them.
+static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       etx_chain_words* out) {
+  const bool is_cube = is_number(&node->args[1], 3);
+  if ((!is_cube && !is_number(&node->args[1], 2)) ||
+      !is_operand(rewrite, node, &node->args[0])) {
+    return false;
+  }
+  const uint32_t value = node->args[0].as.value;
+  put(out, ETX_STEP_X, value);
+  for (size_t i = is_cube ? 2 : 1; i > 0; --i) {
+    put(out, ETX_STEP_X, value);
+    put(out, ETX_STEP_multiply, ETX_IR_NONE);
+  }
+  return true;
+}
+
 bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                           etx_chain_words* out_words) {
   uint8_t step = 0;
@@ -112,11 +129,14 @@ bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
     read_chain(node, out_words);
     return out_words->count != 0;
   }
-  if (!step_of(node, &step) ||
-      etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype !=
-          ETX_DTYPE_FLOAT32) {
+  if (etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype !=
+      ETX_DTYPE_FLOAT32) {
     return false;
   }
+  if (node->op->id == ETX_OP_pow_tensor_scalar_out) {
+    return read_power(rewrite, node, out_words);
+  }
+  if (!step_of(node, &step)) return false;
   for (size_t i = 0; i < etx_step_takes(step); ++i) {
     if (!is_operand(rewrite, node, &node->args[i])) return false;
     put(out_words, ETX_STEP_X, node->args[i].as.value);

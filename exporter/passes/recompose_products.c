@@ -2,6 +2,7 @@
 // own runtime reads a weight or the keys as they lie:
 //
 //   mm(x, permute(w)), addmm(b, x, permute(w))      linear(x, w, b)
+//   mm(x, w), addmm(b, x, w), w constant             linear(x, permute(w), b)
 //   view(linear(view(x), w, b))                      linear(x, w, b)
 //   bmm(q, view(permute(k)))                         bmm_nt(q, view(k))
 //   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
@@ -27,13 +28,37 @@ static const etx_ir_arg* transposed_matrix(const etx_rewrite* rewrite,
 
 // ------------------------------------------------ linear
 
+// The matrix that operand `position` is the transpose of: where it lies, or a
+// constant that is stored the other way round and nobody else reads.
+static etx_status find_weight(etx_rewrite* rewrite, size_t position,
+                              etx_ir_arg* out_weight, bool* out_found) {
+  const etx_ir_arg* const operand = &rewrite->lower.node->args[position];
+  const etx_ir_arg* const matrix = transposed_matrix(rewrite, position);
+  *out_found = matrix != NULL;
+  if (matrix != NULL) {
+    *out_weight = *matrix;
+    return ETX_OK;
+  }
+  if (etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+                           operand->as.value) == NULL ||
+      !etx_rewrite_is_only_use(rewrite, operand->as.value)) {
+    return ETX_OK;
+  }
+  uint32_t value = 0;
+  ETX_TRY(
+      etx_lower_transpose(&rewrite->lower, operand->as.value, 0, 1, &value));
+  *out_weight = etx_ir_value_arg(value);
+  *out_found = true;
+  return ETX_OK;
+}
+
 static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_mm_out) return ETX_OK;
-  const etx_ir_arg* const weight = transposed_matrix(rewrite, 1);
-  if (weight == NULL) return ETX_OK;
-  const etx_ir_arg args[] = {node->args[0], *weight};
-  *out_done = true;
+  etx_ir_arg weight;
+  ETX_TRY(find_weight(rewrite, 1, &weight, out_done));
+  if (!*out_done) return ETX_OK;
+  const etx_ir_arg args[] = {node->args[0], weight};
   return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 2,
                         &rewrite->lower.results[0]);
 }
@@ -42,19 +67,19 @@ static etx_status find_mm(etx_rewrite* rewrite, bool* out_done) {
 static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_addmm_out) return ETX_OK;
-  const etx_ir_arg* const weight = transposed_matrix(rewrite, 2);
-  if (weight == NULL || !etx_rewrite_is_int(&node->args[3], 1) ||
+  etx_ir_arg weight;
+  const etx_shape bias = *etx_rewrite_shape(rewrite, &node->args[0]);
+  const bool fits = bias.rank == 1 || (bias.rank == 2 && bias.dims[0] == 1);
+  if (!fits || !etx_rewrite_is_int(&node->args[3], 1) ||
       !etx_rewrite_is_int(&node->args[4], 1)) {
     return ETX_OK;
   }
-  const etx_shape bias = *etx_rewrite_shape(rewrite, &node->args[0]);
-  const bool fits = bias.rank == 1 || (bias.rank == 2 && bias.dims[0] == 1);
-  if (!fits) return ETX_OK;
+  ETX_TRY(find_weight(rewrite, 2, &weight, out_done));
+  if (!*out_done) return ETX_OK;
   uint32_t flat = 0;
   ETX_TRY(etx_lower_view(&rewrite->lower, node->args[0].as.value,
                          &bias.dims[bias.rank - 1], 1, &flat));
-  const etx_ir_arg args[] = {node->args[1], *weight, etx_ir_value_arg(flat)};
-  *out_done = true;
+  const etx_ir_arg args[] = {node->args[1], weight, etx_ir_value_arg(flat)};
   return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 3,
                         &rewrite->lower.results[0]);
 }

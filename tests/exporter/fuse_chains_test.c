@@ -47,6 +47,17 @@ static void both_operands_may_be_chains(void** state) {
          "return y\n");
 }
 
+static void small_powers_are_products(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: s, op: aten.pow.Tensor_Scalar, args: [a, 3]}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [s, b]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3] = etx::chain.out(a, [b], "
+         "'x x multiply x multiply 0 multiply')\n"
+         "return y\n");
+}
+
 static void what_is_read_twice_is_written_once(void** state) {
   (void)state;
   expect(INPUTS
@@ -173,6 +184,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_that_follow_each_other_are_one),
       cmocka_unit_test(both_operands_may_be_chains),
+      cmocka_unit_test(small_powers_are_products),
       cmocka_unit_test(what_is_read_twice_is_written_once),
       cmocka_unit_test(operators_that_are_no_steps_are_left_alone),
       cmocka_unit_test(long_chains_are_divided),

@@ -56,7 +56,7 @@ typedef struct graph {
 // For graph_place and options.passes: leave the graph as the test wrote it.
 #define AS_WRITTEN                                                   \
   "-simplify,-fold_constants,-recompose_products,-recompose_updates" \
-  ",-recompose_norms,-fuse_attention,-fuse_chains,-fuse_linear"
+  ",-part_products,-recompose_norms,-fuse_attention,-fuse_chains,-fuse_linear"
 
 void graph_open(graph* g);
 void graph_close(graph* g);

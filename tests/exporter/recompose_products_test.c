@@ -187,8 +187,29 @@ static void a_permute_that_would_only_move_is_left_alone(void** state) {
       "return y\n");
 }
 
+// Folding stores the constant the other way round.
+static void a_constant_factor_is_a_weight(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products",
+      "inputs: [{name: x, type: 'float32[5, 4]'}, {name: v, type: "
+      "'float32[4, 6]'}]\n"
+      "buffers: [{name: w, type: 'float32[4, 6]', init: 1}, {name: b, type: "
+      "'float32[6]', init: 2}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.addmm.default, args: [b, x, w]}\n"
+      "  - {out: z, op: aten.mm.default, args: [x, v]}\n"
+      "outputs: [y, z]\n",
+      "y.1: float32[6, 4] = aten::permute_copy.out(w, [1, 0])\n"
+      "y: float32[5, 6] = aten::linear.out(x, y.1, b)\n"
+      "z: float32[5, 6] = aten::mm.out(x, v)\n"
+      "return y\n"
+      "return z\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_constant_factor_is_a_weight),
       cmocka_unit_test(addmm_with_a_transposed_weight_is_linear),
       cmocka_unit_test(the_stock_target_keeps_addmm),
       cmocka_unit_test(mm_with_a_transposed_weight_is_linear),

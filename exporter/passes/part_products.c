@@ -1,0 +1,144 @@
+// Parts of what a linear layer gives are computed as such:
+//
+//   linear(x, w)[.., -1:, :]         linear(x[.., -1:, :], w)
+//   linear(x, w, b)[.., :, i:j]      linear(x, w[i:j], b[i:j])
+//
+// So a head computes the rows that are asked for, and three parts of one layer
+// lie densely, each where its reader wants it. Every element is the same sum as
+// before.
+
+#include "exporter/ir_edit.h"
+#include "exporter/ir_rewrite.h"
+
+// The most parts that one layer is divided into.
+enum { MOST_PARTS = 4 };
+
+// A layer whose result the node takes a part of, or NULL.
+static const etx_ir_node* find_layer(const etx_rewrite* rewrite) {
+  const etx_ir_node* const layer =
+      etx_rewrite_operand(rewrite, rewrite->lower.node, 0, ETX_OP_linear_out);
+  return layer != NULL && etx_rewrite_shape(rewrite, &layer->args[1])->rank == 2
+             ? layer
+             : NULL;
+}
+
+static size_t axis_of(const etx_rewrite* rewrite) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const int64_t dim = node->args[1].as.integer;
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  return (size_t)(dim < 0 ? dim + (int64_t)rank : dim);
+}
+
+// ------------------------------------------------ rows
+
+// The node itself over the layer's input.
+static etx_status take_rows(etx_rewrite* rewrite, const etx_ir_node* layer) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
+  etx_ir_arg part[ETX_MAX_ARGUMENTS];
+  memcpy(part, lower->node->args, lower->node->arg_count * sizeof *part);
+  part[0] = args[0];
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_emit(lower, lower->node->op->id, part,
+                         lower->node->arg_count, &value));
+  args[0] = etx_ir_value_arg(value);
+  return etx_lower_emit(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+}
+
+static etx_status find_rows(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_slice_copy_tensor_out &&
+      node->op->id != ETX_OP_select_copy_int_out) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const layer = find_layer(rewrite);
+  if (layer == NULL ||
+      !etx_rewrite_is_only_use(rewrite, node->args[0].as.value)) {
+    return ETX_OK;
+  }
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  if (axis_of(rewrite) + 1 >= rank) return ETX_OK;
+  *out_done = true;
+  return take_rows(rewrite, layer);
+}
+
+// ------------------------------------------------ columns
+
+// A constant, or one that is transposed when it is folded.
+static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return arg->kind == ETX_IR_ARG_NONE;
+  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_node* const node = etx_ir_definition(method, arg->as.value);
+  const uint32_t value = node != NULL && node->op->id == ETX_OP_permute_copy_out
+                             ? node->args[0].as.value
+                             : arg->as.value;
+  return etx_rewrite_constant(rewrite->lower.module, method, value) != NULL;
+}
+
+// Of one row the parts lie densely as they are.
+static bool has_rows(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
+  const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
+  for (size_t i = 0; i + 1 < shape->rank; ++i) {
+    if (shape->dims[i] != 1) return true;
+  }
+  return false;
+}
+
+// True if the layer is read as often as parts of this size make it up.
+static bool is_one_of_all(const etx_rewrite* rewrite, etx_dim size) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const uint32_t whole = node->args[0].as.value;
+  const etx_shape* const shape = etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_dim all = shape->dims[shape->rank - 1];
+  if (whole >= rewrite->value_count || size <= 0 || all % size != 0) {
+    return false;
+  }
+  const uint32_t uses = rewrite->uses[whole];
+  return uses >= 2 && uses <= MOST_PARTS && (etx_dim)uses == all / size;
+}
+
+static etx_status take_columns(etx_rewrite* rewrite, const etx_ir_node* layer) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_dim start = lower->node->args[2].as.integer;
+  const etx_dim end = lower->node->args[3].as.integer;
+  etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
+  for (size_t i = 1; i < 3; ++i) {
+    uint32_t value = 0;
+    if (args[i].kind == ETX_IR_ARG_NONE) continue;
+    ETX_TRY(etx_lower_slice(lower, args[i].as.value, 0, start, end, 1, &value));
+    args[i] = etx_ir_value_arg(value);
+  }
+  return etx_lower_emit(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+}
+
+static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  if (node->op->id != ETX_OP_slice_copy_tensor_out) return ETX_OK;
+  const etx_ir_node* const layer = find_layer(rewrite);
+  if (layer == NULL || !has_rows(rewrite, &layer->args[0]) ||
+      !is_constant(rewrite, &layer->args[1]) ||
+      !is_constant(rewrite, &layer->args[2])) {
+    return ETX_OK;
+  }
+  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
+  const etx_ir_arg *const start = &node->args[2], *const end = &node->args[3];
+  const bool is_known =
+      axis_of(rewrite) + 1 == rank && start->kind == ETX_IR_ARG_INT &&
+      end->kind == ETX_IR_ARG_INT && etx_dim_is_number(start->as.integer) &&
+      etx_dim_is_number(end->as.integer) && start->as.integer >= 0 &&
+      etx_rewrite_is_int(&node->args[4], 1);
+  const bool has_line = layer->args[2].kind == ETX_IR_ARG_NONE ||
+                        etx_rewrite_shape(rewrite, &layer->args[2])->rank == 1;
+  if (!is_known || !has_line ||
+      !is_one_of_all(rewrite, end->as.integer - start->as.integer)) {
+    return ETX_OK;
+  }
+  *out_done = true;
+  return take_columns(rewrite, layer);
+}
+
+etx_status etx_pass_part_products(etx_pass_context* context) {
+  static const etx_rewrite_rule rules[] = {find_rows, find_columns};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  return etx_rewrite_module(context, rules, 2);
+}

@@ -1,0 +1,95 @@
+// Parts of what a linear layer gives.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/exporter/lowered.h"
+
+#define PASSES "lower recompose_products part_products simplify"
+
+#define INPUTS                                                            \
+  "inputs: [{name: x, type: 'float32[1, 5, 4]'}, {name: v, type: "        \
+  "'float32[6, 4]'}]\n"                                                   \
+  "buffers: [{name: w, type: 'float32[6, 4]', init: 1}, {name: b, type: " \
+  "'float32[6]', init: 2}]\n"                                             \
+  "nodes:\n"                                                              \
+  "  - {out: l, op: aten.linear.default, args: [x, w, b]}\n"
+
+static void expect(const char* yaml, const char* wanted) {
+  expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
+}
+
+static void rows_are_taken_before_the_product(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: y, op: aten.select.int, args: [l, 1, -1]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[1, 4] = aten::select_copy.int_out(x, 1, 4)\n"
+         "y: float32[1, 6] = aten::linear.out(y.1, w, b)\n"
+         "return y\n");
+  expect(INPUTS
+         "  - {out: y, op: aten.slice.Tensor, args: [l, 1, -2]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[1, 2, 4] = aten::slice_copy.Tensor_out(x, 1, 3, 5, 1)\n"
+         "y: float32[1, 2, 6] = aten::linear.out(y.1, w, b)\n"
+         "return y\n");
+}
+
+static void equal_parts_are_layers_of_their_own(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: y, op: aten.slice.Tensor, args: [l, 2, 0, 3]}\n"
+         "  - {out: z, op: aten.slice.Tensor, args: [l, 2, 3, 6]}\n"
+         "outputs: [y, z]\n",
+         "y.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 0, 3, "
+         "1)\n"
+         "y.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 0, 3, 1)\n"
+         "y: float32[1, 5, 3] = aten::linear.out(x, y.1, y.2)\n"
+         "z.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 3, 6, "
+         "1)\n"
+         "z.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 3, 6, 1)\n"
+         "z: float32[1, 5, 3] = aten::linear.out(x, z.1, z.2)\n"
+         "return y\n"
+         "return z\n");
+}
+
+// A part alone, a layer that is read whole, a weight that is no constant.
+static void other_parts_are_left_alone(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      INPUTS
+      "  - {out: y, op: aten.slice.Tensor, args: [l, 2, 0, 3]}\n"
+      "outputs: [y]\n",
+      INPUTS
+      "  - {out: y, op: aten.select.int, args: [l, 1, -1]}\n"
+      "outputs: [y, l]\n",
+      INPUTS
+      "  - {out: k, op: aten.linear.default, args: [x, v]}\n"
+      "  - {out: y, op: aten.slice.Tensor, args: [k, 2, 0, 3]}\n"
+      "  - {out: z, op: aten.slice.Tensor, args: [k, 2, 3, 6]}\n"
+      "outputs: [y, z]\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, PASSES);
+    const char* const lines = lowered_lines(&l);
+    const char* const layer = strstr(lines, "linear");
+    assert_non_null(layer);
+    assert_null(strstr(layer + 1, "linear"));
+    assert_true(strstr(lines, "_copy") > layer);
+    lowered_close(&l);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_taken_before_the_product),
+      cmocka_unit_test(equal_parts_are_layers_of_their_own),
+      cmocka_unit_test(other_parts_are_left_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

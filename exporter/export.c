@@ -70,6 +70,11 @@ static etx_status lay_out_state(exporting* e) {
   if (e->options->keep_layout != NULL) {
     ETX_TRY(etx_file_read(e->module->pool, e->options->keep_layout, &keep,
                           e->diag));
+    if (keep.size == 0) {
+      return etx_diag_fail(e->diag, ETX_BAD_FILE,
+                           "'%s', whose layout is to be kept, is empty",
+                           e->options->keep_layout);
+    }
   }
   const etx_status status =
       etx_shared_state_layout(e->module, keep, &e->layout, e->diag);

@@ -82,6 +82,13 @@ static etx_status keep_offset(const etx_ir_module* module,
                          "state '%t' has %u bytes, in the layout to keep %u",
                          buffer->name, state_bytes(buffer), bytes);
   }
+  if (kept->dtype != buffer->dtype) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "state '%t' is of type '%s', in the layout to keep of "
+                         "type '%s'",
+                         buffer->name, etx_dtype_name(buffer->dtype),
+                         etx_dtype_name(kept->dtype));
+  }
   if (kept->offset % module->alignment != 0) {
     return etx_diag_fail(
         diag, ETX_BAD_ARGUMENT,
@@ -101,6 +108,28 @@ static etx_status append(const etx_ir_module* module, uint32_t buffer,
   return ETX_OK;
 }
 
+// The file's word is not taken for it.
+static etx_status check_apart(const etx_ir_module* module,
+                              const etx_state_layout* layout, const bool* kept,
+                              etx_diag* diag) {
+  for (size_t i = 0; i < layout->count; ++i) {
+    const etx_ir_buffer* const a = &module->buffers[layout->buffers[i]];
+    for (size_t k = 0; k < i; ++k) {
+      const etx_ir_buffer* const b = &module->buffers[layout->buffers[k]];
+      if (!kept[i] || !kept[k] ||
+          layout->offsets[i] >= layout->offsets[k] + state_bytes(b) ||
+          layout->offsets[k] >= layout->offsets[i] + state_bytes(a)) {
+        continue;
+      }
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "states '%t' and '%t' share bytes in the layout to "
+                           "keep",
+                           b->name, a->name);
+    }
+  }
+  return ETX_OK;
+}
+
 static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
                               etx_state_layout* layout, bool* kept,
                               uint64_t* end, etx_diag* diag) {
@@ -108,7 +137,13 @@ static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
   etx_pte pte;
   etx_blob blob;
   ETX_TRY(etx_pte_open(&pte, keep, NULL, diag));
-  ETX_TRY(etx_blob_open(&blob, &pte, diag));
+  const etx_status found = etx_blob_open(&blob, &pte, diag);
+  if (found == ETX_NOT_FOUND) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "a program that was not written by etx names no "
+                         "layout of state");
+  }
+  ETX_TRY(found);
   // Bytes of states that are gone stay unused, so that nothing moves.
   *end = etx_blob_state_bytes(&blob);
   for (size_t i = 0; i < layout->count; ++i) {
@@ -118,7 +153,7 @@ static etx_status keep_layout(const etx_ir_module* module, etx_bytes keep,
     ETX_TRY(keep_offset(module, buffer, &state, &layout->offsets[i], diag));
     kept[i] = true;
   }
-  return ETX_OK;
+  return check_apart(module, layout, kept, diag);
 }
 
 etx_status etx_shared_state_layout(etx_ir_module* module, etx_bytes keep,

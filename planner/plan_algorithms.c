@@ -84,6 +84,34 @@ typedef struct part_contest {
   const etx_plan_algorithm* winner;
 } part_contest;
 
+// The same plan upside down: another block lies on top, and perhaps its padding
+// is larger. False if alignments or fixed offsets stand against it.
+static bool turn_over(const etx_plan_part* part, uint32_t* offsets) {
+  uint32_t height = 0;
+  if (part->has_fixed || part->has_alignments) return false;
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    const uint32_t end = offsets[b] + part->size[b];
+    if (end > height) height = end;
+  }
+  for (uint32_t b = 0; b < part->block_count; ++b) {
+    offsets[b] = height - offsets[b] - part->size[b];
+  }
+  return true;
+}
+
+// The bytes of the plan at hand, whichever way up it is smaller.
+static uint64_t best_way_up(const contest* now, const part_contest* r) {
+  const uint64_t bytes = highest_end(&r->part, now->trial);
+  if (bytes <= r->enough_bytes || r->part.is_coarse ||
+      !turn_over(&r->part, now->trial)) {
+    return bytes;
+  }
+  const uint64_t turned = highest_end(&r->part, now->trial);
+  if (turned < bytes) return turned;
+  (void)turn_over(&r->part, now->trial);
+  return bytes;
+}
+
 static etx_status try_algorithm(contest* now, part_contest* r,
                                 const etx_plan_algorithm* algorithm) {
   const size_t mark = etx_arena_mark(now->work);
@@ -92,7 +120,7 @@ static etx_status try_algorithm(contest* now, part_contest* r,
   etx_arena_rewind(now->work, mark);
   if (status == ETX_NOT_FOUND) return ETX_OK;
   if (status != ETX_OK) return status;
-  const uint64_t bytes = highest_end(&r->part, now->trial);
+  const uint64_t bytes = best_way_up(now, r);
   if (bytes >= r->best_bytes) return ETX_OK;
   memcpy(r->offsets, now->trial, r->part.block_count * sizeof *r->offsets);
   r->best_bytes = bytes;

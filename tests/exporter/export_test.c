@@ -155,6 +155,14 @@ static void a_layout_to_keep_that_is_not_there_is_named(void** state) {
   assert_non_null(strstr(g.diag.text, "/nonexistent/old.pte"));
 }
 
+static void an_empty_file_keeps_nothing(void** state) {
+  (void)state;
+  read_set(&g, "tiny");
+  g.options.keep_layout = "/dev/null";
+  assert_int_not_equal(graph_try_plan(&g), ETX_OK);
+  assert_non_null(strstr(g.diag.text, "/dev/null"));
+}
+
 static void a_kept_layout_is_read_from_the_file(void** state) {
   (void)state;
   char path[] = "/tmp/etx_keep_XXXXXX";
@@ -218,6 +226,7 @@ int main(void) {
       TEST(the_report_names_parts_that_are_copied),
       TEST(an_unknown_pass_is_refused),
       TEST(a_layout_to_keep_that_is_not_there_is_named),
+      TEST(an_empty_file_keeps_nothing),
       TEST(a_kept_layout_is_read_from_the_file),
       TEST(an_unknown_algorithm_is_refused),
       TEST(a_full_disk_ends_the_plan),

@@ -134,6 +134,25 @@ static void a_kept_state_of_another_size_is_refused(void** state) {
   graph_close(&next);
 }
 
+static void a_kept_state_of_another_type_is_refused(void** state) {
+  (void)state;
+  static const char* const before[] = {"b", NULL};
+  plan_states(before);
+  const etx_bytes keep = {g.file, g.file_size};
+  graph next;
+  graph_open(&next);
+  graph_state(&next, "b", 1, SIZES(4), 0);
+  next.module.buffers[0].dtype = ETX_DTYPE_INT32;
+  etx_state_layout layout = {0};
+  assert_int_equal(
+      etx_shared_state_layout(&next.module, keep, &layout, &next.diag),
+      ETX_BAD_ARGUMENT);
+  assert_non_null(strstr(next.diag.text,
+                         "'b' is of type 'int32', in the layout to keep of "
+                         "type 'float32'"));
+  graph_close(&next);
+}
+
 static void the_layout_can_be_read_without_running_anything(void** state) {
   (void)state;
   static const char* const names[] = {"cache", "h", NULL};
@@ -166,6 +185,7 @@ int main(void) {
       TEST(a_state_without_initial_value_starts_at_zero),
       TEST(a_kept_layout_moves_nothing_and_appends),
       TEST(a_kept_state_of_another_size_is_refused),
+      TEST(a_kept_state_of_another_type_is_refused),
       TEST(the_layout_can_be_read_without_running_anything),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

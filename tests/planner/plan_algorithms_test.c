@@ -49,6 +49,22 @@ static void nothing_needs_nothing(void** state) {
   for_every_algorithm(check_empty);
 }
 
+// In units of 16 bytes no plan is smaller than 160. Blocks 1, 2 and 5 have 8
+// bytes of padding; the planners lay one without any on top, or one with 4.
+static void the_block_with_most_padding_lies_on_top(void** state) {
+  etx_plan_block blocks[] = {block_of(0, 3, 48), block_of(1, 6, 24),
+                             block_of(2, 6, 24), block_of(3, 6, 48),
+                             block_of(4, 6, 12), block_of(4, 6, 24)};
+  const etx_plan_problem problem = problem_of(blocks, 6);
+  etx_plan_solution solution;
+  (void)state;
+  for (size_t i = 0; i < 6; ++i) blocks[i].alignment = 16;
+  assert_true(solve_valid(&problem, NULL, &solution));
+  assert_int_equal(solution.arena_bytes, 152);
+  assert_int_equal(solution.lower_bound, 152);
+  free(solution.offsets);
+}
+
 static void check_one(const char* algorithm) {
   etx_plan_block block = block_of(3, 9, 100);
   const etx_plan_problem problem = problem_of(&block, 1);
@@ -439,6 +455,7 @@ static void same_problem_same_plan(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_block_with_most_padding_lies_on_top),
       cmocka_unit_test(nothing_needs_nothing),
       cmocka_unit_test(one_block_lies_at_zero),
       cmocka_unit_test(blocks_without_bytes_cost_nothing),

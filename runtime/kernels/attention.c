@@ -9,8 +9,11 @@
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/convert.h"
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/lanes.h"
+#include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/panel_loops.h"
 
 enum {
   TILE = 8,
@@ -28,6 +31,8 @@ typedef struct rows {
 // A tile of query rows and what has been summed for them.
 typedef struct tile {
   const etx_attention* attention;
+  const etx_panel_loops* loops;
+  etx_unary_loop exp;
   size_t batch, first, count;  // query rows first up to first + count
   rows query;
   float* sums;  // count rows of value_width
@@ -143,28 +148,16 @@ static rows load_rows(const tile* t, const etx_attention_side* side,
 // scores[r][k] = query row r * key k, for `count` keys.
 static void multiply_keys(const tile* t, rows keys, size_t count,
                           float scores[TILE][KEYS]) {
-  const size_t width = t->attention->width;
-  size_t r = 0;
-  for (; r + 2 <= t->count; r += 2) {
-    const float* q = t->query.data + (ptrdiff_t)r * t->query.stride;
-    for (size_t k = 0; k < count; ++k) {
-      etx_dot_two_f32(q, q + t->query.stride,
-                      keys.data + (ptrdiff_t)k * keys.stride, width,
-                      &scores[r][k], &scores[r + 1][k]);
-    }
-  }
-  if (r == t->count) return;
-  const float* q = t->query.data + (ptrdiff_t)r * t->query.stride;
-  size_t k = 0;
-  for (; k + 2 <= count; k += 2) {
-    const float* key = keys.data + (ptrdiff_t)k * keys.stride;
-    etx_dot_two_f32(key, key + keys.stride, q, width, &scores[r][k],
-                    &scores[r][k + 1]);
-  }
-  if (k < count) {
-    scores[r][k] =
-        etx_dot_f32(q, keys.data + (ptrdiff_t)k * keys.stride, width);
-  }
+  const etx_dot_block b = {.out = scores[0],
+                           .out_row = KEYS,
+                           .left = t->query.data,
+                           .left_row = t->query.stride,
+                           .right = keys.data,
+                           .right_row = keys.stride,
+                           .rows = t->count,
+                           .columns = count,
+                           .count = t->attention->width};
+  t->loops->dots(&b);
 }
 
 static float minus_infinity(void) {
@@ -249,58 +242,23 @@ static void absorb_row(tile* t, size_t r, size_t count, float* scores) {
               t->attention->value_width, factor);
     t->largest[r] = largest;
   }
-  for (size_t k = 0; k < count; ++k) scores[k] = etx_exp_f32(scores[k] - shift);
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  const etx_loop_bytes bytes = {sizeof(float), sizeof(float)};
+  for (size_t k = 0; k < count; ++k) scores[k] -= shift;
+  etx_unary_apply(t->exp, bytes, scores, scores, count, none);
   t->total[r] += etx_sum_f32(scores, count);
 }
 
-// Two rows of sums, sixteen columns from `column` on.
-static void add_values_two(float* first, float* second, const float* p,
-                           const float* q, rows values, size_t count) {
-  etx_f32x4 a[4], b[4];
-  for (size_t v = 0; v < 4; ++v) {
-    a[v] = etx_f32x4_load(first + 4 * v);
-    b[v] = etx_f32x4_load(second + 4 * v);
-  }
-  const float* from = values.data;
-  for (size_t k = 0; k < count; ++k, from += values.stride) {
-    const etx_f32x4 x = etx_f32x4_all(p[k]), y = etx_f32x4_all(q[k]);
-    for (size_t v = 0; v < 4; ++v) {
-      const etx_f32x4 value = etx_f32x4_load(from + 4 * v);
-      a[v] += x * value;
-      b[v] += y * value;
-    }
-  }
-  for (size_t v = 0; v < 4; ++v) {
-    etx_f32x4_store(first + 4 * v, a[v]);
-    etx_f32x4_store(second + 4 * v, b[v]);
-  }
-}
-
-// One row of sums, `vectors` groups of four columns. Inlined with a constant,
-// so that the sums stay in registers.
-static inline __attribute__((always_inline)) void add_values_one(
-    float* sums, const float* p, rows values, size_t count, size_t vectors) {
-  etx_f32x4 a[8];
-  for (size_t v = 0; v < vectors; ++v) a[v] = etx_f32x4_load(sums + 4 * v);
-  const float* from = values.data;
-  for (size_t k = 0; k < count; ++k, from += values.stride) {
-    const etx_f32x4 x = etx_f32x4_all(p[k]);
-    for (size_t v = 0; v < vectors; ++v) {
-      a[v] += x * etx_f32x4_load(from + 4 * v);
-    }
-  }
-  for (size_t v = 0; v < vectors; ++v) etx_f32x4_store(sums + 4 * v, a[v]);
-}
-
-static void add_row(float* sums, const float* p, rows values, size_t count,
-                    size_t column, size_t width) {
-  for (; column + 32 <= width; column += 32) {
-    add_values_one(sums + column, p,
-                   (rows){values.data + column, values.stride}, count, 8);
-  }
+// Columns from `column` on of a row of sums: those that fill no group.
+static void add_rest(float* sums, const float* p, rows values, size_t count,
+                     size_t column, size_t width) {
   for (; column + 4 <= width; column += 4) {
-    add_values_one(sums + column, p,
-                   (rows){values.data + column, values.stride}, count, 1);
+    etx_f32x4 sum = etx_f32x4_load(sums + column);
+    const float* from = values.data + column;
+    for (size_t k = 0; k < count; ++k, from += values.stride) {
+      sum += etx_f32x4_all(p[k]) * etx_f32x4_load(from);
+    }
+    etx_f32x4_store(sums + column, sum);
   }
   for (; column < width; ++column) {
     float sum = sums[column];
@@ -315,22 +273,23 @@ static void add_row(float* sums, const float* p, rows values, size_t count,
 // sums[r] += sum over k of powers[r][k] * value k
 static void add_values(tile* t, float powers[TILE][KEYS], rows values,
                        size_t count) {
+  enum { GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float) };
   const size_t width = t->attention->value_width;
-  size_t r = 0;
-  for (; r + 2 <= t->count; r += 2) {
-    float* first = t->sums + (ptrdiff_t)r * t->sums_stride;
-    float* second = first + t->sums_stride;
-    size_t column = 0;
-    for (; column + 16 <= width; column += 16) {
-      add_values_two(first + column, second + column, powers[r], powers[r + 1],
-                     (rows){values.data + column, values.stride}, count);
-    }
-    add_row(first, powers[r], values, count, column, width);
-    add_row(second, powers[r + 1], values, count, column, width);
-  }
-  if (r < t->count) {
-    add_row(t->sums + (ptrdiff_t)r * t->sums_stride, powers[r], values, count,
-            0, width);
+  const size_t whole = width / GROUP * GROUP;
+  const etx_panel_block b = {.sums = t->sums,
+                             .sum_row = t->sums_stride,
+                             .weights = powers[0],
+                             .weight_row = KEYS,
+                             .panel = values.data,
+                             .panel_row = values.stride,
+                             .panel_group = GROUP,
+                             .rows = t->count,
+                             .taps = count,
+                             .lanes = whole};
+  if (whole != 0) t->loops->by_wide[ETX_WIDE_F32](&b);
+  for (size_t r = 0; whole != width && r < t->count; ++r) {
+    add_rest(t->sums + (ptrdiff_t)r * t->sums_stride, powers[r], values, count,
+             whole, width);
   }
 }
 
@@ -412,6 +371,8 @@ static void run_tile(tile* t) {
 
 typedef struct share {
   const etx_attention* attention;
+  const etx_panel_loops* loops;
+  etx_unary_loop exp;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
   size_t tiles;        // of one batch
@@ -422,6 +383,8 @@ typedef struct share {
 static void run_unit(const share* s, size_t unit, char* piece) {
   const etx_attention* a = s->attention;
   tile t = {.attention = a,
+            .loops = s->loops,
+            .exp = s->exp,
             .batch = unit / s->tiles,
             .first = unit % s->tiles * TILE};
   t.count = a->queries - t.first < TILE ? a->queries - t.first : TILE;
@@ -451,7 +414,13 @@ static void run_share(void* argument, size_t index) {
 
 void etx_attention_run(const etx_attention* a, void* temporary,
                        const etx_parallel* parallel) {
-  share s = {.attention = a, .temporary = temporary, .count = 1};
+  const etx_instruction_set set =
+      etx_instruction_set_within(parallel->instruction_set);
+  share s = {.attention = a,
+             .loops = etx_panel_loops_of(set),
+             .exp = etx_float_loops_of(set)->unary[ETX_UNARY_exp],
+             .temporary = temporary,
+             .count = 1};
   size_t batches = 1;
   for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
   s.tiles = (a->queries + TILE - 1) / TILE;

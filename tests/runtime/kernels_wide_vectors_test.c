@@ -1,0 +1,108 @@
+// The loops for registers of 64 bytes on a machine that need not have them: the
+// same file, with vectors that the compiler takes apart and the one instruction
+// written out in C. Compared with the plain set, bit by bit.
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/format/format_test.h"
+#include "tests/support/test_random.h"
+
+#define ETX_FUSED_ADD(a, b, c)                                   \
+  __extension__({                                                \
+    const etx_fused own_a = (a), own_b = (b);                    \
+    etx_fused own_c = (c);                                       \
+    for (int lane = 0; lane < 16; ++lane) {                      \
+      own_c[lane] = fmaf(own_a[lane], own_b[lane], own_c[lane]); \
+    }                                                            \
+    own_c;                                                       \
+  })
+#define etx_panel_loops_avx512 loops_of_64_bytes
+#include "runtime/kernels/x86/panel_loops_avx512.c"
+
+enum { ROUNDS = 300, MOST = 70, PITCH = 96 };
+
+static float left[MOST * PITCH], right[MOST * PITCH];
+static float one[MOST * PITCH], other[MOST * PITCH];
+
+static void start_round(void) {
+  test_random_floats(left, MOST * PITCH, 2);
+  test_random_floats(right, MOST * PITCH, 2);
+  test_random_floats(one, MOST * PITCH, 2);
+  memcpy(other, one, sizeof(one));
+}
+
+static void panels_are_multiplied_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_panel_block b = {.sums = one,
+                         .sum_row = PITCH,
+                         .weights = left,
+                         .weight_row = PITCH,
+                         .panel = right,
+                         .panel_row = PITCH,
+                         .panel_group = 16,
+                         .rows = (size_t)test_random_integer(0, MOST),
+                         .taps = (size_t)test_random_integer(0, MOST),
+                         .lanes = (size_t)test_random_integer(1, 80),
+                         .starts = test_random_bits() % 2 == 0};
+    for (int wide = 0; wide < 3; ++wide) {
+      // Bits of floats are integers as good as any; a double has two lanes.
+      if (wide != ETX_WIDE_F32) {
+        b.panel_group = 8;
+        b.sum_row = b.weight_row = b.panel_row = PITCH / 2;
+        b.lanes = b.lanes / 2 + 1;
+      }
+      b.sums = one;
+      etx_panel_loops_base.by_wide[wide](&b);
+      b.sums = other;
+      loops_of_64_bytes.by_wide[wide](&b);
+      assert_memory_equal(one, other, sizeof(one));
+    }
+  }
+}
+
+static void dots_are_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_dot_block b = {.out = one,
+                       .out_row = PITCH,
+                       .left = left,
+                       .left_row = PITCH,
+                       .right = right,
+                       .right_row = PITCH,
+                       .rows = (size_t)test_random_integer(0, MOST),
+                       .columns = (size_t)test_random_integer(0, MOST),
+                       .count = (size_t)test_random_integer(1, PITCH)};
+    etx_panel_loops_base.dots(&b);
+    b.out = other;
+    loops_of_64_bytes.dots(&b);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+static void rows_are_turned_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    const size_t rows = (size_t)test_random_integer(0, ETX_TURNED_ROWS);
+    const size_t count = (size_t)test_random_integer(0, PITCH);
+    etx_panel_loops_base.turn(left, PITCH, rows, count, one);
+    loops_of_64_bytes.turn(left, PITCH, rows, count, other);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(panels_are_multiplied_alike),
+      cmocka_unit_test(dots_are_alike),
+      cmocka_unit_test(rows_are_turned_alike),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -297,7 +297,7 @@ static void sum_aside(const tile* t, int64_t channel, size_t rows) {
   etx_panel_sums sums;
   const phase* p = t->p;
   const etx_volumes* out = &p->c->out;
-  sum_tile(t, rows, (char*)&sums, (ptrdiff_t)p->lanes);
+  sum_tile(t, rows, (char*)&sums, (ptrdiff_t)etx_panel_lanes(p->wide));
   for (size_t r = 0; r < rows; ++r, ++channel) {
     char* row = (char*)&sums + r * ETX_PANEL_LANE_BYTES;
     add_bias(p, channel, t->lanes, row);
@@ -406,6 +406,9 @@ static void run_phase(const etx_convolution* c, const axis* axes,
   }
   p.element_bytes = etx_wide_bytes(p.wide);
   p.lanes = etx_panel_lanes(p.wide);
+  // Sums of full tiles stay where they are: few positions are cut so that one
+  // is full.
+  if (p.positions < (int64_t)p.lanes) p.lanes /= 2;
   p.tiles = etx_divide_up(p.positions, (int64_t)p.lanes);
   p.row_blocks = etx_divide_up(c->out_channels, ETX_PANEL_ROWS);
   p.has_dense_weights = are_weights_dense(&p);

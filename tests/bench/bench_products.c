@@ -1,12 +1,12 @@
 // Products at the shapes of translators and small language models, against the
-// machine's limits measured in the same run: multiply-adds of registers, and
-// reading as many bytes as the weights have.
+// machine's limits measured in the same run: multiply-adds of floats in
+// registers, and reading as many bytes as the weights have.
 //
 //   bench_products [rounds]
 //
-// One line of JSON for each product, instruction set and number of threads.
-// Each round measures all of them once, the limits first; what is printed is
-// the best round.
+// Each round measures everything once, the limits right before each product;
+// what is printed, a line of JSON for each product, instruction set and number
+// of threads, is the best round. A product is repeated for about a millisecond.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,26 +16,36 @@
 #include <time.h>
 
 #include "runtime/kernels/product.h"
+#include "runtime/kernels/quantized_linear.h"
 #include "runtime/program.h"
+#include "runtime/threads/thread_pool.h"
 
-enum { ROUNDS = 15, MOST_CASES = 256 };
+enum { ROUNDS = 15, MOST_ROWS = 512, MOST_INNER = 2048, GROUP = 32 };
+enum { MOST_WEIGHTS = 59520 * 512, MOST_OUT = 512 * 2048, THREADS = 2 };
 
 typedef struct shape {
   size_t rows, columns, inner;
 } shape;
 
 static const shape shapes[] = {
-    {1, 512, 512},    {1, 2048, 512},   {1, 512, 2048},  {1, 59520, 512},
-    {4, 512, 512},    {4, 2048, 512},   {4, 512, 2048},  {4, 59520, 512},
-    {8, 2048, 512},   {8, 512, 2048},   {16, 2048, 512}, {32, 512, 512},
-    {32, 2048, 512},  {32, 512, 2048},  {128, 512, 512}, {128, 2048, 512},
-    {128, 512, 2048}, {512, 2048, 512}, {64, 64, 64},    {100, 77, 333},
+    {1, 512, 512},    {1, 2048, 512},   {1, 512, 2048},   {1, 59520, 512},
+    {4, 2048, 512},   {4, 59520, 512},  {8, 2048, 512},   {16, 2048, 512},
+    {32, 512, 512},   {32, 2048, 512},  {32, 512, 2048},  {128, 512, 512},
+    {128, 2048, 512}, {128, 512, 2048}, {512, 2048, 512}, {64, 64, 64},
 };
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-static double now(void) {
+// Floats; floats by bytes; rows quantised on the way by bytes, by half bytes.
+typedef enum kind { FLOATS, W8, A8W8, A8W4, KINDS } kind;
+static const char* const kind_names[] = {"float32", "linear_w8", "linear_a8w8",
+                                         "linear_a8w4g"};
+static const double weight_bytes[] = {4, 1, 1, 0.625};
+
+// Seconds: of this thread alone where it works alone, so that what else runs on
+// the machine counts less.
+static double now(size_t threads) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -47,12 +57,15 @@ static double now(void) {
 // elsewhere.
 #define STEPS_OF(reg, prefix) \
   "vfmadd231ps %%" prefix "12, %%" prefix "13, %%" prefix #reg "\n\t"
-#define ALL_STEPS(p)                                                         \
-  STEPS_OF(0, p)                                                             \
-  STEPS_OF(1, p)                                                             \
-  STEPS_OF(2, p)                                                             \
-  STEPS_OF(3, p) STEPS_OF(4, p) STEPS_OF(5, p) STEPS_OF(6, p) STEPS_OF(7, p) \
-      STEPS_OF(8, p) STEPS_OF(9, p) STEPS_OF(10, p) STEPS_OF(11, p)
+#define ALL_STEPS(p) \
+  STEPS_OF(0, p)     \
+  STEPS_OF(1, p)     \
+  STEPS_OF(2, p)     \
+  STEPS_OF(3, p)     \
+  STEPS_OF(4, p)     \
+  STEPS_OF(5, p)     \
+  STEPS_OF(6, p)     \
+  STEPS_OF(7, p) STEPS_OF(8, p) STEPS_OF(9, p) STEPS_OF(10, p) STEPS_OF(11, p)
 #define CLOBBERS                                                          \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13"
@@ -78,14 +91,14 @@ static void step_avx512(long count) {
 // Multiply-adds of floats a second.
 static double measure_peak(etx_instruction_set set) {
   const long count = 300000;
-  const double start = now();
+  const double start = now(1);
   if (set >= ETX_SET_AVX512) {
     step_avx512(count);
   } else {
     step_avx2(count);
   }
   const double lanes = set >= ETX_SET_AVX512 ? 16 : 8;
-  return (double)count * 12 * lanes / (now() - start);
+  return (double)count * 12 * lanes / (now(1) - start);
 }
 #else
 static double measure_peak(etx_instruction_set set) {
@@ -94,27 +107,33 @@ static double measure_peak(etx_instruction_set set) {
 }
 #endif
 
+// Reads all bytes but the last few.
+static void read_bytes(const char* at, const char* end) {
+#ifdef __x86_64__
+  for (; at + 256 <= end; at += 256) {
+    __asm__ volatile(
+        "vmovdqu (%0), %%ymm0\n\tvmovdqu 32(%0), %%ymm1\n\t"
+        "vmovdqu 64(%0), %%ymm2\n\tvmovdqu 96(%0), %%ymm3\n\t"
+        "vmovdqu 128(%0), %%ymm4\n\tvmovdqu 160(%0), %%ymm5\n\t"
+        "vmovdqu 192(%0), %%ymm6\n\tvmovdqu 224(%0), %%ymm7"
+        :
+        : "r"(at)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+  }
+#else
+  for (; at + 8 <= end; at += 8)
+    (void)*(const volatile uint64_t*)(const void*)at;
+#endif
+}
+
 // Bytes a second of reading `bytes` bytes again and again.
 static double measure_read(const float* from, size_t bytes) {
-  typedef float wide __attribute__((vector_size(32), aligned(4)));
-  wide a = {0}, b = {0}, c = {0}, d = {0};
-  size_t again = ((size_t)1 << 26) / bytes;
+  size_t again = ((size_t)1 << 25) / bytes;
   if (again == 0) again = 1;
-  const double start = now();
-  for (size_t i = 0; i < again; ++i) {
-    for (size_t k = 0; k + 32 <= bytes / 4; k += 32) {
-      a += *(const wide*)(from + k);
-      b += *(const wide*)(from + k + 8);
-      c += *(const wide*)(from + k + 16);
-      d += *(const wide*)(from + k + 24);
-    }
-    __asm__ volatile("" : : "r"(from) : "memory");
-  }
-  const double taken = now() - start;
-  const wide all = (a + b) + (c + d);
-  volatile float sink = all[0];
-  (void)sink;
-  return (double)again * (double)bytes / taken;
+  const char* at = (const char*)from;
+  const double start = now(1);
+  for (size_t i = 0; i < again; ++i) read_bytes(at, at + bytes);
+  return (double)again * (double)bytes / (now(1) - start);
 }
 
 // ------------------------------------------------ products
@@ -123,9 +142,10 @@ typedef struct result {
   double peak, read, rate;  // the best round
 } result;
 
-static float *left, *right, *out;
+static float *left, *right, *out, *scales;
+static void* temporary;
 
-static double measure_product(const shape* s, const etx_parallel* parallel) {
+static void run_floats(const shape* s, const etx_parallel* parallel) {
   const etx_product p = {.rows = s->rows,
                          .columns = s->columns,
                          .inner = s->inner,
@@ -138,12 +158,58 @@ static double measure_product(const shape* s, const etx_parallel* parallel) {
                          .right_column = (ptrdiff_t)s->inner,
                          .out = (char*)out,
                          .out_row = (ptrdiff_t)s->columns};
+  etx_product_run(&p, parallel);
+}
+
+static void run_quantized(const shape* s, kind k,
+                          const etx_parallel* parallel) {
+  const int32_t in_sizes[] = {(int32_t)s->rows, (int32_t)s->inner};
+  const int32_t in_strides[] = {(int32_t)s->inner, 1};
+  const int32_t out_sizes[] = {(int32_t)s->rows, (int32_t)s->columns};
+  const int32_t out_strides[] = {(int32_t)s->columns, 1};
+  const bool is_half = k == A8W4;
+  const etx_tensor input = {.dtype = ETX_DTYPE_FLOAT32,
+                            .rank = 2,
+                            .sizes = in_sizes,
+                            .strides = in_strides,
+                            .data = left};
+  const etx_tensor product = {.dtype = ETX_DTYPE_FLOAT32,
+                              .rank = 2,
+                              .sizes = out_sizes,
+                              .strides = out_strides,
+                              .data = out};
+  const etx_quantized_linear linear = {
+      .weight = {.data = (const uint8_t*)right,
+                 .dtype = is_half ? ETX_DTYPE_UINT8 : ETX_DTYPE_INT8,
+                 .bits = is_half ? 4 : 8,
+                 .row_bytes = is_half ? s->inner / 2 : s->inner,
+                 .inner = s->inner,
+                 .group = is_half ? GROUP : s->inner,
+                 .groups = is_half ? s->inner / GROUP : 1,
+                 .scales = (const char*)scales,
+                 .scale_dtype = ETX_DTYPE_FLOAT32},
+      .columns = s->columns,
+      .input = &input,
+      .out = &product,
+      .is_integer = k != W8};
+  etx_quantized_linear_run(&linear, temporary, parallel);
+}
+
+// Multiply-adds a second.
+static double measure_product(const shape* s, kind k,
+                              const etx_parallel* parallel) {
   const double each = (double)s->rows * (double)s->columns * (double)s->inner;
-  size_t again = (size_t)(3e7 / each);
+  size_t again = (size_t)(2e7 / each);
   if (again == 0) again = 1;
-  const double start = now();
-  for (size_t i = 0; i < again; ++i) etx_product_run(&p, parallel);
-  return (double)again * each / (now() - start);
+  const double start = now(parallel->thread_count);
+  for (size_t i = 0; i < again; ++i) {
+    if (k == FLOATS) {
+      run_floats(s, parallel);
+    } else {
+      run_quantized(s, k, parallel);
+    }
+  }
+  return (double)again * each / (now(parallel->thread_count) - start);
 }
 
 static float* floats(size_t count) {
@@ -159,41 +225,61 @@ static void keep_best(double* best, double value) {
   if (value > *best) *best = value;
 }
 
+static void measure(const shape* s, kind k, etx_parallel parallel, result* r) {
+  const double bytes = (double)s->columns * (double)s->inner * weight_bytes[k];
+  keep_best(&r->peak, measure_peak(parallel.instruction_set));
+  keep_best(&r->read, measure_read(right, (size_t)bytes));
+  keep_best(&r->rate, measure_product(s, k, &parallel));
+}
+
+static void print(const shape* s, kind k, etx_instruction_set set,
+                  size_t threads, const result* r) {
+  printf(
+      "{\"kind\": \"%s\", \"rows\": %zu, \"columns\": %zu, \"inner\": %zu, "
+      "\"set\": \"%s\", \"threads\": %zu, \"gmacs\": %.3f, \"peak\": %.2f, "
+      "\"read_gbs\": %.2f, \"weights_gbs\": %.2f}\n",
+      kind_names[k], s->rows, s->columns, s->inner,
+      etx_instruction_set_name(set), threads, r->rate * 1e-9, r->peak * 1e-9,
+      r->read * 1e-9, r->rate * weight_bytes[k] / (double)s->rows * 1e-9);
+}
+
 int main(int argc, char** argv) {
-  static result results[SHAPES][ETX_SET_COUNT];
+  static result results[KINDS][SHAPES][ETX_SET_COUNT][THREADS];
+  static etx_thread_pool pool;
   const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
-  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  left = floats(512 * 2048);
-  right = floats((size_t)59520 * 512);
-  out = floats((size_t)512 * 59520);
+  const int best = (int)etx_instruction_set_within(ETX_SET_ANY);
+  const size_t needed = etx_thread_pool_needed(THREADS);
+  const etx_bytes_mut memory = {(uint8_t*)floats(needed / 4 + 16), needed};
+  if (etx_thread_pool_init(&pool, THREADS, memory, NULL) != ETX_OK) return 1;
+  left = floats((size_t)MOST_ROWS * MOST_INNER);
+  right = floats(MOST_WEIGHTS);
+  out = floats(MOST_OUT);
+  scales = floats(MOST_WEIGHTS / GROUP);
+  temporary = floats((size_t)MOST_ROWS * MOST_INNER);
+  const etx_parallel* all[THREADS] = {&etx_parallel_none, &pool.parallel};
   for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < SHAPES; ++i) {
-      const shape* s = &shapes[i];
-      for (int set = round == 0 ? ETX_SET_BASE : ETX_SET_AVX2; set <= (int)best;
-           ++set) {
-        etx_parallel parallel = etx_parallel_none;
+    for (int at = 0; at < KINDS * SHAPES * THREADS; ++at) {
+      const kind k = (kind)(at % KINDS);
+      const size_t i = (size_t)(at / KINDS) % SHAPES;
+      const size_t threads = (size_t)at / (KINDS * SHAPES);
+      // The plain set need not be near any limit: once is enough.
+      for (int set = round == 0 ? ETX_SET_BASE : best; set <= best; ++set) {
+        etx_parallel parallel = *all[threads];
         parallel.instruction_set = (etx_instruction_set)set;
-        result* r = &results[i][set];
-        keep_best(&r->peak, measure_peak(parallel.instruction_set));
-        keep_best(&r->read, measure_read(right, s->columns * s->inner * 4));
-        keep_best(&r->rate, measure_product(s, &parallel));
+        measure(&shapes[i], k, parallel, &results[k][i][set][threads]);
       }
     }
   }
-  for (size_t i = 0; i < SHAPES; ++i) {
-    const shape* s = &shapes[i];
-    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-      const result* r = &results[i][set];
-      const double roof = (double)s->rows * r->read / 4;
-      printf(
-          "{\"rows\": %zu, \"columns\": %zu, \"inner\": %zu, \"set\": \"%s\", "
-          "\"gmacs\": %.2f, \"peak\": %.2f, \"read_gbs\": %.2f, \"of_roof\": "
-          "%.3f}\n",
-          s->rows, s->columns, s->inner,
-          etx_instruction_set_name((etx_instruction_set)set), r->rate * 1e-9,
-          r->peak * 1e-9, r->read * 1e-9,
-          r->rate / (r->peak < roof ? r->peak : roof));
+  for (int k = 0; k < KINDS; ++k) {
+    for (size_t i = 0; i < SHAPES; ++i) {
+      for (int set = ETX_SET_BASE; set <= best; ++set) {
+        for (size_t t = 0; t < THREADS; ++t) {
+          print(&shapes[i], (kind)k, (etx_instruction_set)set, t + 1,
+                &results[k][i][set][t]);
+        }
+      }
     }
   }
+  etx_thread_pool_close(&pool);
   return 0;
 }

@@ -1,4 +1,4 @@
-// Norms that models spell out, and batch norms behind convolutions.
+// Norms that models spell out; what goes into convolutions.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,6 +149,43 @@ static void a_convolution_that_others_read_keeps_its_weight(void** state) {
   lowered_close(&l);
 }
 
+// ------------------------------------------------ padding
+
+#define PADDED(ends, value)                                                   \
+  "inputs: [{name: x, type: 'float32[1, 1, 3, 3]'}, {name: w, type: "         \
+  "'float32[2, 1, 2, 2]'}]\n"                                                 \
+  "nodes:\n"                                                                  \
+  "  - {out: p, op: aten.constant_pad_nd.default, args: [x, " ends ", " value \
+  "]}\n"                                                                      \
+  "  - {out: y, op: aten.convolution.default, args: [p, w, null, [1, 1], "    \
+  "[1, 0], [1, 1], false, [0, 0], 1]}\n"                                      \
+  "outputs: [y]\n"
+
+static void equal_padding_is_the_convolutions_own(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower fold_padding",
+                 PADDED("[2, 2, 3, 3]", "0.0"),
+                 "y: float32[1, 2, 10, 6] = aten::convolution.out(x, w, None, "
+                 "[1, 1], [4, 2], [1, 1], False, [0, 0], 1)\n"
+                 "return y\n");
+}
+
+static void other_padding_stays(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      PADDED("[0, 1, 0, 1]", "0.0"), PADDED("[1, 1, 1, 1]", "2.0"),
+      PADDED("[1, 1, 1, 1, 0, 0, 1, 1]", "0.0"),
+      PADDED("[0, 0, -1, -1]", "0.0")};
+  // Of the third the batch is padded, so its result is another one.
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, "lower fold_padding");
+    assert_non_null(strstr(lowered_lines(&l), "constant_pad_nd"));
+    lowered_close(&l);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_product_with_the_root_mean_square_is_a_norm),
@@ -158,6 +195,8 @@ int main(void) {
       cmocka_unit_test(other_factors_stay_behind_the_norm),
       cmocka_unit_test(a_batch_norm_goes_into_the_convolution),
       cmocka_unit_test(a_convolution_that_others_read_keeps_its_weight),
+      cmocka_unit_test(equal_padding_is_the_convolutions_own),
+      cmocka_unit_test(other_padding_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

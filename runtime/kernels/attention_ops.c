@@ -113,8 +113,11 @@ static etx_attention_side head_side(const etx_attention* a,
 static void add_pairs(const etx_call* call, size_t zeros, size_t sequence,
                       etx_attention_side* side) {
   if (side->dtype != ETX_DTYPE_INT8) return;
+  // When temporaries are asked for, nothing has been checked yet.
+  if (etx_call_is_none(call, zeros) || etx_call_is_none(call, zeros + 1)) {
+    return;
+  }
   const etx_tensor* scales = etx_call_tensor(call, zeros + 1);
-  // Asked for temporaries, the shape rule has not seen the ranks yet.
   if (scales->rank != 4) return;
   side->zeros = etx_call_tensor(call, zeros)->data;
   side->scales = scales->data;

@@ -449,8 +449,29 @@ static void orders_that_are_none_are_refused(void** state) {
   }
 }
 
+static void int8_without_scales_is_refused(void** unused) {
+  (void)unused;
+  static const int8_t bytes[8] = {0};
+  test_call c;
+  test_call_begin(&c, "llama::custom_quantized_sdpa.out");
+  for (size_t side = 0; side < 3; ++side) {
+    test_call_tensor(&c, ETX_DTYPE_INT8, 4, (const int32_t[]){1, 2, 1, 4}, NULL,
+                     bytes);
+  }
+  test_call_integer(&c, 0);
+  test_call_none(&c);
+  test_call_real(&c, 0);
+  test_call_boolean(&c, false);
+  for (size_t i = 0; i < 7; ++i) test_call_none(&c);
+  test_call_boolean(&c, false);
+  assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+  assert_non_null(strstr(c.diag.text, "without scales or zero points"));
+  test_call_end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(int8_without_scales_is_refused),
       cmocka_unit_test(threads_do_not_change_a_bit),
       cmocka_unit_test(rows_do_not_depend_on_their_neighbours),
       cmocka_unit_test(blocks_without_a_key_are_passed_over),

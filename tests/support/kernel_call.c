@@ -100,7 +100,13 @@ void test_call_string(test_call* c, const char* string) {
   value->as.string = etx_text_of(string);
 }
 
-void test_call_none(test_call* c) { next(c)->kind = ETX_VALUE_NONE; }
+// As a tensor it would have four dimensions whose sizes lie nowhere.
+void test_call_none(test_call* c) {
+  etx_value* const none = next(c);
+  memset(&none->as, 0xa5, sizeof none->as);
+  none->as.tensor.rank = 4;
+  none->kind = ETX_VALUE_NONE;
+}
 
 void test_call_integers(test_call* c, size_t count, const int64_t* integers) {
   etx_value* items = take(c, count * sizeof(etx_value));
@@ -192,11 +198,12 @@ etx_status test_call_run(test_call* c, etx_dtype dtype) {
                                   size_output, c));
   }
   const etx_kernel* kernel = etx_kernel_find(&etx_all_kernels, c->op->id);
-  ETX_TRY(etx_kernel_prepare(kernel, &c->call));
   size_t stated = 0;
+  // As when a method is loaded: before anything is checked.
   if (kernel->temporary_bytes != NULL) {
     ETX_TRY(kernel->temporary_bytes(&c->call, &stated));
   }
+  ETX_TRY(etx_kernel_prepare(kernel, &c->call));
   if (c->call.temporary_bytes > stated) return ETX_INTERNAL;
   c->call.temporary = take(c, c->call.temporary_bytes);
   return c->call.run(&c->call);

@@ -189,6 +189,10 @@ def ratio_text(mine, theirs):
     return f"{statistics.median(ratios):.2f} ({lower:.2f} to {upper:.2f})"
 
 
+def cell(fact, key, unit):
+    return f"{fact[key] / unit:.0f}" if key in fact else ""
+
+
 def rows_of(rounds, facts, threads):
     limits = rounds.get(("limits", threads), {})
     rows = []
@@ -205,16 +209,17 @@ def rows_of(rounds, facts, threads):
         reference = rounds.get(("torch-float32", threads))
         equal = "" if reference is None else str(equal_tokens(
             answers[0]["tokens"], reference[0]["tokens"]))
-        fact = facts[name, threads]
+        # A run that was ended early knows no more than its rounds.
+        fact = facts.get((name, threads), {})
         rows.append([
             name, f"{statistics.median(tokens):.2f}", f"{min(tokens):.2f}",
             ratio_text(mine, answers) if mine else "",
             f"{100 * statistics.median(shares):.0f} %" if shares else "",
-            f"{statistics.median(encodes):.1f}", f"{fact['load_ms']:.1f}",
-            f"{fact['peak_bytes'] / 1e6:.0f}", f"{fact['own_bytes'] / 1e6:.0f}",
+            f"{statistics.median(encodes):.1f}", cell(fact, "load_ms", 1),
+            cell(fact, "peak_bytes", 1e6), cell(fact, "own_bytes", 1e6),
             equal,
             f"{statistics.median(a['foreign'] for a in answers.values()):.2f}",
-            fact["version"]])
+            fact.get("version", "")])
     rows.sort(key=lambda row: (row[0].rsplit("-", 1)[1], float(row[1])))
     return rows
 

@@ -179,7 +179,9 @@ static etx_status solve_part(contest* now, const etx_plan_part* part,
   r.goal.enough = capped(etx_plan_units_up(r.enough_bytes, r.part.unit));
   r.goal.best = ETX_PLAN_CEILING;
   // Each part gets its share, or a hard one would leave nothing for others.
-  const uint64_t share = now->steps / now->blocks * part->block_count;
+  const uint64_t share =
+      now->steps / now->blocks * part->block_count +
+      now->steps % now->blocks * part->block_count / now->blocks;
   now->steps -= share;
   now->blocks -= part->block_count;
   r.goal.steps = share;

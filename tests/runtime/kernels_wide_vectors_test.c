@@ -45,7 +45,7 @@ static void panels_are_multiplied_alike(void** state) {
                          .panel_row = PITCH,
                          .panel_group = 16,
                          .rows = (size_t)test_random_integer(0, MOST),
-                         .taps = (size_t)test_random_integer(0, MOST),
+                         .taps = (size_t)test_random_integer(0, PITCH / 2),
                          .lanes = (size_t)test_random_integer(1, 80),
                          .starts = test_random_bits() % 2 == 0};
     for (int wide = 0; wide < 3; ++wide) {

@@ -217,7 +217,8 @@ def main():
         for old in (making, path):
             shutil.rmtree(old, ignore_errors=True)
         try:
-            MAKERS[name](making, options)
+            with torch.no_grad():
+                MAKERS[name](making, options)
         except Exception as error:  # whatever a package raises
             text = " ".join(str(error).split())[:200]
             print(f"{name}: skipped: {type(error).__name__}: {text}")

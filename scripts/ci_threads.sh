@@ -10,7 +10,8 @@ build=$1
 "$here/scripts/setup.sh" test
 cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
   -DETX_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 >/dev/null
-suites=(runtime/thread_pool_test runtime/thread_pool_generic_test)
+suites=(runtime/thread_pool_test runtime/thread_pool_generic_test
+        cli/thread_results_test)
 targets=()
 for suite in "${suites[@]}"; do targets+=("test_${suite/\//_}"); done
 cmake --build "$build" --target "${targets[@]}"

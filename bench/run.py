@@ -243,7 +243,8 @@ def table(lines):
     text = [first, ""]
     for threads in sorted({of for _, of in rounds}):
         limits = rounds.get(("limits", threads), {})
-        count = max(len(answers) for answers in rounds.values())
+        count = min(len(answers) for (_, of), answers in rounds.items()
+                    if of == threads)
         text.append(f"{threads} thread{'s' if threads > 1 else ''}, {count} "
                     "rounds. Reads of 128 MB in the same run "
                     + "{:.1f} to {:.1f} GB/s, multiply-adds {:.1f} to {:.1f} "

@@ -195,3 +195,29 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
   if (status == ETX_OK) *out_file = file;
   return status;
 }
+
+etx_value etx_case_scalar(const etx_case_value* from) {
+  etx_value value = {.kind = ETX_VALUE_NONE};
+  switch (from->kind) {
+    case ETX_CASE_INT:
+      value.kind = ETX_VALUE_INT;
+      value.as.integer = from->integer;
+      break;
+    case ETX_CASE_REAL:
+      value.kind = ETX_VALUE_DOUBLE;
+      value.as.real = from->real;
+      break;
+    case ETX_CASE_BOOL:
+      value.kind = ETX_VALUE_BOOL;
+      value.as.boolean = from->boolean;
+      break;
+    case ETX_CASE_STRING:
+      value.kind = ETX_VALUE_STRING;
+      value.as.string = from->string;
+      break;
+    case ETX_CASE_NONE:
+    case ETX_CASE_TENSOR:
+      break;
+  }
+  return value;
+}

@@ -7,6 +7,7 @@
 
 #include "cli/compare.h"
 #include "cli/tensor_file.h"
+#include "runtime/value.h"
 
 typedef enum etx_case_kind {
   ETX_CASE_NONE,
@@ -64,5 +65,9 @@ ETX_MUST_USE etx_status etx_case_file_read(const char* directory,
                                            etx_pool* pool,
                                            etx_case_file* out_file,
                                            etx_diag* diag);
+
+// What a method takes for a recorded number, truth value or text; None for a
+// tensor.
+etx_value etx_case_scalar(const etx_case_value* from);
 
 #endif

@@ -38,27 +38,7 @@ static void compare(runner* run, const etx_host_tensor* expected,
 
 static etx_status set_scalar(runner* run, size_t index,
                              const etx_case_value* from) {
-  etx_value value = {.kind = ETX_VALUE_NONE};
-  switch (from->kind) {
-    case ETX_CASE_INT:
-      value.kind = ETX_VALUE_INT;
-      value.as.integer = from->integer;
-      break;
-    case ETX_CASE_REAL:
-      value.kind = ETX_VALUE_DOUBLE;
-      value.as.real = from->real;
-      break;
-    case ETX_CASE_BOOL:
-      value.kind = ETX_VALUE_BOOL;
-      value.as.boolean = from->boolean;
-      break;
-    case ETX_CASE_STRING:
-      value.kind = ETX_VALUE_STRING;
-      value.as.string = from->string;
-      break;
-    default:
-      break;
-  }
+  const etx_value value = etx_case_scalar(from);
   return etx_method_set_value(run->method, index, &value, run->diag);
 }
 

@@ -204,31 +204,6 @@ static etx_status copy_recorded(maker* m, const etx_case_value* from,
   return ETX_OK;
 }
 
-static etx_value recorded_scalar(const etx_case_value* from) {
-  etx_value value = {.kind = ETX_VALUE_NONE};
-  switch (from->kind) {
-    case ETX_CASE_INT:
-      value.kind = ETX_VALUE_INT;
-      value.as.integer = from->integer;
-      break;
-    case ETX_CASE_REAL:
-      value.kind = ETX_VALUE_DOUBLE;
-      value.as.real = from->real;
-      break;
-    case ETX_CASE_BOOL:
-      value.kind = ETX_VALUE_BOOL;
-      value.as.boolean = from->boolean;
-      break;
-    case ETX_CASE_STRING:
-      value.kind = ETX_VALUE_STRING;
-      value.as.string = from->string;
-      break;
-    default:
-      break;
-  }
-  return value;
-}
-
 // Makes the value; a tensor's is left in `input`.
 static etx_status make(maker* m, etx_made_input* input, etx_value* out_value) {
   const etx_port* port = &input->port;
@@ -243,7 +218,7 @@ static etx_status make(maker* m, etx_made_input* input, etx_value* out_value) {
   if (call != NULL && index < call->input_count) {
     const etx_case_value* from = &call->inputs[index];
     if (from->kind == ETX_CASE_TENSOR) return copy_recorded(m, from, input);
-    *out_value = recorded_scalar(from);
+    *out_value = etx_case_scalar(from);
     return ETX_OK;
   }
   if (port->info.kind == ETX_PTE_TENSOR) return make_tensor(m, input);

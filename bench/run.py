@@ -24,6 +24,10 @@ import time
 
 import peers
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             os.pardir, "tests", "bench"))
+from figures import machine, write_markdown  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 OWN = ["etx-float32", "etx-int8"]
 WARM_UP = 2
@@ -164,16 +168,6 @@ def quartiles(values):
     return values[quarter], values[len(values) - 1 - quarter]
 
 
-def machine():
-    model = "unknown processor"
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return f"{model}, {os.cpu_count()} processors"
-
-
 def equal_tokens(first, second):
     count = 0
     while count < len(first) and first[count] == second[count]:
@@ -261,17 +255,6 @@ def table(lines):
     return "\n".join(text)
 
 
-def write_markdown(path, content):
-    begin, end = "<!-- peers: begin -->", "<!-- peers: end -->"
-    with open(path) as file:
-        head, _, rest = file.read().partition(begin)
-    _, found, tail = rest.partition(end)
-    if not found:
-        raise ValueError(f"{path}: no markers 'peers'")
-    with open(path, "w") as file:
-        file.write(f"{head}{begin}\n{content}{end}{tail}")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -295,7 +278,7 @@ def main():
         content = table(lines)
     print(content)
     if options.markdown:
-        write_markdown(options.markdown, content)
+        write_markdown(options.markdown, {"peers": content})
 
 
 if __name__ == "__main__":

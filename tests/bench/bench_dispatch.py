@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+from figures import write_markdown
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LONG, TURNS = 1000, 3
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -288,17 +290,6 @@ def table(systems, found, instructions):
     return "\n".join(text)
 
 
-def write_markdown(path, content):
-    begin, end = "<!-- dispatch: begin -->", "<!-- dispatch: end -->"
-    with open(path) as file:
-        head, _, rest = file.read().partition(begin)
-    _, found, tail = rest.partition(end)
-    if not found:
-        raise ValueError(f"{path}: no markers 'dispatch'")
-    with open(path, "w") as file:
-        file.write(f"{head}{begin}\n{content}{end}{tail}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("build")
@@ -321,7 +312,7 @@ def main():
                + table(systems, found, instructions))
     print(content)
     if options.markdown:
-        write_markdown(options.markdown, content)
+        write_markdown(options.markdown, {"dispatch": content})
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ import sys
 import tempfile
 
 from bench_planner import (DATA, HERE, Etx, most_live, number, ratio,
-                           read_blocks, stock_planners, table, write_markdown)
+                           read_blocks, stock_planners, table)
+from figures import write_markdown
 
 SAMPLE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "samples",
                       "translate", "model", "pt2")

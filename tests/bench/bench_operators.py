@@ -39,6 +39,7 @@ from executorch.exir._serialize._program import (  # noqa: E402
     PTEFile, serialize_pte_binary)
 from executorch.exir.scalar_type import ScalarType  # noqa: E402
 
+from figures import machine  # noqa: E402
 from operator_calls import calls  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -287,13 +288,6 @@ slower than stock | slower than torch | spread, median |
     return text
 
 
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        model = [line.split(":")[1].strip() for line in file
-                 if line.startswith("model name")]
-    return f"{model[0]}, {len(model)} cores, of which one is used"
-
-
 def document(rows):
     slower = sorted(filter(is_slower, rows), key=lambda r: r["ratio"])
     return f"""# Speed of the operators
@@ -307,7 +301,7 @@ one instruction: the slope between a file that holds it many times and one that
 holds it once. PyTorch's column has its dispatch in it, some microseconds. One
 thread, its processor time, the median of the rounds.
 
-Machine: {machine()}; virtual and shared, so
+Machine: {machine()}, of which one is used; virtual and shared, so
 memory and caches belong to others as well. Noise is the column `spread`: the
 distance of the quartiles of the ratio. Rows that only move memory (`clone`,
 `copy`, `zeros`, slices and joins, at `large` all that does little arithmetic)

@@ -29,6 +29,8 @@ import tempfile
 import time
 from importlib import metadata
 
+from figures import machine, write_markdown
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(os.path.dirname(HERE), "data")
 CAPACITY = 1048576
@@ -336,22 +338,12 @@ def methods_section(etx, stock):
 
 # ---- the document ----
 
-def machine():
-    model = "unknown processor"
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    return f"{model}, {os.cpu_count()} cores, of which one is used"
-
-
 def setting(build, minimalloc, stock):
     with open(os.path.join(build, "CMakeCache.txt")) as file:
         cache = dict(re.findall(r"^(\w+):\w+=(.*)$", file.read(), re.M))
     version = subprocess.run([cache["CMAKE_C_COMPILER"], "--version"],
                              capture_output=True, text=True, check=True)
-    lines = [f"Machine: {machine()}; load at the start "
+    lines = [f"Machine: {machine()}, of which one is used; load at the start "
              f"{os.getloadavg()[0]:.1f}. Compiler: "
              f"{version.stdout.splitlines()[0]}, "
              f"{cache.get('CMAKE_BUILD_TYPE') or 'Release'}."]
@@ -362,20 +354,6 @@ def setting(build, minimalloc, stock):
                  f"{sys.version.split()[0]}." if stock
                  else "ExecuTorch: not run.")
     return " ".join(lines) + "\n"
-
-
-def write_markdown(path, parts):
-    with open(path) as file:
-        text = file.read()
-    for name, content in parts.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        head, _, rest = text.partition(begin)
-        _, found, tail = rest.partition(end)
-        if not found:
-            raise ValueError(f"{path}: no markers '{name}'")
-        text = f"{head}{begin}\n{content}{end}{tail}"
-    with open(path, "w") as file:
-        file.write(text)
 
 
 def main():

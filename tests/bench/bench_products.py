@@ -18,6 +18,8 @@ import sys
 import time
 from importlib import metadata
 
+from figures import write_markdown
+
 SHAPES = [(1, 512, 512), (1, 2048, 512), (1, 59520, 512), (4, 2048, 512), (8, 2048, 512), (16, 2048, 512), (32, 2048, 512),
           (128, 512, 512), (128, 2048, 512), (128, 512, 2048), (512, 2048, 512)]
 KINDS = {"float32": "float32", "linear_a8w8": "int8, rows quantised on the way", "linear_a8w4g": "int4 in groups of 32, rows quantised on the way",
@@ -123,15 +125,6 @@ def text(best, limits, widest, rounds):
         yield from table(kind, best, limits)
 
 
-def replace(path, lines):
-    with open(path) as file:
-        old = file.read()
-    begin, end = "<!-- products: begin -->\n", "<!-- products: end -->"
-    head, rest = old.split(begin)
-    with open(path, "w") as file:
-        file.write(head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1])
-
-
 def main():
     if sys.argv[1:2] == ["--peer"]:
         return peer(int(sys.argv[2]))
@@ -152,7 +145,8 @@ def main():
     lines = list(text(best, limits, widest, options.rounds))
     print("\n".join(lines))
     if options.markdown:
-        replace(options.markdown, lines)
+        write_markdown(options.markdown,
+                       {"products": "\n".join(lines) + "\n"})
     return None
 
 

@@ -16,4 +16,17 @@ uint64_t etx_machine_multiply(uint64_t turns, float* sink);
 // other.
 uint64_t etx_machine_read(const uint64_t* words, size_t count);
 
+// The same with the instructions that every processor has.
+static inline uint64_t etx_machine_read_plain(const uint64_t* words,
+                                              size_t count) {
+  uint64_t a = 0, b = 0, c = 0, d = 0;
+  for (size_t i = 0; i + 4 <= count; i += 4) {
+    a += words[i];
+    b += words[i + 1];
+    c += words[i + 2];
+    d += words[i + 3];
+  }
+  return a + b + c + d;
+}
+
 #endif

@@ -71,18 +71,7 @@ __attribute__((target("avx2"))) static uint64_t read_avx2(const uint64_t* words,
   return lanes[0] + lanes[1] + lanes[2] + lanes[3];
 }
 
-static uint64_t read_plain(const uint64_t* words, size_t count) {
-  uint64_t a = 0, b = 0, c = 0, d = 0;
-  for (size_t i = 0; i + 4 <= count; i += 4) {
-    a += words[i];
-    b += words[i + 1];
-    c += words[i + 2];
-    d += words[i + 3];
-  }
-  return a + b + c + d;
-}
-
 uint64_t etx_machine_read(const uint64_t* words, size_t count) {
   return __builtin_cpu_supports("avx2") ? read_avx2(words, count)
-                                        : read_plain(words, count);
+                                        : etx_machine_read_plain(words, count);
 }

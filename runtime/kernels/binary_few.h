@@ -10,12 +10,30 @@
 // more than the way to them costs.
 enum { ETX_BINARY_FEW = 96 };
 
-// Where prepare leaves the number of elements, in etx_call.prepared.
-enum { ETX_BINARY_FEW_COUNT = 4 };
+// Where prepare leaves the number of elements, in etx_call.prepared, and for
+// rows what etx_binary_rows_word gives.
+enum { ETX_BINARY_FEW_COUNT = 4, ETX_BINARY_FEW_ROWS = 5 };
 
 // What runs a row of binary_list.def for two float32 tensors that lie densely
 // and have the result's elements each, at most ETX_BINARY_FEW, and a result
 // that is the call's last argument; NULL: not that row. Same bits as the loops.
 etx_kernel_function etx_binary_few_of(size_t row);
+
+// How an operand lies beside a result of dense rows.
+typedef enum etx_rows_kind {
+  ETX_ROWS_DENSE,   // as the result
+  ETX_ROWS_SAME,    // one row, met by each row of the result
+  ETX_ROWS_COLUMN,  // an element for each row
+} etx_rows_kind;
+
+// Up to so many elements with operands that are rows or columns.
+enum { ETX_BINARY_FEW_SPREAD = 256 };
+
+// The rows of a result of at most ETX_BINARY_FEW_SPREAD elements.
+int64_t etx_binary_rows_word(size_t row_elements, etx_rows_kind first,
+                             etx_rows_kind second);
+
+// As etx_binary_few_of for operands that are rows or columns.
+etx_kernel_function etx_binary_few_rows_of(size_t row);
 
 #endif

@@ -48,6 +48,7 @@ static bool is_direct(const etx_call* call, size_t index, size_t out,
 
 static etx_status run(etx_call* call);
 static etx_status run_direct(etx_call* call);
+static etx_status run_narrow(etx_call* call);
 
 // A call whose operands lie as its result does. `prepared` is filled.
 static etx_kernel_function choose_direct(const etx_call* call,
@@ -59,6 +60,74 @@ static etx_kernel_function choose_direct(const etx_call* call,
   const etx_kernel_function few =
       is_few ? etx_binary_few_of((size_t)call->prepared[ROW]) : NULL;
   return few != NULL ? few : run_direct;
+}
+
+static bool divides(size_t row) {
+  return row == ETX_BINARY_divide || row == ETX_BINARY_divide_trunc ||
+         row == ETX_BINARY_divide_floor || row == ETX_BINARY_fmod ||
+         row == ETX_BINARY_remainder;
+}
+
+// How operand `k` of a walk over rows lies; false: as etx_rows_kind knows not.
+static bool find_rows_kind(const etx_walk* walk, size_t k, etx_rows_kind* out) {
+  const ptrdiff_t step = walk->steps[k][0] / walk->bytes[k];
+  if (walk->stride[k] == 0) {
+    *out = ETX_ROWS_COLUMN;
+    return step == 1;
+  }
+  *out = step == 0 ? ETX_ROWS_SAME : ETX_ROWS_DENSE;
+  return walk->stride[k] == 1 && (step == 0 || step == (ptrdiff_t)walk->count);
+}
+
+// What runs a few float32 elements whose operands are rows or columns beside
+// the result, or NULL.
+static etx_kernel_function choose_few_rows(etx_call* call,
+                                           const etx_tensor* to) {
+  const size_t row = (size_t)call->prepared[ROW];
+  bool is_float = to->dtype == ETX_DTYPE_FLOAT32;
+  for (size_t i = 0; i < 2; ++i) {
+    is_float = is_float && etx_call_is_tensor(call, i) &&
+               etx_call_tensor(call, i)->dtype == ETX_DTYPE_FLOAT32;
+  }
+  if (!is_float || call->prepared[COUNT] > ETX_BINARY_FEW_SPREAD) return NULL;
+  etx_walk walk;
+  etx_walk_init(&walk, to->sizes, to->rank);
+  etx_walk_add(&walk, to);
+  etx_walk_add(&walk, etx_call_tensor(call, 0));
+  etx_walk_add(&walk, etx_call_tensor(call, 1));
+  if (!etx_walk_start(&walk) || walk.rank != 1) return NULL;
+  etx_rows_kind kinds[3];
+  for (size_t k = 0; k < 3; ++k) {
+    if (!find_rows_kind(&walk, k, &kinds[k])) return NULL;
+  }
+  const etx_kernel_function found =
+      kinds[0] == ETX_ROWS_DENSE ? etx_binary_few_rows_of(row) : NULL;
+  if (found != NULL) {
+    call->prepared[ETX_BINARY_FEW_ROWS] =
+        etx_binary_rows_word(walk.count, kinds[1], kinds[2]);
+  }
+  return found;
+}
+
+// True if everything has one narrow integer type with a loop of its own, and
+// lies as run_narrow takes it.
+static bool is_narrow(const etx_call* call, size_t row, etx_dtype common) {
+  const size_t out = call->argument_count - 1;
+  const etx_tensor* to = etx_call_tensor(call, out);
+  return to->dtype == common && etx_tensor_is_contiguous(to) && !divides(row) &&
+         etx_binary_loop_of_narrow(row, common) != NULL &&
+         etx_call_is_tensor(call, 0) && etx_call_is_tensor(call, 1) &&
+         is_direct(call, 0, out, common) && is_direct(call, 1, out, common);
+}
+
+static etx_kernel_function choose(etx_call* call, etx_dtype common,
+                                  bool is_direct_call) {
+  const etx_dtype native = etx_wide_dtype(etx_wide_of(common));
+  if (is_direct_call) return choose_direct(call, native);
+  if (is_narrow(call, (size_t)call->prepared[ROW], common)) return run_narrow;
+  const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);
+  const etx_kernel_function few_rows = choose_few_rows(call, to);
+  return few_rows != NULL ? few_rows : run;
 }
 
 static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
@@ -86,7 +155,7 @@ static etx_status prepare(etx_call* call, size_t row, etx_dtype common) {
   call->prepared[COUNT] = (int64_t)etx_tensor_numel(to);
   call->prepared[MOVES] =
       (is_single(call, 0) ? 0 : 1) + (is_single(call, 1) ? 0 : 2);
-  call->run = direct ? choose_direct(call, native) : run;
+  call->run = choose(call, common, direct);
   return ETX_OK;
 }
 
@@ -161,12 +230,6 @@ static void read_operand(const etx_call* call, size_t index, operand* out) {
   out->dtype = wide;
 }
 
-static bool divides(size_t row) {
-  return row == ETX_BINARY_divide || row == ETX_BINARY_divide_trunc ||
-         row == ETX_BINARY_divide_floor || row == ETX_BINARY_fmod ||
-         row == ETX_BINARY_remainder;
-}
-
 static bool row_has_zero(const operand* divisor, const etx_walk* walk) {
   bool found = false;
   for (size_t done = 0; done < walk->count && !found; done += ETX_BLOCK) {
@@ -226,6 +289,19 @@ static etx_status run_direct(etx_call* call) {
                    out->data, a.data, b.data, (size_t)call->prepared[COUNT],
                    (call->prepared[MOVES] & 1) != 0,
                    (call->prepared[MOVES] & 2) != 0, read_parameter(call));
+  return ETX_OK;
+}
+
+static etx_status run_narrow(etx_call* call) {
+  const etx_dtype common = (etx_dtype)call->prepared[COMMON];
+  const size_t own = etx_dtype_bytes(common);
+  const etx_loop_bytes bytes = {own, own};
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  etx_binary_apply(
+      etx_binary_loop_of_narrow((size_t)call->prepared[ROW], common), bytes,
+      out->data, etx_call_tensor(call, 0)->data, etx_call_tensor(call, 1)->data,
+      (size_t)call->prepared[COUNT], (call->prepared[MOVES] & 1) != 0,
+      (call->prepared[MOVES] & 2) != 0, read_parameter(call));
   return ETX_OK;
 }
 

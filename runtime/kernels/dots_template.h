@@ -15,6 +15,28 @@ enum {
   DOT_TILE = 12,
 };
 
+// Some of a block's columns, `apart` from each other. What is read at a time
+// lies in different pages: processors ask for the lines ahead of them in each
+// page that is read, but not behind its end, so that one page after the other
+// comes at half the speed of memory.
+typedef struct dot_tile {
+  const etx_dot_block* b;
+  const float* right;   // the first column's
+  ptrdiff_t right_row;  // from column to column
+  float* out;
+  size_t apart, columns;
+} dot_tile;
+
+static inline dot_tile dot_tile_at(const etx_dot_block* b, size_t column,
+                                   size_t apart, size_t columns) {
+  return (dot_tile){.b = b,
+                    .right = b->right + (ptrdiff_t)column * b->right_row,
+                    .right_row = (ptrdiff_t)apart * b->right_row,
+                    .out = b->out + column,
+                    .apart = apart,
+                    .columns = columns};
+}
+
 // One more step of each of `rows` times `columns` dots.
 static inline __attribute__((always_inline)) void dot_step(
     const float* left, ptrdiff_t left_row, const float* right,
@@ -54,40 +76,42 @@ static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
 // `rows` times `columns` dots. Inlined with constants, so that the partial sums
 // stay in registers.
 static inline __attribute__((always_inline)) void dot_block(
-    const etx_dot_block* b, size_t row, size_t column, size_t rows,
-    size_t columns) {
+    const dot_tile* t, size_t row, size_t column, size_t rows, size_t columns) {
+  const etx_dot_block* b = t->b;
   const float* left = b->left + (ptrdiff_t)row * b->left_row;
-  const float* right = b->right + (ptrdiff_t)column * b->right_row;
+  const float* right = t->right + (ptrdiff_t)column * t->right_row;
   etx_fused sums[4][6][DOT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + DOT_LANES <= b->count; k += DOT_LANES) {
-    dot_step(left + k, b->left_row, right + k, b->right_row, rows, columns,
+    dot_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
              sums);
   }
   if (k < b->count) {
     float x[4][DOT_LANES], y[6][DOT_LANES];
     dot_rest(left + k, b->left_row, rows, b->count - k, x);
-    dot_rest(right + k, b->right_row, columns, b->count - k, y);
+    dot_rest(right + k, t->right_row, columns, b->count - k, y);
     dot_step(x[0], DOT_LANES, y[0], DOT_LANES, rows, columns, sums);
   }
 #pragma GCC unroll 8
   for (size_t i = 0; i < rows; ++i) {
 #pragma GCC unroll 8
     for (size_t j = 0; j < columns; ++j) {
-      b->out[(ptrdiff_t)(row + i) * b->out_row + (ptrdiff_t)(column + j)] =
+      t->out[(ptrdiff_t)(row + i) * b->out_row +
+             (ptrdiff_t)((column + j) * t->apart)] =
           etx_fused_total(sums[i][j]);
     }
   }
 }
 
-static inline __attribute__((always_inline)) void dot_rows(
-    const etx_dot_block* b, size_t row, size_t first, size_t end, size_t rows,
-    size_t columns) {
-  size_t column = first;
-  for (; column + columns <= end; column += columns) {
-    dot_block(b, row, column, rows, columns);
+static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
+                                                           size_t row,
+                                                           size_t rows,
+                                                           size_t columns) {
+  size_t column = 0;
+  for (; column + columns <= t->columns; column += columns) {
+    dot_block(t, row, column, rows, columns);
   }
-  for (; column < end; ++column) dot_block(b, row, column, rows, 1);
+  for (; column < t->columns; ++column) dot_block(t, row, column, rows, 1);
 }
 
 // Dots shorter than the partial sums are taken element by element, which eight
@@ -122,18 +146,17 @@ static void short_dots(const etx_dot_block* b) {
   }
 }
 
-// Rows from `row` on with the columns of a tile.
-static void dot_tile(const etx_dot_block* b, size_t first, size_t end) {
+// All rows with the columns of a tile.
+static void dot_tile_run(const dot_tile* t) {
+  const size_t all = t->b->rows;
   size_t row = 0;
   // One row left alone reads the tile for itself.
-  while (row + DOT_ROWS <= b->rows && row + DOT_ROWS + 1 != b->rows) {
-    dot_rows(b, row, first, end, DOT_ROWS, DOT_COLUMNS);
+  while (row + DOT_ROWS <= all && row + DOT_ROWS + 1 != all) {
+    dot_rows(t, row, DOT_ROWS, DOT_COLUMNS);
     row += DOT_ROWS;
   }
-  for (; row + 2 <= b->rows; row += 2) {
-    dot_rows(b, row, first, end, 2, DOT_COLUMNS_TWO);
-  }
-  if (row < b->rows) dot_rows(b, row, first, end, 1, DOT_COLUMNS_ONE);
+  for (; row + 2 <= all; row += 2) dot_rows(t, row, 2, DOT_COLUMNS_TWO);
+  if (row < all) dot_rows(t, row, 1, DOT_COLUMNS_ONE);
 }
 
 static void dots(const etx_dot_block* b) {
@@ -141,8 +164,17 @@ static void dots(const etx_dot_block* b) {
     short_dots(b);
     return;
   }
-  for (size_t first = 0; first < b->columns; first += DOT_TILE) {
-    const size_t left = b->columns - first;
-    dot_tile(b, first, first + (left < DOT_TILE ? left : DOT_TILE));
+  const size_t most = b->rows == 1 ? DOT_COLUMNS_ONE : DOT_TILE;
+  size_t apart = b->columns / most;
+  // An even distance is more often one that the cache has no room for.
+  if (b->rows > 1 && apart > 1) apart -= (apart & 1) ^ 1;
+  for (size_t column = 0; column < apart; ++column) {
+    const dot_tile t = dot_tile_at(b, column, apart, most);
+    dot_tile_run(&t);
+  }
+  for (size_t column = apart * most; column < b->columns; column += most) {
+    const size_t left = b->columns - column;
+    const dot_tile t = dot_tile_at(b, column, 1, left < most ? left : most);
+    dot_tile_run(&t);
   }
 }

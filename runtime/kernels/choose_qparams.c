@@ -5,6 +5,7 @@
 #include "runtime/kernels/choose_qparams.h"
 
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/strided_view.h"
 #include "runtime/kernels/walk.h"
@@ -25,30 +26,36 @@ typedef struct extent {
   bool has_nan;
 } extent;
 
-// Dense floats in sixteen lanes; comparisons pass over NaN, which is looked for
-// apart.
+// What lanes have seen of their numbers. Comparisons pass over NaN, which is
+// looked for apart.
+typedef struct extent_lanes {
+  etx_f32x4 low, high;
+  etx_i32x4 nans;
+} extent_lanes;
+
+static inline void extend_lanes(extent_lanes* e, etx_f32x4 x) {
+  e->low = -etx_f32x4_larger(-x, -e->low);
+  e->high = etx_f32x4_larger(x, e->high);
+  e->nans |= x != x;
+}
+
+// Dense floats, eight at a time.
 static void extend_f32(const float* x, size_t count, extent* e) {
-  float low[16], high[16];
-  uint32_t nans[16] = {0};
-  for (size_t k = 0; k < 16; ++k) low[k] = high[k] = x[k < count ? k : 0];
+  extent_lanes lanes[2] = {0};
   size_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    for (size_t k = 0; k < 16; ++k) {
-      const float y = x[i + k];
-      low[k] = y < low[k] ? y : low[k];
-      high[k] = y > high[k] ? y : high[k];
-      nans[k] |= y != y;
+  for (; i + 8 <= count; i += 8) {
+    extend_lanes(&lanes[0], etx_f32x4_load(x + i));
+    extend_lanes(&lanes[1], etx_f32x4_load(x + i + 4));
+  }
+  for (; i < count; ++i) extend_lanes(&lanes[0], etx_f32x4_all(x[i]));
+  for (int part = 0; part < 2; ++part) {
+    for (int k = 0; k < 4; ++k) {
+      const double low = (double)lanes[part].low[k];
+      const double high = (double)lanes[part].high[k];
+      e->low = low < e->low ? low : e->low;
+      e->high = high > e->high ? high : e->high;
+      e->has_nan |= lanes[part].nans[k] != 0;
     }
-  }
-  for (size_t k = 0; i < count; ++i, ++k) {
-    low[k] = x[i] < low[k] ? x[i] : low[k];
-    high[k] = x[i] > high[k] ? x[i] : high[k];
-    nans[k] |= x[i] != x[i];
-  }
-  for (size_t k = 0; k < 16; ++k) {
-    e->low = (double)low[k] < e->low ? (double)low[k] : e->low;
-    e->high = (double)high[k] > e->high ? (double)high[k] : e->high;
-    e->has_nan |= nans[k] != 0;
   }
 }
 

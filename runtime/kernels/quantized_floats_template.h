@@ -11,8 +11,10 @@
 enum {
   FLOAT_LANES = ETX_FUSED_SUMS,
   FLOAT_PARTS = ETX_FUSED_PARTS,
-  FLOAT_ROWS = 2,    // that are computed together
-  FLOAT_CHUNK = 256  // elements whose even ones stand first
+  FLOAT_ROWS = 2,     // that are computed together
+  FLOAT_COLUMNS = 2,  // the same
+  FLOAT_CHUNK = 256,  // elements whose even ones stand first
+  GROUPS = 8,         // partial sums of groups
 };
 
 static inline __attribute__((always_inline)) void store_totals(
@@ -24,49 +26,84 @@ static inline __attribute__((always_inline)) void store_totals(
   }
 }
 
+// One more step of each of `rows` times `columns` dots.
 static inline __attribute__((always_inline)) void step8(
-    const float* x, ptrdiff_t left_row, const int8_t* w, size_t rows,
-    etx_fused sums[FLOAT_ROWS][FLOAT_PARTS]) {
+    const float* x, ptrdiff_t left_row, const int8_t* w, ptrdiff_t right_row,
+    size_t rows, size_t columns,
+    etx_fused sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
 #pragma GCC unroll 4
   for (size_t part = 0; part < FLOAT_PARTS; ++part) {
-    const etx_fused y = WIDEN(w + part * ETX_FUSED_LANES);
+    const size_t at = part * ETX_FUSED_LANES;
+    etx_fused v[FLOAT_ROWS];
 #pragma GCC unroll 2
     for (size_t r = 0; r < rows; ++r) {
-      etx_fused v;
-      memcpy(&v, x + (ptrdiff_t)r * left_row + part * ETX_FUSED_LANES,
-             sizeof(v));
-      sums[r][part] = ETX_FUSED_ADD(v, y, sums[r][part]);
+      memcpy(&v[r], x + (ptrdiff_t)r * left_row + at, sizeof(v[r]));
+    }
+#pragma GCC unroll 4
+    for (size_t c = 0; c < columns; ++c) {
+      const etx_fused y = WIDEN(w + (ptrdiff_t)c * right_row + at);
+#pragma GCC unroll 2
+      for (size_t r = 0; r < rows; ++r) {
+        sums[c][r][part] = ETX_FUSED_ADD(v[r], y, sums[c][r][part]);
+      }
     }
   }
 }
 
+// The last elements, followed by zeros.
+static inline void rest8(
+    const etx_quantized_block* b, const float* x, size_t rows, const int8_t* w,
+    ptrdiff_t right_row, size_t columns, size_t count,
+    etx_fused sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
+  float last[FLOAT_ROWS][FLOAT_LANES] = {{0}};
+  int8_t weights[FLOAT_COLUMNS][FLOAT_LANES] = {{0}};
+  for (size_t c = 0; c < columns; ++c) {
+    memcpy(weights[c], w + (ptrdiff_t)c * right_row, count);
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    memcpy(last[r], x + (ptrdiff_t)r * b->left_row, count * sizeof(float));
+  }
+  step8(last[0], FLOAT_LANES, weights[0], FLOAT_LANES, rows, columns, sums);
+}
+
+// Dots of a few rows with columns that are `apart` from each other.
 static inline __attribute__((always_inline)) void dot8(
-    const etx_quantized_block* b, size_t row, size_t rows, size_t column) {
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t columns, size_t apart) {
   const float* x = (const float*)b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* w = (const int8_t*)b->right + (ptrdiff_t)column * b->right_row;
-  etx_fused sums[FLOAT_ROWS][FLOAT_PARTS] = {{{0}}};
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  etx_fused sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + FLOAT_LANES <= b->count; k += FLOAT_LANES) {
-    step8(x + k, b->left_row, w + k, rows, sums);
+    step8(x + k, b->left_row, w + k, pitch, rows, columns, sums);
   }
   if (k < b->count) {
-    float last[FLOAT_ROWS][FLOAT_LANES] = {{0}};
-    int8_t weights[FLOAT_LANES] = {0};
-    memcpy(weights, w + k, b->count - k);
-    for (size_t r = 0; r < rows; ++r) {
-      memcpy(last[r], x + (ptrdiff_t)r * b->left_row + k,
-             (b->count - k) * sizeof(float));
-    }
-    step8(last[0], FLOAT_LANES, weights, rows, sums);
+    rest8(b, x + k, rows, w + k, pitch, columns, b->count - k, sums);
   }
-  store_totals(b, row, rows, column, sums);
+#pragma GCC unroll 4
+  for (size_t c = 0; c < columns; ++c) {
+    store_totals(b, row, rows, column + c * apart, sums[c]);
+  }
 }
 
+static inline __attribute__((always_inline)) void columns8(
+    const etx_quantized_block* b, size_t column, size_t columns, size_t apart) {
+  size_t row = 0;
+  for (; row + 2 <= b->rows; row += 2) {
+    dot8(b, row, 2, column, columns, apart);
+  }
+  if (row < b->rows) dot8(b, row, 1, column, columns, apart);
+}
+
+// Columns that are read at a time are far from each other (dots_template.h).
 static void floats8(const etx_quantized_block* b) {
-  for (size_t column = 0; column < b->columns; ++column) {
-    size_t row = 0;
-    for (; row + 2 <= b->rows; row += 2) dot8(b, row, 2, column);
-    if (row < b->rows) dot8(b, row, 1, column);
+  const size_t apart = b->columns / FLOAT_COLUMNS;
+  for (size_t column = 0; column < apart; ++column) {
+    columns8(b, column, FLOAT_COLUMNS, apart);
+  }
+  for (size_t column = apart * FLOAT_COLUMNS; column < b->columns; ++column) {
+    columns8(b, column, 1, 1);
   }
 }
 
@@ -124,6 +161,12 @@ static void floats4(const etx_quantized_block* b) {
     for (; row + 2 <= b->rows; row += 2) dot4(b, row, 2, column);
     if (row < b->rows) dot4(b, row, 1, column);
   }
+}
+
+// The sum of the groups' partial sums.
+static inline float group_total(const float* sums) {
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
 // The number that makes doubles whole, to the nearest and halves to even.

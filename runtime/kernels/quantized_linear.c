@@ -15,7 +15,11 @@
 enum {
   TILE_ROWS = 8,
   TILE_COLUMNS = 4,
-  WIDE_COLUMNS = 32,  // of a tile that is multiplied as stored
+  // Sums of a tile that is multiplied as stored: the fewer rows, the more
+  // columns, because loops read several of them far from each other.
+  WIDE_SUMS = 256,
+  WIDE_COLUMNS = WIDE_SUMS / TILE_ROWS,
+  ITEMS_PER_THREAD = 4,
 };
 
 // What the tiles see.
@@ -24,6 +28,7 @@ typedef struct job {
   const etx_quantized_loops* loops;
   etx_quantized_loop loop;  // that knows the layout, or NULL
   size_t rows;
+  size_t width;             // columns of a tile
   const float* floats;      // [rows, inner] in the weights' order
   const int16_t* integers;  // [rows, inner] likewise
   const float* row_scales;  // [rows] of the integers
@@ -352,7 +357,7 @@ static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
                            .count = w->inner,
                            .group = w->group,
                            .groups = w->groups,
-                           .sum_row = WIDE_COLUMNS};
+                           .sum_row = (ptrdiff_t)columns};
   if (j->linear->is_integer) {
     b.left = j->integers + row * w->inner;
   } else {
@@ -368,50 +373,46 @@ static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
 
 // A tile of exact sums, as floats.
 static void sum_whole_tile(const job* j, etx_quantized_block block,
-                           float sums[TILE_ROWS][WIDE_COLUMNS]) {
-  int32_t part[TILE_ROWS][WIDE_COLUMNS];
-  int64_t totals[TILE_ROWS][WIDE_COLUMNS] = {{0}};
-  const size_t inner = block.count;
+                           float* sums) {
+  int32_t part[WIDE_SUMS];
+  int64_t totals[WIDE_SUMS] = {0};
+  const size_t inner = block.count, count = block.rows * block.columns;
   block.sums = part;
   for (size_t k = 0; k < inner; k += block.count) {
     block.count = inner - k < ETX_WHOLE_MOST ? inner - k : ETX_WHOLE_MOST;
     j->loop(&block);
     block.left = (const int16_t*)block.left + block.count;
     block.right += block.count;
-    for (size_t r = 0; r < block.rows; ++r) {
-      for (size_t c = 0; c < block.columns; ++c) totals[r][c] += part[r][c];
-    }
+    for (size_t i = 0; i < count; ++i) totals[i] += part[i];
   }
-  for (size_t r = 0; r < block.rows; ++r) {
-    for (size_t c = 0; c < block.columns; ++c) sums[r][c] = (float)totals[r][c];
-  }
+  for (size_t i = 0; i < count; ++i) sums[i] = (float)totals[i];
 }
 
 // ------------------------------------------------ the last line
 
 // Some columns' own numbers.
 typedef struct last_line {
-  float scales[WIDE_COLUMNS];  // only where is_scaled
-  float bias[WIDE_COLUMNS];
+  float scales[WIDE_SUMS];  // only where is_scaled
+  float bias[WIDE_SUMS];
   bool is_scaled;
 } last_line;
 
-static last_line read_last_line(const job* j, size_t column, size_t columns) {
+static void read_last_line(const job* j, size_t column, size_t columns,
+                           last_line* out) {
   const etx_packed_rows* w = &j->linear->weight;
   const etx_tensor* bias = j->linear->bias;
   const bool has_scales = j->loop != NULL && w->bits == 4;
-  last_line line = {.is_scaled = w->groups == 1 && !has_scales};
-  if (line.is_scaled) {
-    etx_convert(ETX_DTYPE_FLOAT32, line.scales, 1, w->scale_dtype,
+  out->is_scaled = w->groups == 1 && !has_scales;
+  if (out->is_scaled) {
+    etx_convert(ETX_DTYPE_FLOAT32, out->scales, 1, w->scale_dtype,
                 w->scales + column * etx_dtype_bytes(w->scale_dtype), 1,
                 columns);
   }
   if (bias != NULL) {
-    etx_convert(ETX_DTYPE_FLOAT32, line.bias, 1, bias->dtype,
+    etx_convert(ETX_DTYPE_FLOAT32, out->bias, 1, bias->dtype,
                 (const char*)bias->data + column * etx_dtype_bytes(bias->dtype),
                 1, columns);
   }
-  return line;
 }
 
 // Sums times the column's and the row's scale, plus the bias: three steps, each
@@ -436,9 +437,10 @@ static void store_row(const job* j, const last_line* line, size_t row,
 }
 
 static void run_stored(const job* j, size_t column, size_t columns) {
-  const last_line line = read_last_line(j, column, columns);
+  last_line line;
+  read_last_line(j, column, columns, &line);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
-    float sums[TILE_ROWS][WIDE_COLUMNS];
+    float sums[WIDE_SUMS];
     const size_t below = j->rows - row;
     const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
     etx_quantized_block b = block_at(j, row, rows, column, columns);
@@ -449,13 +451,14 @@ static void run_stored(const job* j, size_t column, size_t columns) {
       j->loop(&b);
     }
     for (size_t r = 0; r < rows; ++r) {
-      store_row(j, &line, row + r, column, columns, sums[r]);
+      store_row(j, &line, row + r, column, columns, sums + r * columns);
     }
   }
 }
 
 static void run_unpacked(const job* j, size_t column, size_t columns) {
-  const last_line line = read_last_line(j, column, columns);
+  last_line line;
+  read_last_line(j, column, columns, &line);
   for (size_t row = 0; row < j->rows; row += TILE_ROWS) {
     const size_t below = j->rows - row;
     const size_t rows = below < TILE_ROWS ? below : TILE_ROWS;
@@ -474,16 +477,27 @@ static void run_unpacked(const job* j, size_t column, size_t columns) {
 // Items are tiles.
 static void run_tiles(const void* context, size_t first, size_t end) {
   const job* j = context;
-  const size_t width = j->loop == NULL ? TILE_COLUMNS : WIDE_COLUMNS;
   for (size_t item = first; item < end; ++item) {
-    const size_t column = item * width, left = j->linear->columns - column;
-    const size_t columns = left < width ? left : width;
+    const size_t column = item * j->width, left = j->linear->columns - column;
+    const size_t columns = left < j->width ? left : j->width;
     if (j->loop == NULL) {
       run_unpacked(j, column, columns);
     } else {
       run_stored(j, column, columns);
     }
   }
+}
+
+// As many columns as a tile has sums for, as long as all threads have some.
+static size_t width_of(const job* j, const etx_parallel* parallel) {
+  size_t width = WIDE_COLUMNS, rows = j->rows;
+  if (j->loop == NULL) return TILE_COLUMNS;
+  const size_t shared =
+      parallel->thread_count < 2
+          ? j->linear->columns
+          : j->linear->columns / parallel->thread_count / ITEMS_PER_THREAD;
+  for (; rows * width * 2 <= WIDE_SUMS && width * 2 <= shared;) width *= 2;
+  return width;
 }
 
 void etx_quantized_linear_run(const etx_quantized_linear* linear,
@@ -495,9 +509,9 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
   if (j.rows == 0 || linear->columns == 0) return;
   j.loop = loop_of(linear, j.loops);
   prepare(&j, temporary, parallel);
-  const size_t width = j.loop == NULL ? TILE_COLUMNS : WIDE_COLUMNS;
+  j.width = width_of(&j, parallel);
   const double work =
       (double)j.rows * (double)linear->columns * (double)linear->weight.inner;
-  etx_shares_run(parallel, (linear->columns + width - 1) / width, work,
+  etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width, work,
                  run_tiles, &j);
 }

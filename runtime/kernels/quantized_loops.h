@@ -38,8 +38,9 @@ typedef struct etx_quantized_loops {
   const char* name;  // of the instruction set
   // int32 sums of integers times int8 weights; at most ETX_WHOLE_MOST of them.
   etx_quantized_loop whole8;
-  // Float sums over 4-bit weights: group by group, the exact sum of integers
-  // times the scale is added, both rounded.
+  // Float sums over 4-bit weights: of each group the exact sum of integers
+  // times the scale is added to partial sum group mod 8, both rounded; then
+  // halves of the partial sums are added to each other until one is left.
   etx_quantized_loop groups4;
   // Float sums of floats times int8 weights, in the order of etx_dot_block.
   etx_quantized_loop floats8;

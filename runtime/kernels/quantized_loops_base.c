@@ -39,7 +39,7 @@ static float sum_groups(const etx_quantized_block* b, size_t row,
                         size_t column) {
   const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
-  float sum = 0;
+  float sums[GROUPS] = {0};
   size_t k = 0;
   for (size_t g = 0; g < b->groups; ++g) {
     const size_t at = column * b->groups + g;
@@ -52,10 +52,10 @@ static float sum_groups(const etx_quantized_block* b, size_t row,
       whole += even[i] * ((w[k / 2 + i] >> 4) - zero);
       whole += odd[i] * ((w[k / 2 + i] & 15) - zero);
     }
-    sum += b->scales[at] * (float)whole;
+    sums[g % GROUPS] += b->scales[at] * (float)whole;
     k += b->group;
   }
-  return sum;
+  return group_total(sums);
 }
 
 static void groups4(const etx_quantized_block* b) {

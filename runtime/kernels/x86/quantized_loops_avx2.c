@@ -15,7 +15,6 @@ typedef long long pair __attribute__((vector_size(16)));
 typedef short words __attribute__((vector_size(32)));
 typedef unsigned short unsigned_words __attribute__((vector_size(32)));
 typedef int longs __attribute__((vector_size(32)));
-typedef float four_floats __attribute__((vector_size(16)));
 typedef int four __attribute__((vector_size(16)));
 typedef float eight __attribute__((vector_size(32)));
 
@@ -90,13 +89,14 @@ static inline four totals(longs a, longs b, longs c, longs d) {
 
 enum { WORDS = 16, COLUMNS = 4 };
 
-// `rows` times four sums. Inlined with constants, so that the sums stay in
-// registers.
+// `rows` times four sums, of columns that are `apart` from each other. Inlined
+// with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void whole_block(
     const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t columns) {
+    size_t columns, size_t apart) {
   const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* w = (const int8_t*)b->right + (ptrdiff_t)column * b->right_row;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   longs sums[2][COLUMNS] = {{{0}}};
   size_t k = 0;
   for (; k + WORDS <= b->count; k += WORDS) {
@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) void whole_block(
 #pragma GCC unroll 4
     for (size_t c = 0; c < columns; ++c) {
       bytes16 bytes;
-      memcpy(&bytes, w + (ptrdiff_t)c * b->right_row + k, sizeof(bytes));
+      memcpy(&bytes, w + (ptrdiff_t)c * pitch + k, sizeof(bytes));
       const words weight = widen_signed(bytes);
 #pragma GCC unroll 2
       for (size_t r = 0; r < rows; ++r) {
@@ -124,127 +124,179 @@ static inline __attribute__((always_inline)) void whole_block(
     for (size_t n = k; n < b->count; ++n) {
       const int32_t seen = x[(ptrdiff_t)r * b->left_row + (ptrdiff_t)n];
       for (size_t c = 0; c < columns; ++c) {
-        all[c] += seen * w[(ptrdiff_t)c * b->right_row + (ptrdiff_t)n];
+        all[c] += seen * w[(ptrdiff_t)c * pitch + (ptrdiff_t)n];
       }
     }
-    memcpy(out, &all, columns * sizeof(int32_t));
+#pragma GCC unroll 4
+    for (size_t c = 0; c < columns; ++c) out[c * apart] = all[c];
   }
 }
 
 static inline __attribute__((always_inline)) void whole_columns(
-    const etx_quantized_block* b, size_t column, size_t columns) {
+    const etx_quantized_block* b, size_t column, size_t columns, size_t apart) {
   size_t row = 0;
-  for (; row + 2 <= b->rows; row += 2) whole_block(b, row, 2, column, columns);
-  if (row < b->rows) whole_block(b, row, 1, column, columns);
+  for (; row + 2 <= b->rows; row += 2) {
+    whole_block(b, row, 2, column, columns, apart);
+  }
+  if (row < b->rows) whole_block(b, row, 1, column, columns, apart);
 }
 
+// Columns that are read at a time are far from each other (dots_template.h).
 static void whole8(const etx_quantized_block* b) {
-  size_t column = 0;
-  for (; column + COLUMNS <= b->columns; column += COLUMNS) {
-    whole_columns(b, column, COLUMNS);
+  const size_t apart = b->columns / COLUMNS;
+  for (size_t column = 0; column < apart; ++column) {
+    whole_columns(b, column, COLUMNS, apart);
   }
-  for (; column < b->columns; ++column) whole_columns(b, column, 1);
+  for (size_t column = apart * COLUMNS; column < b->columns; ++column) {
+    whole_columns(b, column, 1, 1);
+  }
 }
 
 // ------------------------------------------------ 4 bits
 
-// What 4-bit weights are multiplied with in one group of a few rows.
+// What one group of weights is multiplied with.
 typedef struct group_rows {
   const int16_t* even;  // of the first row
   ptrdiff_t to_odd, left_row;
-  const uint8_t* right;  // of the first column
-  size_t bytes;          // of a column
 } group_rows;
 
-// The exact sums of one group of a few columns, of weights as 0 to 15.
-static inline __attribute__((always_inline)) void add_group(
-    const group_rows* g, ptrdiff_t right_row, size_t rows, size_t columns,
-    longs sums[2][COLUMNS]) {
-  for (size_t k = 0; k < g->bytes; k += WORDS) {
-    words even[2], odd[2];
+static inline group_rows group_rows_at(const etx_quantized_block* b, size_t row,
+                                       size_t k) {
+  const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
+  const size_t in_chunk = rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK;
+  const int16_t* x = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
+  return (group_rows){.even = x + chunk + (k - chunk) / 2,
+                      .to_odd = (ptrdiff_t)(in_chunk / 2),
+                      .left_row = b->left_row};
+}
+
+// Exact sums with one group of weights, taken as 0 to 15.
+static inline __attribute__((always_inline)) void group_sums(
+    const group_rows* g, const uint8_t* right, size_t bytes, size_t rows,
+    longs* out) {
+  longs sums[2] = {{0}};
+  for (size_t k = 0; k < bytes; k += WORDS) {
+    bytes16 stored;
+    memcpy(&stored, right + k, sizeof(stored));
+    const words both = widen_unsigned(stored);
+    const words high = (words)((unsigned_words)both >> 4), low = both & 15;
 #pragma GCC unroll 2
     for (size_t r = 0; r < rows; ++r) {
       const int16_t* from = g->even + (ptrdiff_t)r * g->left_row + k;
-      memcpy(&even[r], from, sizeof(words));
-      memcpy(&odd[r], from + g->to_odd, sizeof(words));
-    }
-#pragma GCC unroll 4
-    for (size_t c = 0; c < columns; ++c) {
-      bytes16 bytes;
-      memcpy(&bytes, g->right + (ptrdiff_t)c * right_row + k, sizeof(bytes));
-      const words both = widen_unsigned(bytes);
-      const words high = (words)((unsigned_words)both >> 4), low = both & 15;
-#pragma GCC unroll 2
-      for (size_t r = 0; r < rows; ++r) {
-        sums[r][c] += multiply_pairs(even[r], high);
-        sums[r][c] += multiply_pairs(odd[r], low);
-      }
+      words even, odd;
+      memcpy(&even, from, sizeof(words));
+      memcpy(&odd, from + g->to_odd, sizeof(words));
+      sums[r] += multiply_pairs(even, high) + multiply_pairs(odd, low);
     }
   }
+#pragma GCC unroll 2
+  for (size_t r = 0; r < rows; ++r) out[r * GROUPS] = sums[r];
 }
 
-// What is taken off weights of a group, and their scales.
-static inline __attribute__((always_inline)) void read_group(
-    const etx_quantized_block* b, size_t column, size_t columns, size_t group,
-    four* zero, four_floats* scale) {
+// The sums of eight vectors.
+static inline longs all_totals(const longs* v) {
+  const longs x =
+      __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[0], v[1]),
+                               __builtin_ia32_phaddd256(v[2], v[3]));
+  const longs y =
+      __builtin_ia32_phaddd256(__builtin_ia32_phaddd256(v[4], v[5]),
+                               __builtin_ia32_phaddd256(v[6], v[7]));
+  return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11) +
+         __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+// Eight groups of a column, or what is left of them.
+static inline __attribute__((always_inline)) void add_groups(
+    const etx_quantized_block* b, size_t row, size_t rows, size_t column,
+    size_t group, size_t groups, size_t bytes, eight* sums) {
+  const uint8_t* right =
+      b->right + (ptrdiff_t)column * b->right_row + group * bytes;
   const size_t at = column * b->groups + group;
-#pragma GCC unroll 4
-  for (size_t c = 0; c < columns; ++c) {
-    (*scale)[c] = b->scales[at + c * b->groups];
+  longs whole[2 * GROUPS];
+  eight scale = {0};
+  longs zero = {8, 8, 8, 8, 8, 8, 8, 8};
+  group_rows from = group_rows_at(b, row, group * bytes * 2);
+#pragma GCC unroll 8
+  for (size_t i = 0; i < groups; ++i) {
+    group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
+    // Eight groups of 32 begin with a chunk, and are no more.
+    if (bytes == WORDS) {
+      from.even += bytes;
+    } else if (i + 1 < groups) {
+      from = group_rows_at(b, row, (group + i + 1) * bytes * 2);
+    }
   }
-  if (b->zeros == NULL) return;
-#pragma GCC unroll 4
-  for (size_t c = 0; c < columns; ++c) {
-    (*zero)[c] = 8 + b->zeros[at + c * b->groups];
+  for (size_t i = groups; i < GROUPS; ++i) {
+    whole[i] = whole[GROUPS + i] = (longs){0};
+  }
+  memcpy(&scale, b->scales + at, groups * sizeof(float));
+  if (b->zeros != NULL) {
+    for (size_t i = 0; i < groups; ++i) zero[i] += b->zeros[at + i];
+  }
+#pragma GCC unroll 2
+  for (size_t r = 0; r < rows; ++r) {
+    longs own = {0};
+    memcpy(&own, b->group_sums + (row + r) * b->groups + group,
+           groups * sizeof(int32_t));
+    const longs all = all_totals(&whole[r * GROUPS]) - zero * own;
+    sums[r] += scale * __builtin_convertvector(all, eight);
   }
 }
 
 static inline __attribute__((always_inline)) void groups_block(
     const etx_quantized_block* b, size_t row, size_t rows, size_t column,
-    size_t columns) {
-  const int16_t* left = (const int16_t*)b->left + (ptrdiff_t)row * b->left_row;
-  const int32_t* group_sums = b->group_sums + row * b->groups;
-  group_rows from = {.left_row = b->left_row,
-                     .right = b->right + (ptrdiff_t)column * b->right_row,
-                     .bytes = b->group / 2};
-  four_floats sums[2] = {{0}};
-  for (size_t g = 0; g < b->groups; ++g, from.right += from.bytes) {
-    const size_t k = g * b->group;
-    const size_t chunk = k - k % FLOAT_CHUNK, rest = b->count - chunk;
-    longs whole[2][COLUMNS] = {{{0}}};
-    four_floats scale = {0};
-    four zero = {8, 8, 8, 8};
-    from.even = left + chunk + (k - chunk) / 2;
-    from.to_odd = (ptrdiff_t)((rest < FLOAT_CHUNK ? rest : FLOAT_CHUNK) / 2);
-    add_group(&from, b->right_row, rows, columns, whole);
-    read_group(b, column, columns, g, &zero, &scale);
-#pragma GCC unroll 2
-    for (size_t r = 0; r < rows; ++r) {
-      const four all =
-          totals(whole[r][0], whole[r][1], whole[r][2], whole[r][3]) -
-          zero * group_sums[r * b->groups + g];
-      sums[r] += scale * __builtin_convertvector(all, four_floats);
+    size_t columns, size_t apart, size_t bytes) {
+  eight sums[COLUMNS][2];
+  size_t group = 0;
+#pragma GCC unroll 4
+  for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (eight){0};
+  for (; group + GROUPS <= b->groups; group += GROUPS) {
+    for (size_t c = 0; c < columns; ++c) {
+      add_groups(b, row, rows, column + c * apart, group, GROUPS, bytes,
+                 sums[c]);
     }
   }
-  for (size_t r = 0; r < rows; ++r) {
-    memcpy((float*)b->sums + (ptrdiff_t)(row + r) * b->sum_row + column,
-           &sums[r], columns * sizeof(float));
+  for (size_t c = 0; c < columns && group < b->groups; ++c) {
+    add_groups(b, row, rows, column + c * apart, group, b->groups - group,
+               bytes, sums[c]);
+  }
+  for (size_t c = 0; c < columns; ++c) {
+    for (size_t r = 0; r < rows; ++r) {
+      ((float*)b->sums)[(ptrdiff_t)(row + r) * b->sum_row +
+                        (ptrdiff_t)(column + c * apart)] =
+          group_total((const float*)&sums[c][r]);
+    }
   }
 }
 
-static inline __attribute__((always_inline)) void groups_columns(
-    const etx_quantized_block* b, size_t column, size_t columns) {
+// All rows with the columns of a block, whose groups have `bytes`.
+static inline __attribute__((always_inline)) void groups_rows(
+    const etx_quantized_block* b, size_t column, size_t columns, size_t apart,
+    size_t bytes) {
   size_t row = 0;
-  for (; row + 2 <= b->rows; row += 2) groups_block(b, row, 2, column, columns);
-  if (row < b->rows) groups_block(b, row, 1, column, columns);
+  for (; row + 2 <= b->rows; row += 2) {
+    groups_block(b, row, 2, column, columns, apart, bytes);
+  }
+  if (row < b->rows) groups_block(b, row, 1, column, columns, apart, bytes);
+}
+
+static inline __attribute__((always_inline)) void groups_all(
+    const etx_quantized_block* b, size_t bytes) {
+  const size_t apart = b->columns / COLUMNS;
+  for (size_t column = 0; column < apart; ++column) {
+    groups_rows(b, column, COLUMNS, apart, bytes);
+  }
+  for (size_t column = apart * COLUMNS; column < b->columns; ++column) {
+    groups_rows(b, column, 1, 1, bytes);
+  }
 }
 
 static void groups4(const etx_quantized_block* b) {
-  size_t column = 0;
-  for (; column + COLUMNS <= b->columns; column += COLUMNS) {
-    groups_columns(b, column, COLUMNS);
+  if (b->group == 2 * WORDS) {
+    groups_all(b, WORDS);
+  } else {
+    groups_all(b, b->group / 2);
   }
-  for (; column < b->columns; ++column) groups_columns(b, column, 1);
 }
 
 const etx_quantized_loops etx_quantized_loops_avx2 = {

@@ -7,6 +7,8 @@
 
 #include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/short_copy.h"
+#include "runtime/kernels/turn_template.h"
 
 enum {
   DOT_LANES = ETX_FUSED_SUMS,
@@ -114,34 +116,41 @@ static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
   for (; column < t->columns; ++column) dot_block(t, row, column, rows, 1);
 }
 
-// Dots shorter than the partial sums are taken element by element, which eight
+// Columns that were turned, with all rows; `parts` vectors hold them. Inlined
+// with a constant, so that sums stay in registers.
+static inline __attribute__((always_inline)) void short_rows(
+    const etx_dot_block* b, size_t first, size_t columns,
+    float turned[DOT_LANES][ETX_TURNED_ROWS], size_t parts) {
+  for (size_t row = 0; row < b->rows; ++row) {
+    const float* x = b->left + (ptrdiff_t)row * b->left_row;
+    etx_fused sums[ETX_TURNED_ROWS / ETX_FUSED_LANES] = {{0}};
+    for (size_t k = 0; k < b->count; ++k) {
+#pragma GCC unroll 4
+      for (size_t part = 0; part < parts; ++part) {
+        etx_fused y;
+        memcpy(&y, turned[k] + part * ETX_FUSED_LANES, sizeof(y));
+        sums[part] = ETX_FUSED_ADD(ETX_FUSED_ALL(x[k]), y, sums[part]);
+      }
+    }
+    float* out = b->out + (ptrdiff_t)row * b->out_row + first;
+    etx_copy_short((char*)out, (const char*)sums, columns * sizeof(float));
+  }
+}
+
+// Dots shorter than the partial sums are taken element by element, which
 // columns can do side by side as soon as they are turned.
 static void short_dots(const etx_dot_block* b) {
-  enum { SIDE = 16, PARTS = SIDE / ETX_FUSED_LANES };
+  enum { SIDE = ETX_TURNED_ROWS };
   for (size_t first = 0; first < b->columns; first += SIDE) {
     const size_t left = b->columns - first;
     const size_t columns = left < SIDE ? left : SIDE;
-    float turned[DOT_LANES][SIDE] = {{0}};
-    for (size_t j = 0; j < columns; ++j) {
-      const float* y = b->right + (ptrdiff_t)(first + j) * b->right_row;
-      for (size_t k = 0; k < b->count; ++k) turned[k][j] = y[k];
-    }
-    for (size_t row = 0; row < b->rows; ++row) {
-      const float* x = b->left + (ptrdiff_t)row * b->left_row;
-      etx_fused sums[PARTS] = {{0}};
-      for (size_t k = 0; k < b->count; ++k) {
-        etx_fused y[PARTS];
-        memcpy(y, turned[k], sizeof(y));
-        for (size_t part = 0; part < PARTS; ++part) {
-          sums[part] = ETX_FUSED_ADD(ETX_FUSED_ALL(x[k]), y[part], sums[part]);
-        }
-      }
-      float* out = b->out + (ptrdiff_t)row * b->out_row + first;
-      if (columns == SIDE) {
-        memcpy(out, sums, sizeof(sums));
-      } else {
-        memcpy(out, sums, columns * sizeof(float));
-      }
+    float turned[DOT_LANES][SIDE];
+    turn(b->right + (ptrdiff_t)first * b->right_row, b->right_row, columns,
+         b->count, turned[0]);
+    if (columns <= ETX_FUSED_LANES) {
+      short_rows(b, first, columns, turned, 1);
+    } else {
+      short_rows(b, first, columns, turned, SIDE / ETX_FUSED_LANES);
     }
   }
 }

@@ -126,6 +126,10 @@ static void run_batches(const etx_call* call, etx_product* product,
                         const etx_tensor* right, const etx_tensor* added) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   if (etx_tensor_numel(out) == 0) return;
+  if (batch_rank == 0) {
+    etx_product_run(product, call->parallel);
+    return;
+  }
   etx_walk walk;
   etx_walk_init(&walk, out->sizes, batch_rank);
   add_batch(&walk, out, out->rank - batch_rank);

@@ -3,7 +3,6 @@
 // or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers.
 
 #include "runtime/kernels/dots_template.h"
-#include "runtime/kernels/turn_template.h"
 
 #define T float
 #define NAME(x) x##_f32

@@ -225,8 +225,12 @@ static void run_aside(const job* j, const etx_product_area* all) {
       etx_product_add(p, ETX_WIDE_F32, a.row + r, a.column, a.columns, sums[r]);
       const ptrdiff_t at =
           (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
-      etx_convert(p->dtype, p->out + at * j->bytes, 1, ETX_DTYPE_FLOAT32,
-                  sums[r], 1, a.columns);
+      char* const out = p->out + at * j->bytes;
+      if (p->dtype == ETX_DTYPE_FLOAT32) {
+        etx_copy_short(out, (const char*)sums[r], a.columns * sizeof(float));
+      } else {
+        etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, sums[r], 1, a.columns);
+      }
     }
   }
 }

@@ -72,30 +72,39 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
 
 #endif
 
-// A rest of rows, or of taps.
-static void turn_rest(const float* in, ptrdiff_t row, size_t first, size_t rows,
-                      size_t count, float* out) {
+// A rest of rows, or of taps, element by element.
+static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
+                      size_t rows, size_t first, size_t count, float* out) {
   for (size_t k = first; k < count; ++k) {
-    for (size_t i = 0; i < rows; ++i) {
+    for (size_t i = first_row; i < rows; ++i) {
       out[k * ETX_TURNED_ROWS + i] = in[(ptrdiff_t)i * row + (ptrdiff_t)k];
+    }
+  }
+}
+
+// Squares of `rows` rows, a multiple of TURN.
+static inline __attribute__((always_inline)) void turn_squares(
+    const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
+  for (size_t k = 0; k + TURN <= count; k += TURN) {
+    float* to = out + k * ETX_TURNED_ROWS;
+#pragma GCC unroll 4
+    for (size_t i = 0; i < rows; i += TURN) {
+      turn_square(in + (ptrdiff_t)i * row + k, row, to + i);
     }
   }
 }
 
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
-  if (rows < ETX_TURNED_ROWS) {
-    memset(out, 0, count * ETX_TURNED_ROWS * sizeof(float));
-    turn_rest(in, row, 0, rows, count, out);
+  const size_t whole = count / TURN * TURN;
+  if (rows == ETX_TURNED_ROWS) {
+    turn_squares(in, row, ETX_TURNED_ROWS, count, out);
+    turn_rest(in, row, 0, ETX_TURNED_ROWS, whole, count, out);
     return;
   }
-  size_t k = 0;
-  for (; k + TURN <= count; k += TURN) {
-    float* to = out + k * ETX_TURNED_ROWS;
-#pragma GCC unroll 4
-    for (size_t i = 0; i < ETX_TURNED_ROWS; i += TURN) {
-      turn_square(in + (ptrdiff_t)i * row + k, row, to + i);
-    }
-  }
-  turn_rest(in, row, k, rows, count, out);
+  const size_t squares = rows / TURN * TURN;
+  memset(out, 0, count * ETX_TURNED_ROWS * sizeof(float));
+  turn_squares(in, row, squares, count, out);
+  turn_rest(in, row, 0, squares, whole, count, out);
+  turn_rest(in, row, squares, rows, 0, count, out);
 }

@@ -132,42 +132,11 @@ def exported(options):
     return programs
 
 
-def quantised(programs):
-    """Weights by channel, rows of inputs as they come: XNNPACK's own recipe."""
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-        XNNPACKQuantizer, get_symmetric_quantization_config)
-    from torchao.quantization.pt2e.quantize_pt2e import (convert_pt2e,
-                                                         prepare_pt2e)
-    recipe = get_symmetric_quantization_config(is_per_channel=True,
-                                               is_dynamic=True)
-    out = {}
-    for name, example in opus_mt.method_examples().items():
-        quantizer = XNNPACKQuantizer().set_global(recipe)
-        graph = prepare_pt2e(programs[name].module(), quantizer)
-        graph(*example)
-        out[name] = torch.export.export(convert_pt2e(graph), example,
-                                        strict=False)
-    return out
-
-
 def executorch(path, options, is_int8):
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
-        XnnpackDynamicallyQuantizedPartitioner, XnnpackPartitioner)
-    from executorch.exir import (ExecutorchBackendConfig,
-                                 to_edge_transform_and_lower)
-    from executorch.exir.passes import MemoryPlanningPass
-    programs = exported(options)
-    partitioners = [XnnpackPartitioner()]
-    if is_int8:
-        programs = quantised(programs)
-        partitioners.insert(0, XnnpackDynamicallyQuantizedPartitioner())
-    edge = to_edge_transform_and_lower(programs, partitioner=partitioners)
-    program = edge.to_executorch(ExecutorchBackendConfig(
-        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True),
-        run_reinplace_pass=True))
+    from executorch_files import lower
     os.makedirs(path)
-    with open(os.path.join(path, "model.pte"), "wb") as file:
-        program.write_to_file(file)
+    lower(exported(options), opus_mt.method_examples(),
+          os.path.join(path, "model.pte"), is_int8)
 
 
 def pt2(path, options):

@@ -95,12 +95,12 @@ def feed_forward(layer, x):
 class Encoder(nn.Module):
     """ids -> keys and values for each layer of the decoder: k0, v0, k1, ..."""
 
-    def __init__(self, model):
+    def __init__(self, model, count=SOURCE):
         super().__init__()
         self.encoder = model.model.encoder
         self.crossings = nn.ModuleList(
             layer.encoder_attn for layer in model.model.decoder.layers)
-        self.register_buffer("positions", positions(SOURCE), persistent=False)
+        self.register_buffer("positions", positions(count), persistent=False)
 
     def forward(self, ids):
         x = self.encoder.embed_tokens(ids) * math.sqrt(WIDTH) + self.positions

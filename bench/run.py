@@ -16,13 +16,12 @@ figure is not to be trusted to the last tenth.
 import argparse
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
-import time
 
 import peers
+from contender import Contender, ratios
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              os.pardir, "tests", "bench"))
@@ -37,12 +36,6 @@ WEIGHT_BYTES = {"float32": 4 * WEIGHTS, "int8": WEIGHTS}
 FILES = {"torch": "transformers", "onnxruntime": "onnx"}
 
 
-def busy_seconds():
-    with open("/proc/stat") as file:
-        ticks = [int(word) for word in file.readline().split()[1:9]]
-    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-
-
 def source():
     """The same numbers as opus_mt.py gives, which needs torch."""
     program = ("import opus_mt; print(opus_mt.PADDING, "
@@ -50,66 +43,6 @@ def source():
     return subprocess.run([sys.executable, "-c", program], cwd=HERE,
                           capture_output=True, text=True,
                           check=True).stdout.strip()
-
-
-class Contender:
-    def __init__(self, name, words, first_line, threads):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        self.name = name
-        self.process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, env=environment)
-        self.ask(first_line, "loaded")
-
-    def ask(self, line, into):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer.startswith("{"):
-            raise RuntimeError(f"{self.name} ended while it was {into}")
-        setattr(self, into, json.loads(answer))
-        return getattr(self, into)
-
-    def processor_seconds(self):
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            words = file.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-    def pause(self):
-        os.kill(self.process.pid, signal.SIGSTOP)
-
-    def resume(self):
-        os.kill(self.process.pid, signal.SIGCONT)
-
-    def measure(self):
-        """One answer, and the load of others while it was computed."""
-        self.resume()
-        busy, own, start = (busy_seconds(), self.processor_seconds(),
-                            time.monotonic())
-        answer = dict(self.ask("go", "answered"))
-        seconds = time.monotonic() - start
-        others = (busy_seconds() - busy) - (self.processor_seconds() - own)
-        answer["foreign"] = round(max(0.0, others / seconds), 2)
-        self.pause()
-        return answer
-
-    def memory(self):
-        found = {}
-        with open(f"/proc/{self.process.pid}/status") as file:
-            for line in file:
-                key, _, value = line.partition(":")
-                if key in ("VmHWM", "RssAnon"):
-                    found[key] = int(value.split()[0]) * 1024
-        return {"peak_bytes": found.get("VmHWM", 0),
-                "own_bytes": found.get("RssAnon", 0)}
-
-    def end(self):
-        self.resume()
-        self.process.stdin.close()
-        try:
-            self.process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
 
 
 def start_all(options, threads, first_line):
@@ -162,12 +95,6 @@ def measure(options, threads, lines):
 
 # ---- the table ----
 
-def quartiles(values):
-    values = sorted(values)
-    quarter = len(values) // 4
-    return values[quarter], values[len(values) - 1 - quarter]
-
-
 def equal_tokens(first, second):
     count = 0
     while count < len(first) and first[count] == second[count]:
@@ -177,10 +104,8 @@ def equal_tokens(first, second):
 
 def ratio_text(mine, theirs):
     """Of rounds that both have: the contender's time through etx's."""
-    ratios = [theirs[i]["token_ms"] / mine[i]["token_ms"]
-              for i in sorted(set(mine) & set(theirs))]
-    lower, upper = quartiles(ratios)
-    return f"{statistics.median(ratios):.2f} ({lower:.2f} to {upper:.2f})"
+    return "{:.2f} ({:.2f} to {:.2f})".format(
+        *ratios(mine, theirs, "token_ms"))
 
 
 def cell(fact, key, unit):

@@ -9,9 +9,9 @@ build=$here/build
 cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=OFF >/dev/null
 cmake --build "$build"
 
-"$build/etx" plan "$here/samples/translate/model/pt2" -o "$build/translate.pte"
+"$build/etx" plan "$here/samples/translate/model/batch" -o "$build/translate.pte"
 echo
-"$build/translate" --model "$build/translate.pte" \
+"$build/translate" --model "$build/translate.pte" --beam 4 --stats \
   "the train leaves at half past seven" \
   "it costs twenty-one euros and five cents" \
   "on the third of march 2024 there are eighty-one people"

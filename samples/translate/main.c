@@ -2,198 +2,256 @@
 //
 //   translate "the train leaves at half past seven"
 //   translate < sentences.txt
+//   translate --beam 4 --in sentences.txt --out translated.txt
 //
-// One translation a line on standard output.
+// One translation a line, in the order of the lines, however they were
+// computed.
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "runtime/threads/thread_pool.h"
+#include "samples/translate/answer_file.h"
+#include "samples/translate/line_reader.h"
+#include "samples/translate/progress_bar.h"
+#include "samples/translate/statistics.h"
 #include "samples/translate/translator.h"
+#include "samples/translate/words.h"
 
-static const char usage[] =
-    "usage: translate [options] [SENTENCE...]\n"
-    "\n"
-    "Translates each SENTENCE, or without any each line of standard input.\n"
-    "\n"
-    "  --ids          print token ids instead of text\n"
-    "  --threads N    compute on N threads; the answers are the same\n"
-    "  --time         say on standard error how long it took\n"
-    "  --model FILE   the program, made by 'etx plan'\n"
-    "  --vocab FILE   the vocabulary\n";
-
-typedef struct words {
-  const char* model;
-  const char* vocabulary;
-  size_t threads;
-  bool ids;
-  bool time;
-  char** sentences;
-  int sentence_count;
-} words;
-
-// Returns -1 to go on, or the exit code.
-static int read_words(words* in, int argc, char** argv) {
-  int at = 1;
-  for (; at < argc && argv[at][0] == '-'; ++at) {
-    const char* const word = argv[at];
-    if (strcmp(word, "--") == 0) {
-      ++at;
-      break;
-    }
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-      fputs(usage, stdout);
-      return 0;
-    }
-    if (strcmp(word, "--ids") == 0) {
-      in->ids = true;
-    } else if (strcmp(word, "--time") == 0) {
-      in->time = true;
-    } else if (strcmp(word, "--threads") == 0 && at + 1 < argc) {
-      in->threads = strtoul(argv[++at], NULL, 10);  // 0 is refused later
-    } else if (strcmp(word, "--model") == 0 && at + 1 < argc) {
-      in->model = argv[++at];
-    } else if (strcmp(word, "--vocab") == 0 && at + 1 < argc) {
-      in->vocabulary = argv[++at];
-    } else {
-      fprintf(stderr,
-              "translate: option '%s' is unknown or lacks its value\n%s", word,
-              usage);
-      return 2;
-    }
-  }
-  in->sentences = argv + at;
-  in->sentence_count = argc - at;
-  return -1;
-}
-
-static double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-// What has been done so far, for --time.
-typedef struct totals {
-  size_t sentences;
-  size_t tokens;
-  double seconds;
-} totals;
-
-static void print_answer(const etx_translator* translator,
-                         const etx_translation* answer, bool ids) {
-  if (ids) {
-    for (size_t i = 0; i < answer->count; ++i) {
-      printf("%s%" PRId64, i == 0 ? "" : " ", answer->ids[i]);
-    }
-    putchar('\n');
-    return;
-  }
-  char text[16 * ETX_TRANSLATOR_MOST_TOKENS];
-  etx_tokenizer_decode(&translator->tokenizer, answer->ids, answer->count, text,
-                       sizeof text);
-  puts(text);
-}
-
-static bool translate(etx_translator* translator, etx_text sentence, bool ids,
-                      totals* done) {
-  etx_diag diag;
-  etx_translation answer;
-  etx_diag_init(&diag);
-  const double start = seconds_now();
-  const etx_status status =
-      etx_translator_translate(translator, sentence, &answer, &diag);
-  done->seconds += seconds_now() - start;
-  if (status != ETX_OK) {
-    fprintf(stderr, "translate: '%.*s': %s\n", (int)sentence.size,
-            sentence.data,
-            diag.text_size != 0 ? diag.text : etx_status_text(status));
-    return false;
-  }
-  ++done->sentences;
-  done->tokens += answer.count;
-  print_answer(translator, &answer, ids);
-  return true;
-}
-
-static bool translate_lines(etx_translator* translator, const words* in,
-                            totals* done) {
-  char* line = NULL;
-  size_t capacity = 0;
-  bool is_fine = true;
-  for (;;) {
-    const ssize_t size = getline(&line, &capacity, stdin);
-    if (size < 0) break;
-    etx_text sentence = {line, (size_t)size};
-    if (sentence.size != 0 && line[sentence.size - 1] == '\n') --sentence.size;
-    // A refused line keeps its place in the output.
-    if (!translate(translator, sentence, in->ids, done)) {
-      putchar('\n');
-      is_fine = false;
-    }
-    fflush(stdout);
-  }
-  free(line);
-  return is_fine;
-}
-
-static bool translate_all(etx_translator* translator, const words* in,
-                          totals* done) {
-  if (in->sentence_count == 0) return translate_lines(translator, in, done);
-  bool is_fine = true;
-  for (int i = 0; i < in->sentence_count; ++i) {
-    if (!translate(translator, etx_text_of(in->sentences[i]), in->ids, done)) {
-      is_fine = false;
-    }
-  }
-  return is_fine;
-}
-
-static int run(const words* in, const etx_parallel* parallel) {
-  const double start = seconds_now();
-  etx_diag diag;
+typedef struct app {
+  const etx_words* words;
   etx_translator translator;
+  etx_answer_file answers;
+  etx_progress_bar bar;
+  etx_statistics statistics;
+  size_t line_count;  // that earlier portions had
+  bool is_refused;    // a sentence was
+} app;
+
+static void print_answer(const app* a, const etx_sentence* sentence) {
+  FILE* const out = a->answers.file;
+  if (a->words->scores) fprintf(out, "%.6f\t", sentence->score);
+  if (a->words->ids) {
+    for (size_t i = 0; i < sentence->answer_count; ++i) {
+      fprintf(out, "%s%" PRId64, i == 0 ? "" : " ", sentence->answer[i]);
+    }
+  } else {
+    char text[16 * ETX_TRANSLATOR_MOST_TOKENS];
+    const size_t size =
+        etx_tokenizer_decode(&a->translator.tokenizer, sentence->answer,
+                             sentence->answer_count, text, sizeof text);
+    fwrite(text, 1, size, out);
+  }
+}
+
+static int fail(const char* subject, const etx_diag* diag, int code) {
+  fprintf(stderr, "translate: %s%s%s\n", subject, *subject == '\0' ? "" : ": ",
+          diag->text_size != 0 ? diag->text : "failed");
+  return code;
+}
+
+// Sentences of one portion, those refused without a source.
+typedef struct portion {
+  const etx_text* texts;
+  const bool* are_cut;  // NULL: none
+  size_t count;
+  etx_sentence* sentences;  // in the order of the texts
+  etx_sentence* packed;     // those that are translated, in that order
+  size_t packed_count;
+} portion;
+
+// A refused line is told by its number and keeps its place in the output.
+static void refuse(app* a, size_t index, const etx_diag* diag) {
+  char subject[32];
+  etx_progress_bar_clear(&a->bar);
+  snprintf(subject, sizeof subject, "line %zu", a->line_count + index + 1);
+  fail(subject, diag, 0);
+  a->is_refused = true;
+}
+
+static void open_sentences(app* a, portion* p) {
+  for (size_t i = 0; i < p->count; ++i) {
+    etx_diag diag;
+    etx_diag_init(&diag);
+    etx_sentence* const to = &p->packed[p->packed_count];
+    etx_status status = ETX_OUT_OF_RANGE;
+    if (p->are_cut != NULL && p->are_cut[i]) {
+      status = etx_diag_fail(&diag, status, "the line has more than %z bytes",
+                             (size_t)ETX_LINE_MOST);
+    } else {
+      status = etx_sentence_open(to, &a->translator, p->texts[i], &diag);
+    }
+    if (status == ETX_OK) {
+      ++p->packed_count;
+    } else {
+      refuse(a, i, &diag);
+    }
+    p->sentences[i].source_count = status == ETX_OK;
+  }
+}
+
+static etx_status print_answers(app* a, const portion* p, etx_diag* diag) {
+  const etx_sentence* answer = p->packed;
+  for (size_t i = 0; i < p->count; ++i) {
+    if (p->sentences[i].source_count != 0) print_answer(a, answer++);
+    fputc('\n', a->answers.file);
+  }
+  if (fflush(a->answers.file) == 0 && ferror(a->answers.file) == 0) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot write answers: %s",
+                       strerror(errno));
+}
+
+static etx_status translate_opened(app* a, portion* p, etx_diag* diag) {
+  etx_search search = {.beams = a->words->beams,
+                       .sentences = a->words->batch,
+                       .progress = etx_progress_bar_show,
+                       .context = &a->bar};
+  const double start = etx_progress_bar_seconds();
+  open_sentences(a, p);
+  etx_status status = etx_translator_translate_all(
+      &a->translator, p->packed, p->packed_count, &search, diag);
+  etx_statistics_add(&a->statistics, &search.counts, p->packed_count,
+                     etx_progress_bar_seconds() - start);
+  if (status == ETX_OK) status = print_answers(a, p, diag);
+  a->line_count += p->count;
+  return status;
+}
+
+static etx_status translate_texts(app* a, const etx_text* texts,
+                                  const bool* are_cut, size_t count,
+                                  etx_diag* diag) {
+  portion p = {.texts = texts, .are_cut = are_cut, .count = count};
+  etx_status status = ETX_OK;
+  p.sentences = calloc(count, sizeof *p.sentences);
+  p.packed = calloc(count, sizeof *p.packed);
+  if (p.sentences == NULL || p.packed == NULL) {
+    status = etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for sentences");
+  } else {
+    status = translate_opened(a, &p, diag);
+  }
+  for (size_t i = 0; i < p.packed_count; ++i) etx_sentence_close(&p.packed[i]);
+  free(p.sentences);
+  free(p.packed);
+  return status;
+}
+
+static etx_status translate_portion(app* a, const etx_line_reader* reader,
+                                    etx_diag* diag) {
+  static etx_text texts[ETX_LINES_AT_ONCE];
+  static bool are_cut[ETX_LINES_AT_ONCE];
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < reader->line_count; ++i) {
+    texts[i] = etx_line_reader_text(reader, i);
+    are_cut[i] = reader->lines[i].is_cut;
+    bytes += texts[i].size + 1;
+  }
+  etx_progress_bar_begin(&a->bar, bytes, reader->line_count);
+  return translate_texts(a, texts, are_cut, reader->line_count, diag);
+}
+
+static etx_status translate_lines(app* a, int file, etx_diag* diag) {
+  static etx_line_reader reader;
+  etx_line_reader_open(&reader, file);
+  etx_progress_bar_open(&a->bar, file);
+  etx_status status = ETX_OK;
+  do {
+    status = etx_line_reader_next(&reader, diag);
+    if (status == ETX_OK && reader.line_count != 0) {
+      status = translate_portion(a, &reader, diag);
+    }
+  } while (status == ETX_OK && reader.line_count != 0);
+  etx_progress_bar_clear(&a->bar);
+  etx_line_reader_close(&reader);
+  return status;
+}
+
+static etx_status translate_words(app* a, etx_diag* diag) {
+  const size_t count = a->words->sentence_count;
+  etx_text* const texts = calloc(count, sizeof *texts);
+  if (texts == NULL) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for sentences");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    texts[i] = etx_text_of(a->words->sentences[i]);
+  }
+  const etx_status status = translate_texts(a, texts, NULL, count, diag);
+  free(texts);
+  return status;
+}
+
+static etx_status translate_file(app* a, etx_diag* diag) {
+  const int file = open(a->words->input, O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot open '%s': %s",
+                         a->words->input, strerror(errno));
+  }
+  const etx_status status = translate_lines(a, file, diag);
+  close(file);
+  return status;
+}
+
+static etx_status translate_all(app* a, etx_diag* diag) {
+  if (a->words->sentence_count != 0) return translate_words(a, diag);
+  if (a->words->input != NULL) return translate_file(a, diag);
+  return translate_lines(a, STDIN_FILENO, diag);
+}
+
+static int run_opened(app* a) {
+  etx_diag diag;
   etx_diag_init(&diag);
-  const etx_status status = etx_translator_open(
-      &translator, in->model, in->vocabulary, parallel, &diag);
+  if (etx_answer_file_open(&a->answers, a->words->output, &diag) != ETX_OK) {
+    return fail("", &diag, 1);
+  }
+  const etx_status status = translate_all(a, &diag);
   if (status != ETX_OK) {
-    fprintf(stderr, "translate: %s: %s\n", in->model,
-            diag.text_size != 0 ? diag.text : etx_status_text(status));
-    return 1;
+    etx_answer_file_drop(&a->answers);
+    return fail("", &diag, status == ETX_BAD_ARGUMENT ? 2 : 1);
   }
-  const double opened = seconds_now();
-  totals done = {0, 0, 0};
-  const bool is_fine = translate_all(&translator, in, &done);
-  etx_translator_close(&translator);
-  if (in->time) {
-    fprintf(stderr,
-            "opened in %.1f ms; %zu sentences, %zu tokens in %.3f s: %.0f "
-            "tokens/s\n",
-            1e3 * (opened - start), done.sentences, done.tokens, done.seconds,
-            done.seconds > 0 ? (double)done.tokens / done.seconds : 0.0);
+  if (etx_answer_file_finish(&a->answers, &diag) != ETX_OK) {
+    return fail("", &diag, 1);
   }
-  if (fflush(stdout) != 0 || ferror(stdout) != 0) return 1;
-  return is_fine ? 0 : 5;
+  if (a->words->stats) etx_statistics_print(&a->statistics, &a->translator);
+  return a->is_refused ? 5 : 0;
+}
+
+static int run(const etx_words* words, const etx_parallel* parallel) {
+  static app a;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  a.words = words;
+  const double start = etx_progress_bar_seconds();
+  if (etx_translator_open(&a.translator, words->model, words->vocabulary,
+                          parallel, &diag) != ETX_OK) {
+    return fail(words->model, &diag, 1);
+  }
+  a.statistics.open_seconds = etx_progress_bar_seconds() - start;
+  const int code = run_opened(&a);
+  etx_translator_close(&a.translator);
+  return code;
 }
 
 int main(int argc, char** argv) {
   static _Alignas(16) uint8_t pool_memory[8192];  // enough for 256 threads
-  words in = {.model = ETX_TRANSLATE_MODEL,
-              .vocabulary = ETX_TRANSLATE_VOCAB,
-              .threads = 1};
-  int code = read_words(&in, argc, argv);
+  etx_words words;
+  int code = etx_words_read(&words, argc, argv);
   if (code >= 0) return code;
   etx_diag diag;
   etx_thread_pool pool;
   etx_diag_init(&diag);
   const etx_bytes_mut memory = {pool_memory, sizeof pool_memory};
-  if (etx_thread_pool_init(&pool, in.threads, memory, &diag) != ETX_OK) {
-    fprintf(stderr, "translate: %s\n", diag.text);
-    return 2;
+  if (etx_thread_pool_init(&pool, words.threads, memory, &diag) != ETX_OK) {
+    return fail("", &diag, 2);
   }
-  code = run(&in, &pool.parallel);
+  // A file that may not grow is an error like a full disk, no sudden end.
+  signal(SIGXFSZ, SIG_IGN);
+  code = run(&words, &pool.parallel);
   etx_thread_pool_close(&pool);
   return code;
 }

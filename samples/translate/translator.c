@@ -1,8 +1,10 @@
-// What an earlier sentence left in the caches does no harm: `encode` states
-// how many source positions count, `decode` looks at none beyond the present
-// one. So nothing is reset between sentences.
+// What an earlier sentence left in the caches does no harm: `encode` and
+// `decode` state how many positions count. So nothing is reset between
+// sentences.
 
 #include "samples/translate/translator.h"
+
+#include <stdlib.h>
 
 static etx_status load(etx_translator* translator, const char* method,
                        etx_diag* diag) {
@@ -12,17 +14,45 @@ static etx_status load(etx_translator* translator, const char* method,
   return etx_module_load_method(&translator->module, method, &allocator, diag);
 }
 
-// The largest length of encode's input, which is how many positions there are.
-static etx_status read_positions(etx_translator* translator, etx_diag* diag) {
+// How many inputs a method has.
+static etx_status count_inputs(const etx_program* program, const char* method,
+                               size_t* out_count, etx_diag* diag) {
+  etx_pte_plan plan;
+  ETX_TRY(etx_program_find_plan(program, etx_text_of(method), &plan, diag));
+  *out_count = etx_pte_input_count(&plan);
+  return ETX_OK;
+}
+
+static etx_status check_inputs(etx_translator* translator, etx_diag* diag) {
+  const etx_program* const program = &translator->module.program;
+  size_t encode = 0;
+  size_t decode = 0;
+  ETX_TRY(count_inputs(program, "encode", &encode, diag));
+  ETX_TRY(count_inputs(program, "decode", &decode, diag));
+  translator->has_rows = encode == 3;
+  if ((encode == 3 && decode == 6) || (encode == 1 && decode == 2)) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "methods 'encode' and 'decode' take %z and %z inputs, "
+                       "expected 1 and 2 or, with rows, 3 and 6",
+                       encode, decode);
+}
+
+// encode's first input at its largest: how many rows and positions there are.
+static etx_status read_form(etx_translator* translator, etx_diag* diag) {
   etx_port_info ids;
+  ETX_TRY(check_inputs(translator, diag));
   ETX_TRY(etx_program_input_at(&translator->module.program,
                                etx_text_of("encode"), 0, &ids, diag));
-  if (ids.kind != ETX_PTE_TENSOR || ids.value.as.tensor.rank != 2 ||
-      ids.value.as.tensor.sizes[1] < 1) {
+  const etx_pte_tensor* const tensor = &ids.value.as.tensor;
+  if (ids.kind != ETX_PTE_TENSOR || tensor->rank != 2 || tensor->sizes[0] < 1 ||
+      tensor->sizes[1] < 2) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "method 'encode' does not take ids of one sentence");
+                         "method 'encode' does not take ids of sentences");
   }
-  const size_t positions = (size_t)ids.value.as.tensor.sizes[1];
+  translator->rows = translator->has_rows ? (size_t)tensor->sizes[0] : 1;
+  const size_t positions = (size_t)tensor->sizes[1];
   translator->positions = positions < ETX_TRANSLATOR_MOST_TOKENS
                               ? positions
                               : ETX_TRANSLATOR_MOST_TOKENS;
@@ -30,7 +60,7 @@ static etx_status read_positions(etx_translator* translator, etx_diag* diag) {
 }
 
 static etx_status open_state(etx_translator* translator, etx_diag* diag) {
-  ETX_TRY(read_positions(translator, diag));
+  ETX_TRY(read_form(translator, diag));
   ETX_TRY(
       etx_module_shared_open(&translator->shared, &translator->module, diag));
   etx_status status = load(translator, "encode", diag);
@@ -64,64 +94,48 @@ void etx_translator_close(etx_translator* translator) {
   etx_tokenizer_close(&translator->tokenizer);
 }
 
-static etx_status encode(etx_translator* translator, etx_text sentence,
-                         etx_diag* diag) {
+etx_status etx_sentence_open(etx_sentence* sentence,
+                             const etx_translator* translator, etx_text text,
+                             etx_diag* diag) {
   int64_t ids[ETX_TRANSLATOR_MOST_TOKENS];
-  const size_t count = etx_tokenizer_encode(&translator->tokenizer, sentence,
-                                            ids, ETX_TRANSLATOR_MOST_TOKENS);
+  const size_t count = etx_tokenizer_encode(&translator->tokenizer, text, ids,
+                                            ETX_TRANSLATOR_MOST_TOKENS);
+  const etx_sentence empty = {.source = NULL};
+  *sentence = empty;
   if (count > translator->positions) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "the sentence has %z tokens, the model takes %z",
                          count, translator->positions);
   }
-  const int32_t sizes[2] = {1, (int32_t)count};
-  const etx_value input = etx_module_tensor(ids, ETX_DTYPE_INT64, sizes, 2);
-  return etx_module_execute(&translator->module, "encode", &input, 1, diag);
-}
-
-static int64_t likeliest(const etx_tensor* logits) {
-  const float* const values = logits->data;  // (1, vocabulary)
-  const size_t count = etx_tensor_numel(logits);
-  size_t best = 0;
-  for (size_t i = 1; i < count; ++i) {
-    if (values[i] > values[best]) best = i;
+  sentence->source = malloc(count * sizeof *ids);
+  if (sentence->source == NULL) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for a sentence");
   }
-  return (int64_t)best;
-}
-
-static etx_status step(etx_translator* translator, int64_t token,
-                       int64_t position, int64_t* out_next, etx_diag* diag) {
-  static const int32_t token_sizes[2] = {1, 1};
-  static const int32_t position_sizes[1] = {1};
-  const etx_value inputs[2] = {
-      etx_module_tensor(&token, ETX_DTYPE_INT64, token_sizes, 2),
-      etx_module_tensor(&position, ETX_DTYPE_INT64, position_sizes, 1)};
-  const etx_value* logits = NULL;
-  ETX_TRY(etx_module_execute(&translator->module, "decode", inputs, 2, diag));
-  ETX_TRY(etx_module_output(&translator->module, "decode", 0, &logits, diag));
-  if (logits->kind != ETX_VALUE_TENSOR ||
-      logits->as.tensor.dtype != ETX_DTYPE_FLOAT32 ||
-      etx_tensor_numel(&logits->as.tensor) !=
-          translator->tokenizer.piece_count) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "method 'decode' does not give one number a piece");
-  }
-  *out_next = likeliest(&logits->as.tensor);
+  memcpy(sentence->source, ids, count * sizeof *ids);
+  sentence->source_count = count;
   return ETX_OK;
+}
+
+void etx_sentence_close(etx_sentence* sentence) {
+  const etx_sentence empty = {.source = NULL};
+  free(sentence->source);
+  free(sentence->answer);
+  *sentence = empty;
 }
 
 etx_status etx_translator_translate(etx_translator* translator,
                                     etx_text sentence,
                                     etx_translation* out_answer,
                                     etx_diag* diag) {
-  ETX_TRY(encode(translator, sentence, diag));
-  int64_t token = translator->tokenizer.padding_id;
-  out_answer->count = 0;
-  // The answer may fill all positions but the one of the first input.
-  while (out_answer->count + 1 < translator->positions) {
-    ETX_TRY(step(translator, token, (int64_t)out_answer->count, &token, diag));
-    out_answer->ids[out_answer->count++] = token;
-    if (token == translator->tokenizer.end_id) break;
+  etx_sentence one;
+  etx_search search = {.beams = 1};
+  ETX_TRY(etx_sentence_open(&one, translator, sentence, diag));
+  const etx_status status =
+      etx_translator_translate_all(translator, &one, 1, &search, diag);
+  if (status == ETX_OK) {
+    memcpy(out_answer->ids, one.answer, one.answer_count * sizeof *one.answer);
+    out_answer->count = one.answer_count;
   }
-  return ETX_OK;
+  etx_sentence_close(&one);
+  return status;
 }

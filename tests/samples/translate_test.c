@@ -272,10 +272,10 @@ static void sentences_come_as_words_or_as_lines(void** state) {
   command_end(&lines);
 }
 
-static void ids_and_time_are_printed_on_request(void** state) {
+static void ids_and_statistics_are_printed_on_request(void** state) {
   (void)state;
   command_result result =
-      command_run(WORDS(TRANSLATE, "--ids", "--time", "--model",
+      command_run(WORDS(TRANSLATE, "--ids", "--stats", "--model",
                         forms[0].program, "eight hundred and forty-three"));
   assert_int_equal(result.code, 0);
   assert_string_equal(result.out, "223 117 226 291 0\n");
@@ -296,8 +296,8 @@ static void the_number_of_threads_does_not_change_an_answer(void** state) {
     command_end(&result);
   }
   assert_string_equal(ids[0], ids[1]);
-  command_expect_err(2, WORDS(TRANSLATE, "--threads", "0", "a"),
-                     "a pool of 0 threads, expected 1 to 256");
+  command_expect_err(2, WORDS(TRANSLATE, "--threads", "257", "a"),
+                     "a pool of 257 threads, expected 1 to 256");
 }
 
 static void a_missing_model_is_told(void** state) {
@@ -319,7 +319,7 @@ int main(void) {
       cmocka_unit_test(logits_and_caches_are_pytorchs),
       cmocka_unit_test(a_sentence_that_is_too_long_is_refused),
       cmocka_unit_test(sentences_come_as_words_or_as_lines),
-      cmocka_unit_test(ids_and_time_are_printed_on_request),
+      cmocka_unit_test(ids_and_statistics_are_printed_on_request),
       cmocka_unit_test(the_number_of_threads_does_not_change_an_answer),
       cmocka_unit_test(a_missing_model_is_told),
   };

@@ -1,0 +1,161 @@
+"""Makes the files of the models of one call for every contender, each once.
+
+    python bench/build_models.py --cache DIRECTORY --etx BUILD [MODEL ...]
+
+A model has a folder; in it are its inputs, the result that PyTorch gives and a
+folder or file for each contender. What is there already is left alone, but
+etx's own. What a package cannot make is said and left out.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import time
+
+import numpy
+import torch
+
+import models
+
+
+def stateless(name):
+    return models.STATELESS.get(name, models.MODELS[name])()
+
+
+def exported(name):
+    module, inputs = models.MODELS[name]()
+    return torch.export.export(module, inputs, strict=False), inputs
+
+
+def inputs_and_result(path, name, options):
+    os.makedirs(path)
+    for is_stateless in (False, True):
+        module, inputs = stateless(name) if is_stateless else \
+            models.MODELS[name]()
+        prefix = "stateless" if is_stateless else "input"
+        for index, value in enumerate(inputs):
+            numpy.save(os.path.join(path, f"{prefix}{index}.npy"),
+                       value.numpy())
+        result = module(*inputs)
+        result = result[0] if isinstance(result, tuple) else result
+        numpy.save(os.path.join(path, "result.npy"), result.numpy())
+
+
+def pt2(path, name, options):
+    os.makedirs(path)
+    program, _ = exported(name)
+    torch.export.save(program.run_decompositions({}),
+                      os.path.join(path, "forward.pt2"))
+
+
+def etx(path, name, options, more=()):
+    os.makedirs(path)
+    subprocess.run([os.path.join(options.etx, "etx"), "plan",
+                    os.path.join(os.path.dirname(path), "pt2"), "-o",
+                    os.path.join(path, "model.pte"), "--quiet", *more],
+                   check=True, timeout=600)
+
+
+def onnx(path, name, options):
+    module, inputs = stateless(name)
+    os.makedirs(path)
+    torch.onnx.export(module, inputs, os.path.join(path, "model.onnx"),
+                      dynamo=False, opset_version=17,
+                      input_names=[f"x{i}" for i in range(len(inputs))])
+
+
+def onnx_int8(path, name, options):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    os.makedirs(path)
+    source = os.path.join(os.path.dirname(path), "onnxruntime-float32")
+    quantize_dynamic(os.path.join(source, "model.onnx"),
+                     os.path.join(path, "model.onnx"), per_channel=True,
+                     weight_type=QuantType.QInt8,
+                     op_types_to_quantize=["MatMul", "Gemm"])
+
+
+def openvino(path, name, options):
+    import openvino as ov
+    source = os.path.join(os.path.dirname(path), "onnxruntime-float32")
+    graph = ov.convert_model(os.path.join(source, "model.onnx"))
+    os.makedirs(path)
+    ov.save_model(graph, os.path.join(path, "model.xml"),
+                  compress_to_fp16=False)
+
+
+def openvino_int8(path, name, options):
+    import nncf
+    import openvino as ov
+    source = os.path.join(os.path.dirname(path), "openvino-float32")
+    graph = nncf.compress_weights(
+        ov.Core().read_model(os.path.join(source, "model.xml")),
+        mode=nncf.CompressWeightsMode.INT8_SYM)
+    os.makedirs(path)
+    ov.save_model(graph, os.path.join(path, "model.xml"),
+                  compress_to_fp16=False)
+
+
+def executorch(path, name, options, is_int8=False):
+    from executorch_files import lower
+    program, inputs = exported(name)
+    os.makedirs(path)
+    lower({"forward": program}, {"forward": inputs},
+          os.path.join(path, "model.pte"), is_int8)
+
+
+MAKERS = {
+    "data": inputs_and_result,
+    "pt2": pt2,
+    "etx-float32": etx,
+    "etx-int8": lambda path, name, o: etx(path, name, o,
+                                          ["--quantize", "int8"]),
+    "onnxruntime-float32": onnx,
+    "onnxruntime-int8": onnx_int8,
+    "openvino-float32": openvino,
+    "openvino-int8": openvino_int8,
+    "executorch-float32": executorch,
+    "executorch-int8": lambda path, name, o: executorch(path, name, o, True),
+}
+
+
+def make(name, maker, options):
+    path = os.path.join(options.cache, name, maker)
+    # etx itself is what changes between runs.
+    if os.path.exists(path) and not maker.startswith("etx-"):
+        return
+    if maker.endswith("int8") and name not in models.INT8:
+        return
+    making, start = path + ".making", time.monotonic()
+    for old in (making, path):
+        shutil.rmtree(old, ignore_errors=True)
+    try:
+        with torch.no_grad():
+            MAKERS[maker](making, name, options)
+    except Exception as error:  # whatever a package raises
+        text = " ".join(str(error).split())[:200]
+        print(f"{name}, {maker}: skipped: {type(error).__name__}: {text}",
+              flush=True)
+        shutil.rmtree(making, ignore_errors=True)
+        return
+    os.rename(making, path)
+    print(f"{name}, {maker}: made in {time.monotonic() - start:.0f} s",
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cache", required=True)
+    parser.add_argument("--etx", required=True, metavar="BUILD")
+    parser.add_argument("--only", nargs="*", metavar="CONTENDER")
+    parser.add_argument("models", nargs="*", default=list(models.MODELS))
+    options = parser.parse_args()
+    for name in options.models:
+        os.makedirs(os.path.join(options.cache, name), exist_ok=True)
+        for maker in MAKERS:
+            if not options.only or maker in options.only:
+                make(name, maker, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+// Lines are of different lengths, so the share is of bytes, and of the portion
+// in work as many as it has sentences done.
+
+#include "samples/translate/progress_bar.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WIDTH = 30 };
+
+static const double often = 0.1;  // seconds between two pictures
+
+double etx_progress_bar_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void etx_progress_bar_open(etx_progress_bar* bar, int file) {
+  struct stat info;
+  *bar = (etx_progress_bar){.start = etx_progress_bar_seconds()};
+  if (isatty(STDERR_FILENO) == 0 || fstat(file, &info) != 0) return;
+  bar->is_shown = S_ISREG(info.st_mode) && info.st_size > 0;
+  bar->bytes = (uint64_t)info.st_size;
+}
+
+void etx_progress_bar_begin(etx_progress_bar* bar, uint64_t bytes,
+                            size_t lines) {
+  bar->bytes_done += bar->portion;
+  bar->portion = bytes;
+  bar->portion_lines = lines;
+}
+
+static void print(double share, double seconds) {
+  char marks[WIDTH + 1];
+  for (int i = 0; i < WIDTH; ++i) marks[i] = i < share * WIDTH ? '#' : '.';
+  marks[WIDTH] = '\0';
+  const double left = share > 0 ? seconds / share - seconds : 0;
+  fprintf(stderr, "\r[%s] %3.0f %%, %.0f s left \x1b[K", marks, 100 * share,
+          left);
+  fflush(stderr);
+}
+
+void etx_progress_bar_show(void* context, size_t done) {
+  etx_progress_bar* const bar = context;
+  if (!bar->is_shown) return;
+  const double now = etx_progress_bar_seconds();
+  if (now - bar->last < often) return;
+  bar->last = now;
+  double bytes = (double)bar->bytes_done;
+  if (bar->portion_lines != 0) {
+    bytes += (double)bar->portion * (double)done / (double)bar->portion_lines;
+  }
+  // A file may have grown since.
+  const double share =
+      bytes < (double)bar->bytes ? bytes / (double)bar->bytes : 1;
+  print(share, now - bar->start);
+}
+
+void etx_progress_bar_clear(etx_progress_bar* bar) {
+  if (!bar->is_shown || bar->last <= 0) return;
+  fputs("\r\x1b[K", stderr);
+  fflush(stderr);
+  bar->last = 0;
+}

@@ -1,0 +1,66 @@
+#include "samples/translate/statistics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void etx_statistics_add(etx_statistics* statistics,
+                        const etx_search_counts* counts, size_t sentences,
+                        double seconds) {
+  etx_search_counts* const to = &statistics->counts;
+  to->tokens += counts->tokens;
+  to->encode_calls += counts->encode_calls;
+  to->decode_calls += counts->decode_calls;
+  to->decode_rows += counts->decode_rows;
+  to->moved_bytes += counts->moved_bytes;
+  to->spared_places += counts->spared_places;
+  statistics->sentences += sentences;
+  statistics->seconds += seconds;
+}
+
+// Half of the state is keys and values of answers, half those of sources.
+static size_t place_bytes(const etx_translator* translator) {
+  const size_t places = translator->rows * translator->positions;
+  return translator->shared.memory.block_size / 2 / places;
+}
+
+// What the host counts as this process's own memory, in kB; -1: it does not.
+static long own_kilobytes(void) {
+  char line[256];
+  long found = -1;
+  FILE* const file = fopen("/proc/self/status", "r");
+  if (file == NULL) return -1;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "RssAnon: %ld", &found) == 1) break;
+  }
+  fclose(file);
+  return found;
+}
+
+void etx_statistics_print(const etx_statistics* statistics,
+                          const etx_translator* translator) {
+  const etx_search_counts* const counts = &statistics->counts;
+  const double seconds = statistics->seconds;
+  const double calls = (double)counts->decode_calls;
+  fprintf(stderr,
+          "opened in %.1f ms; %zu sentences, %zu tokens in %.3f s: %.0f "
+          "tokens/s\n",
+          1e3 * statistics->open_seconds, statistics->sentences, counts->tokens,
+          seconds, seconds > 0 ? (double)counts->tokens / seconds : 0.0);
+  fprintf(stderr, "%zu calls of encode, %zu of decode with %.1f rows each\n",
+          counts->encode_calls, counts->decode_calls,
+          calls > 0 ? (double)counts->decode_rows / calls : 0.0);
+  if (counts->moved_bytes != 0) {
+    fprintf(stderr,
+            "beams moved %zu bytes of tables, no cache; copying caches would "
+            "have moved %zu\n",
+            counts->moved_bytes,
+            counts->spared_places * place_bytes(translator));
+  }
+  const size_t arenas = translator->shared.memory.block_size +
+                        translator->module.scratch_size +
+                        translator->module.temporary_size;
+  fprintf(stderr, "memory: %zu kB of arenas", arenas / 1024);
+  const long own = own_kilobytes();
+  if (own >= 0) fprintf(stderr, ", %ld kB private in all", own);
+  fputc('\n', stderr);
+}

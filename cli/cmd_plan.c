@@ -37,6 +37,8 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --target executorch\n"
     "  etx plan methods/ -o model.pte --state-layout keep:old.pte\n"
     "  etx plan methods/ -o model.pte --concurrent encode,decode\n"
+    "  etx plan methods/ -o model.pte --quantize int8 --quantize "
+    "'none:*.head'\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
     "  etx plan methods/ -o model.pte --report full\n"
@@ -67,6 +69,7 @@ typedef struct words {
   const char* dump_after;
   const char* state_layout;
   etx_option_list concurrent;
+  etx_option_list quantize;
   int target;
   int report;  // REPORT_...
   bool json;
@@ -197,6 +200,18 @@ static etx_status declare_concurrent(planner* plan, etx_ir_module* module) {
   return ETX_OK;
 }
 
+static etx_status quantize(planner* plan, etx_ir_module* module) {
+  const etx_option_list* const rules = &plan->in->quantize;
+  for (size_t i = 0; i < rules->count; ++i) {
+    const etx_status status =
+        etx_export_quantize(module, rules->items[i], &plan->diag);
+    if (status == ETX_OK) continue;
+    etx_diag_append(&plan->diag, ", in option '--quantize'");
+    return status;
+  }
+  return ETX_OK;
+}
+
 static etx_status plan_all(planner* plan, const etx_export_options* options) {
   etx_ir_module module;
   etx_ir_module_init(&module, &plan->pool);
@@ -208,6 +223,7 @@ static etx_status plan_all(planner* plan, const etx_export_options* options) {
     return read;
   }
   ETX_TRY(declare_concurrent(plan, &module));
+  ETX_TRY(quantize(plan, &module));
   if (plan->in->output == NULL) {  // only to look at a graph
     return etx_export_plan(&module, options, &nowhere, &plan->report,
                            &plan->problems.problems, &plan->diag);
@@ -293,6 +309,12 @@ int etx_cmd_plan(int argc, char** argv) {
        "methods that may run at the same time get bytes of their own; may be "
        "given several times",
        &in.concurrent},
+      {ETX_OPTION_LIST, "quantize", 0, "KIND[:PATTERN,...]",
+       "round weights to none, int8 or int4 (int4/32, int4/64, int4/128; w "
+       "behind: int8w, int4w/64 leave activations as floats), all or those "
+       "whose names match; may be given several times, the last that matches "
+       "decides",
+       &in.quantize},
       {ETX_OPTION_TEXT, "header", 0, "FILE",
        "write the memory sizes as a C header too", &in.header},
       {ETX_OPTION_TEXT, "algorithm", 0, "NAME",

@@ -251,6 +251,14 @@ static void put_concurrent(const etx_ir_module* module, etx_text_buffer* out) {
   if (module->concurrent_count != 0) etx_text_put_string(out, "]]\n");
 }
 
+static void put_quantize(const etx_ir_module* module, etx_text_buffer* out) {
+  for (size_t i = 0; i < module->quantize_count; ++i) {
+    etx_text_put_string(out, i == 0 ? "quantize: [" : ", ");
+    etx_ir_print_word(out, module->quantize[i].text);
+  }
+  if (module->quantize_count != 0) etx_text_put_string(out, "]\n");
+}
+
 static etx_status write_program(dumping* d, bool has_weights) {
   etx_text_buffer out;
   etx_sink sink;
@@ -262,6 +270,7 @@ static etx_status write_program(dumping* d, bool has_weights) {
   put_constant_methods(d, &out);
   put_outputs(d->module, &out);
   put_concurrent(d->module, &out);
+  put_quantize(d->module, &out);
   etx_text_put_format(&out, "align: %u\n", d->module->alignment);
   ETX_TRY(out.status);
   ETX_TRY(open_file(d, etx_text_of("program"), ".yaml", &sink));

@@ -9,6 +9,7 @@
 #include "exporter/passes/pass_list.h"
 #include "exporter/plan_account.h"
 #include "exporter/plan_memory.h"
+#include "exporter/quantize_rules.h"
 #include "exporter/shared_state.h"
 
 enum { MIN_ALIGNMENT = 16 };
@@ -211,6 +212,8 @@ static etx_status make_report(exporting* e, etx_export_report* out_report) {
   etx_export_report report = {
       .methods = etx_pool_take(e->module->pool, count * sizeof *report.methods),
       .method_count = count,
+      .quantized = e->passes.quantized.items,
+      .quantized_count = e->passes.quantized.count,
       .concurrent = e->module->concurrent,
       .concurrent_count = e->module->concurrent_count,
       .state_bytes = e->layout.bytes,
@@ -253,6 +256,11 @@ etx_status etx_export_concurrent(etx_ir_module* module, const char* names,
   }
   size_t at = 0;
   return etx_concurrent_add(module, list, count, &at, diag);
+}
+
+etx_status etx_export_quantize(etx_ir_module* module, const char* rule,
+                               etx_diag* diag) {
+  return etx_quantize_rule_add(module, etx_text_of(rule), diag);
 }
 
 etx_status etx_export_plan(etx_ir_module* module,

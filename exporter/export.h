@@ -10,6 +10,7 @@
 #include "exporter/evaluator.h"
 #include "exporter/fusions.h"
 #include "exporter/ir.h"
+#include "exporter/quantized_list.h"
 #include "format/base/sink.h"
 
 typedef enum etx_target {
@@ -108,6 +109,8 @@ typedef struct etx_export_report {
   size_t copy_count;
   const etx_fusion* fusions;  // what became one operator, and what did not
   size_t fusion_count;
+  const etx_quantized* quantized;  // weights, if some rule asked for it
+  size_t quantized_count;
   const etx_ir_pair* concurrent;  // methods that may run at the same time
   size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods
@@ -132,6 +135,11 @@ ETX_MUST_USE etx_status etx_export_read(etx_ir_module* module, const char* path,
 ETX_MUST_USE etx_status etx_export_concurrent(etx_ir_module* module,
                                               const char* names,
                                               etx_diag* diag);
+
+// Adds a rule by which weights are quantised (quantize_rules.h) behind those of
+// program.yaml.
+ETX_MUST_USE etx_status etx_export_quantize(etx_ir_module* module,
+                                            const char* rule, etx_diag* diag);
 
 // Runs passes, plans, verifies and writes the file to `sink`. `module` is
 // changed. The report lives in the module's pool.

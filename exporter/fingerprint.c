@@ -122,6 +122,9 @@ static etx_status take(taking* t) {
     add_text(&t->hash, module->concurrent[i].first);
     add_text(&t->hash, module->concurrent[i].second);
   }
+  for (size_t i = 0; i < module->quantize_count; ++i) {
+    add_text(&t->hash, module->quantize[i].text);
+  }
   return ETX_OK;
 }
 

@@ -182,6 +182,16 @@ typedef struct etx_ir_pair {
   etx_text second;
 } etx_ir_pair;
 
+// Weights that are to be rounded to integers (quantize_rules.h).
+typedef struct etx_quantize_rule {
+  etx_text text;       // as it was written
+  etx_text* patterns;  // of names; none: all weights
+  size_t pattern_count;
+  uint8_t bits;     // 8 or 4; 0: left as they are
+  uint8_t group;    // elements with one scale, of 4 bits
+  bool keeps_rows;  // activations stay floats
+} etx_quantize_rule;
+
 typedef struct etx_ir_module {
   etx_pool* pool;
   etx_ir_method* methods;
@@ -194,6 +204,8 @@ typedef struct etx_ir_module {
   size_t constant_method_count, constant_method_capacity;
   etx_ir_pair* concurrent;  // sorted, each once: exporter/concurrent.h
   size_t concurrent_count, concurrent_capacity;
+  etx_quantize_rule* quantize;  // in order: the last that matches decides
+  size_t quantize_count, quantize_capacity;
   uint32_t* constant_table;  // hash of constants by content, ir.c's own
   size_t constant_table_size;
   uint64_t alignment;  // of planned values: program.yaml `align`

@@ -5,8 +5,10 @@
 
 #include "exporter/concurrent.h"
 #include "exporter/host_file.h"
+#include "exporter/name_pattern.h"
 #include "exporter/nearest_name.h"
 #include "exporter/program_dims.h"
+#include "exporter/quantize_rules.h"
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
 
@@ -59,7 +61,7 @@ static etx_status check_head(etx_program_file* program, etx_diag* diag) {
   ETX_TRY(etx_yaml_want(program->root, ETX_YAML_MAP, "program", diag));
   ETX_TRY(etx_yaml_check_keys(program->root,
                               "etx shared_buffers weights constant_methods "
-                              "initial dims outputs concurrent align",
+                              "initial dims outputs concurrent quantize align",
                               diag));
   if (version == NULL) return ETX_OK;
   ETX_TRY(etx_yaml_int(version, "etx", &number, diag));
@@ -116,36 +118,13 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
 
 // ---------------------------------------------------------------- buffers
 
-// '*' stands for any letters, '?' for one. Backtracks to the last star only,
-// so the time is bounded by the product of both lengths.
-static bool matches_glob(etx_text pattern, etx_text name) {
-  size_t p = 0, n = 0, star = SIZE_MAX, resume = 0;
-  while (n < name.size) {
-    if (p < pattern.size && pattern.data[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size &&
-               (pattern.data[p] == '?' || pattern.data[p] == name.data[n])) {
-      ++p;
-      ++n;
-    } else if (star != SIZE_MAX) {
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size && pattern.data[p] == '*') ++p;
-  return p == pattern.size;
-}
-
 // A name, the name of a module that holds it, or a glob.
 static bool matches(etx_text pattern, etx_text name) {
   if (etx_text_starts_with(name, pattern) &&
       (name.size == pattern.size || name.data[pattern.size] == '.')) {
     return true;
   }
-  return matches_glob(pattern, name);
+  return etx_name_matches_glob(pattern, name);
 }
 
 static etx_status shared_entry(etx_program_file* program, const etx_yaml* key,
@@ -442,6 +421,18 @@ static etx_status concurrent_entry(etx_program_file* program,
                          reason.text);
 }
 
+static etx_status quantize_entry(etx_program_file* program, const etx_yaml* key,
+                                 const etx_yaml* node, etx_diag* diag) {
+  etx_diag reason;
+  (void)key;
+  ETX_TRY(etx_yaml_want(node, ETX_YAML_SCALAR, "quantize", diag));
+  etx_diag_init(&reason);
+  const etx_status status =
+      etx_quantize_rule_add(program->module, node->text, &reason);
+  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
+  return etx_yaml_refuse(node, diag, "%s", reason.text);
+}
+
 etx_status etx_program_file_apply(etx_program_file* program) {
   etx_diag diag;
   etx_diag_init(&diag);
@@ -452,6 +443,7 @@ etx_status etx_program_file_apply(etx_program_file* program) {
   const etx_status status = read_alignment(program, &diag);
   ETX_TRY(report(program, status, program->root, &diag));
   ETX_TRY(read_section(program, "concurrent", ETX_YAML_LIST, concurrent_entry));
+  ETX_TRY(read_section(program, "quantize", ETX_YAML_LIST, quantize_entry));
   etx_program_check_bounds(program);
   return ETX_OK;
 }

@@ -264,6 +264,43 @@ static etx_status settle(folding* self, const etx_ir_node* node, uint32_t value,
   return ETX_OK;
 }
 
+// The one buffer from which the node's operands come; ETX_IR_NONE if there are
+// several, or none.
+static uint32_t source_of(const folding* self, const etx_ir_node* node) {
+  uint32_t source = ETX_IR_NONE;
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const etx_ir_arg* const arg = &node->args[i];
+    if (arg->kind == ETX_IR_ARG_LIST && arg->as.list.count != 0 &&
+        arg->as.list.items[0].kind == ETX_IR_ARG_VALUE) {
+      return ETX_IR_NONE;  // a concatenation
+    }
+    if (arg->kind != ETX_IR_ARG_VALUE) continue;
+    // What stands for a value is a constant's, and nothing for that.
+    const uint32_t value = self->map[arg->as.value];
+    const uint32_t buffer = etx_constant_name_of(&self->context->constant_names,
+                                                 &self->method->values[value]);
+    if (buffer == ETX_IR_NONE || buffer == source) continue;
+    if (source != ETX_IR_NONE) return ETX_IR_NONE;
+    source = buffer;
+  }
+  return source;
+}
+
+// Names what the node became.
+static etx_status name_results(const folding* self, const etx_ir_node* node) {
+  const uint32_t source = source_of(self, node);
+  if (source == ETX_IR_NONE) return ETX_OK;
+  for (size_t i = 0; i < node->output_count; ++i) {
+    const uint32_t value = self->map[node->outputs[i]];
+    const etx_ir_value* const stands = &self->method->values[value];
+    if (stands->origin != ETX_IR_FROM_CONSTANT) continue;
+    ETX_TRY(etx_constant_name_add(&self->context->constant_names,
+                                  self->context->module->pool, stands->index,
+                                  source));
+  }
+  return ETX_OK;
+}
+
 static etx_status fold_node(folding* self, const etx_ir_node* node) {
   etx_ir_constant outputs[ETX_INFER_MAX_OUTPUTS];
   bool done = true;
@@ -277,7 +314,7 @@ static etx_status fold_node(folding* self, const etx_ir_node* node) {
   for (size_t i = 0; i < node->output_count; ++i) {
     ETX_TRY(settle(self, node, node->outputs[i], &outputs[i]));
   }
-  return ETX_OK;
+  return name_results(self, node);
 }
 
 static etx_status fold_method(etx_pass_context* context,

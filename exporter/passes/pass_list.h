@@ -8,11 +8,13 @@
 #ifndef ETX_EXPORTER_PASSES_PASS_LIST_H
 #define ETX_EXPORTER_PASSES_PASS_LIST_H
 
+#include "exporter/constant_names.h"
 #include "exporter/export.h"
 #include "exporter/ir.h"
 #include "exporter/fusions.h"
 #include "exporter/place.h"
 #include "exporter/place_copy.h"
+#include "exporter/quantized_list.h"
 
 // What another order of a method's nodes saved.
 typedef struct etx_pass_order {
@@ -32,6 +34,8 @@ typedef struct etx_pass_context {
   etx_placement* placements;  // by method, made by the pass place_values
   etx_place_copies copies;    // copies that remain, for the report
   etx_fusions fusions;        // made and missed, for the report
+  etx_constant_names constant_names;  // of folded weights
+  etx_quantized_list quantized;       // by the pass quantize_weights
   etx_pass_order* orders;     // by method, made by the pass order_nodes; NULL
                               // if it did not run
 } etx_pass_context;

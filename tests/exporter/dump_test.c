@@ -149,6 +149,21 @@ static void concurrent_methods_survive(void** state) {
   scratch_directory_remove(&directory);
 }
 
+static void rules_of_quantisation_survive(void** state) {
+  scratch_directory directory;
+  (void)state;
+  scratch_directory_make(&directory);
+  scratch_write_text(&directory, "m.yaml",
+                     "buffers: [{name: a.w, type: \"float32[2]\", init: 3}]\n"
+                     "outputs: [a.w]\n");
+  const digest plain = assert_dump_reads_back(directory.path);
+  scratch_write_text(&directory, "program.yaml",
+                     "quantize: [int8, 'int4w/64:*.w', \"none:a,a.?\"]\n");
+  const digest quantised = assert_dump_reads_back(directory.path);
+  assert_true(memcmp(plain.bytes, quantised.bytes, sizeof plain.bytes) != 0);
+  scratch_directory_remove(&directory);
+}
+
 static void a_buffer_that_no_method_uses_survives(void** state) {
   scratch_directory directory;
   (void)state;
@@ -225,6 +240,7 @@ int main(void) {
       cmocka_unit_test(dumps_of_dynamic_shapes_read_back),
       cmocka_unit_test(dumps_of_odd_yaml_read_back),
       cmocka_unit_test(concurrent_methods_survive),
+      cmocka_unit_test(rules_of_quantisation_survive),
       cmocka_unit_test(a_buffer_that_no_method_uses_survives),
       cmocka_unit_test(fingerprints_are_of_the_content),
       cmocka_unit_test(dumps_do_not_mix_with_other_files),

@@ -123,6 +123,81 @@ static void the_stock_exporters_program_translates_too(void** state) {
   translates_every_line(MODEL "/executorch/translate.pte", LINES / 10);
 }
 
+// ------------------------------------------------ quantised
+
+typedef struct precision {
+  const char* rule;
+  double least_tokens;  // share of them that must be equal
+  double least_sqnr;    // of the logits, in dB
+} precision;
+
+static const precision precisions[] = {
+    {"int8", 0.99, 30},
+    {"int8w", 0.99, 30},
+    {"int4", 0.97, 15},
+    {"int4w/128", 0.97, 14},
+};
+
+static void plan_quantised(const char* methods, const char* rule, char* out) {
+  snprintf(out, PATH_BYTES, "%s/quantised.pte", command_directory);
+  command_expect(
+      0, WORDS(ETX, "plan", methods, "-o", out, "--quantize", rule, "--quiet"));
+}
+
+// Words of the answer up to the first that is not expected.
+static size_t count_equal(const char* expected, const etx_translation* answer,
+                          size_t* out_expected) {
+  char* rest = NULL;
+  size_t equal = 0;
+  bool is_equal = true;
+  for (size_t i = 0; *expected != '\0'; ++i) {
+    const long id = strtol(expected, &rest, 10);
+    if (rest == expected) break;
+    is_equal = is_equal && i < answer->count && answer->ids[i] == id;
+    equal += is_equal;
+    ++*out_expected;
+    expected = rest;
+  }
+  return equal;
+}
+
+static double equal_tokens(const char* program) {
+  etx_translator translator;
+  etx_diag diag;
+  char line[4096];
+  size_t equal = 0, total = 0;
+  etx_diag_init(&diag);
+  if (etx_translator_open(&translator, program, MODEL "/vocab.txt", NULL,
+                          &diag) != ETX_OK) {
+    fail_msg("%s: %s", program, diag.text);
+  }
+  FILE* const file = fopen(MODEL "/test.tsv", "rb");
+  assert_non_null(file);
+  for (size_t i = 0; i < LINES && fgets(line, sizeof line, file); ++i) {
+    const etx_text english = {line, strcspn(line, "\t")};
+    etx_translation answer;
+    assert_int_equal(
+        etx_translator_translate(&translator, english, &answer, &diag), ETX_OK);
+    equal += count_equal(strrchr(line, '\t') + 1, &answer, &total);
+  }
+  fclose(file);
+  etx_translator_close(&translator);
+  return (double)equal / (double)total;
+}
+
+static void quantised_weights_keep_the_answers(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof precisions / sizeof *precisions; ++i) {
+    const precision* const p = &precisions[i];
+    char program[PATH_BYTES];
+    plan_quantised(MODEL "/pt2", p->rule, program);
+    const double share = equal_tokens(program);
+    print_message("%s: %.2f %% of the tokens are equal\n", p->rule,
+                  100 * share);
+    assert_true(share >= p->least_tokens);
+  }
+}
+
 // Largest difference between expected values and found ones that lie in rows
 // of `stride` values, of which the first `width` count.
 static double largest_error(const float* expected, const float* found,
@@ -234,6 +309,64 @@ static void logits_and_caches_are_pytorchs(void** state) {
   etx_pool_close(&pool);
 }
 
+// Adds the squares of the recorded logits, and of what is off.
+static void add_logits(etx_translator* translator, const etx_tensor_set* values,
+                       int index, double* signal, double* noise) {
+  const etx_host_tensor* const source = value_of(values, index, "input_ids");
+  const int64_t* const forced =
+      value_of(values, index, "decoder_input_ids")->data;
+  const float* expected = value_of(values, index, "logits")->data;
+  const int32_t source_sizes[2] = {1, source->sizes[0]};
+  const etx_value ids =
+      etx_module_tensor(source->data, ETX_DTYPE_INT64, source_sizes, 2);
+  execute(translator, "encode", &ids, 1);
+  for (int64_t position = 0; position < STEP_COUNT; ++position) {
+    const int32_t sizes[2] = {1, 1};
+    int64_t token = forced[position], place = position;
+    const etx_value inputs[2] = {
+        etx_module_tensor(&token, ETX_DTYPE_INT64, sizes, 2),
+        etx_module_tensor(&place, ETX_DTYPE_INT64, sizes, 1)};
+    const etx_value* found = NULL;
+    execute(translator, "decode", inputs, 2);
+    assert_int_equal(
+        etx_module_output(&translator->module, "decode", 0, &found, NULL),
+        ETX_OK);
+    const float* const logits = found->as.tensor.data;
+    for (size_t i = 0; i < 596; ++i, ++expected) {
+      const double off = (double)*expected - (double)logits[i];
+      *signal += (double)*expected * (double)*expected;
+      *noise += off * off;
+    }
+  }
+}
+
+static void quantised_logits_are_near(void** state) {
+  (void)state;
+  etx_pool pool;
+  etx_tensor_set values;
+  etx_pool_init(&pool);
+  assert_int_equal(
+      etx_tensor_set_read(MODEL "/expected.safetensors", &pool, &values, NULL),
+      ETX_OK);
+  for (size_t i = 0; i < sizeof precisions / sizeof *precisions; ++i) {
+    char program[PATH_BYTES];
+    etx_translator translator;
+    double signal = 0, noise = 0;
+    plan_quantised(MODEL "/pt2/core", precisions[i].rule, program);
+    assert_int_equal(etx_translator_open(&translator, program,
+                                         MODEL "/vocab.txt", NULL, NULL),
+                     ETX_OK);
+    for (int index = 0; index < 3; ++index) {
+      add_logits(&translator, &values, index, &signal, &noise);
+    }
+    const double ratio = 10 * log10(signal / noise);
+    print_message("%s: logits at %.1f dB\n", precisions[i].rule, ratio);
+    assert_true(ratio >= precisions[i].least_sqnr);
+    etx_translator_close(&translator);
+  }
+  etx_pool_close(&pool);
+}
+
 static void a_sentence_that_is_too_long_is_refused(void** state) {
   (void)state;
   etx_translator translator;
@@ -317,6 +450,8 @@ int main(void) {
       cmocka_unit_test(every_line_gives_its_ids_when_planned_for_executorch),
       cmocka_unit_test(the_stock_exporters_program_translates_too),
       cmocka_unit_test(logits_and_caches_are_pytorchs),
+      cmocka_unit_test(quantised_weights_keep_the_answers),
+      cmocka_unit_test(quantised_logits_are_near),
       cmocka_unit_test(a_sentence_that_is_too_long_is_refused),
       cmocka_unit_test(sentences_come_as_words_or_as_lines),
       cmocka_unit_test(ids_and_statistics_are_printed_on_request),

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Holds what `etx plan --quantize` says about weights against the file it writes.
+
+    check_quantized.py ETX
+
+A layer whose input is the identity gives its weights, transposed, as the
+product reads them. Their signal-to-noise ratio is found here, in double, beside
+the report's; so are bytes.
+"""
+
+import json
+import math
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROWS, INNER = 24, 256
+GRAPH = f"""etx: 1
+method: run
+inputs: [{{name: x, type: "float32[{INNER}, {INNER}]"}},
+  {{name: i, type: "int64[{ROWS}]"}}]
+buffers: [{{name: net.fc.weight, type: "float32[{ROWS}, {INNER}]"}},
+  {{name: net.words.weight, type: "float32[{ROWS}, {INNER}]"}}]
+nodes:
+  - {{out: y, op: aten.linear.default, args: [x, net.fc.weight]}}
+  - {{out: z, op: aten.linear.default, args: [x, net.words.weight]}}
+  - {{out: e, op: aten.embedding.default, args: [net.words.weight, i]}}
+outputs: [y, z, e]
+"""
+
+
+def write_safetensors(path, tensors):
+    head, data = {}, b""
+    for name, (kind, shape, raw) in tensors.items():
+        head[name] = {"dtype": kind, "shape": shape,
+                      "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    raw = path.read_bytes()
+    size = struct.unpack_from("<Q", raw)[0]
+    out = {}
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        if name == "__metadata__":
+            continue
+        first, end = entry["data_offsets"]
+        out[name] = struct.unpack(f"<{(end - first) // 4}f",
+                                  raw[8 + size + first:8 + size + end])
+    return out
+
+
+def floats(numbers):
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def transpose(numbers):
+    return [numbers[k * ROWS + n] for n in range(ROWS) for k in range(INNER)]
+
+
+def sqnr(weights, found):
+    signal = math.fsum(w * w for w in weights)
+    noise = math.fsum((w - f) ** 2 for w, f in zip(weights, found))
+    return 10 * math.log10(signal / noise)
+
+
+def check(etx, here, weights, kind, bytes_after, least):
+    program, out = here / "model.pte", here / "out.safetensors"
+    report = json.loads(subprocess.run(
+        [etx, "plan", here / "methods", "-o", program, "--report", "json",
+         "--quantize", kind], check=True, capture_output=True).stdout)
+    words = [etx, "run", program, "run", "--in", f"x={here}/x.safetensors#x",
+             "--in", f"i={here}/x.safetensors#i"]
+    for index in range(3):
+        words += ["--out", f"output_{index}={out}"]
+    subprocess.run(words, check=True)
+    found = read_safetensors(out)
+    tables = {"net.fc.weight": [transpose(found["output_0"])],
+              "net.words.weight": [transpose(found["output_1"]), found["output_2"]]}
+    assert len(report["quantized"]) == 2, report["quantized"]
+    for row in report["quantized"]:
+        for read in tables[row["name"]]:
+            ratio = sqnr(weights[row["name"]], read)
+            assert abs(ratio - row["sqnr_db"]) < 1e-3, (kind, row, ratio)
+            assert ratio >= least, (kind, ratio)
+        assert row["kind"].startswith(kind.split("/")[0]), row
+        assert row["bytes"] == ROWS * INNER * 4, row
+        assert row["bytes_after"] == bytes_after, row
+    # A table that is a layer too is there once.
+    assert report["constant_bytes"] < 2 * bytes_after + 256, report
+    print(f"{kind}: {report['quantized'][0]['sqnr_db']:.2f} dB")
+
+
+def main():
+    etx = sys.argv[1]
+    source = random.Random(5)
+    with tempfile.TemporaryDirectory() as name:
+        here = pathlib.Path(name)
+        (here / "methods").mkdir()
+        (here / "methods" / "run.yaml").write_text(GRAPH)
+        weights, stored = {}, {}
+        for tensor in ("net.fc.weight", "net.words.weight"):
+            raw = floats([source.gauss(0, 1) for _ in range(ROWS * INNER)])
+            weights[tensor] = struct.unpack(f"<{ROWS * INNER}f", raw)
+            stored[tensor] = ("F32", [ROWS, INNER], raw)
+        write_safetensors(here / "methods" / "weights.safetensors", stored)
+        identity = [float(i == k) for i in range(INNER) for k in range(INNER)]
+        write_safetensors(here / "x.safetensors", {
+            "x": ("F32", [INNER, INNER], floats(identity)),
+            "i": ("I64", [ROWS], struct.pack(f"<{ROWS}q", *range(ROWS)))})
+        whole, half = ROWS * INNER, ROWS * INNER // 2
+        check(etx, here, weights, "int8w", whole + ROWS * 4, 39)
+        for group, least in ((32, 21), (64, 20), (128, 19)):
+            check(etx, here, weights, f"int4w/{group}",
+                  half + ROWS * (INNER // group) * 4, least)
+
+
+if __name__ == "__main__":
+    main()

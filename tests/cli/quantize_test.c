@@ -1,0 +1,141 @@
+// `etx plan --quantize` as a user meets it.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/cli/command.h"
+
+#define ETX ETX_BINARY "/etx"
+#define MODEL ETX_SOURCE "/samples/translate/model/pt2"
+
+enum { PATH_BYTES = 160 };
+
+static char methods[PATH_BYTES];
+static char program[PATH_BYTES];
+static char other[PATH_BYTES];
+
+static void write_method(const char* name, const char* text) {
+  char path[2 * PATH_BYTES];
+  snprintf(path, sizeof path, "%s/%s", command_directory, name);
+  command_write_file(path, text);
+}
+
+static const char graph[] =
+    "etx: 1\n"
+    "method: run\n"
+    "inputs: [{name: x, type: 'float32[2, 64]'}]\n"
+    "buffers:\n"
+    "  - {name: net.fc.weight, type: 'float32[64, 64]', init: 0.5}\n"
+    "  - {name: net.head.weight, type: 'float32[32, 64]', init: 0.25}\n"
+    "nodes:\n"
+    "  - {out: h, op: aten.linear.default, args: [x, net.fc.weight]}\n"
+    "  - {out: y, op: aten.linear.default, args: [h, net.head.weight]}\n"
+    "outputs: [y]\n";
+
+static int set_up(void** state) {
+  if (command_set_up(state) != 0) return -1;
+  snprintf(methods, sizeof methods, "%s", command_directory);
+  snprintf(program, sizeof program, "%s/model.pte", command_directory);
+  snprintf(other, sizeof other, "%s/other.pte", command_directory);
+  write_method("run.yaml", graph);
+  return 0;
+}
+
+static void the_report_tells_each_weight(void** state) {
+  (void)state;
+  command_expect_out(0,
+                     WORDS(ETX, "plan", methods, "-o", program, "--quantize",
+                           "int8", "--quantize", "none:*.head"),
+                     "  1 to int8: 16384 to 4352 bytes");
+  command_expect_out(
+      0,
+      WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int8",
+            "--quantize", "none:*.head", "--report", "full"),
+      "net.head.weight: is excluded");
+  command_expect(0, WORDS(ETX, "verify", program));
+  command_result result = command_run(WORDS(ETX, "plan", methods, "-o", program,
+                                            "--quantize", "int8", "--json"));
+  json_t* const root = json_loads(result.out, 0, NULL);
+  const json_t* const rows = json_object_get(root, "quantized");
+  assert_int_equal(json_array_size(rows), 2);
+  const json_t* const row = json_array_get(rows, 0);
+  assert_string_equal(json_string_value(json_object_get(row, "name")),
+                      "net.fc.weight");
+  assert_string_equal(json_string_value(json_object_get(row, "kind")), "int8");
+  assert_int_equal(json_integer_value(json_object_get(row, "bytes")), 16384);
+  assert_int_equal(json_integer_value(json_object_get(row, "bytes_after")),
+                   4352);
+  json_decref(root);
+  command_end(&result);
+}
+
+static void nothing_is_quantised_unasked(void** state) {
+  (void)state;
+  command_result result =
+      command_run(WORDS(ETX, "plan", methods, "-o", program));
+  assert_int_equal(result.code, 0);
+  assert_null(strstr(result.out, "quantised"));
+  command_end(&result);
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", other, "--quantize",
+                          "none", "--quiet"));
+  command_result ops = command_run(WORDS(ETX, "inspect", other));
+  assert_null(strstr(ops.out, "w8"));
+  command_end(&ops);
+}
+
+static void the_key_and_the_option_give_the_same_file(void** state) {
+  (void)state;
+  write_method("program.yaml", "quantize: [int4, 'int8:net.head']\n");
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", other, "-q"));
+  write_method("program.yaml", "etx: 1\n");
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", program, "-q",
+                          "--quantize", "int4", "--quantize", "int8:net.head"));
+  command_expect_same_files(program, other);
+}
+
+static void twice_gives_the_same_bytes(void** state) {
+  (void)state;
+  for (int i = 0; i < 2; ++i) {
+    command_expect(0, WORDS(ETX, "plan", MODEL, "-o", i == 0 ? program : other,
+                            "-q", "--quantize", "int4/64"));
+  }
+  command_expect_same_files(program, other);
+}
+
+static void rules_are_checked(void** state) {
+  (void)state;
+  command_expect_err(
+      2,
+      WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int8:net.haed"),
+      "no weight matches 'net.haed' of 'int8:net.haed', did you "
+      "mean 'net.head', in option '--quantize'");
+  command_expect_err(
+      2, WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int3"),
+      "weights cannot be quantised to 'int3'");
+  command_expect_err(2,
+                     WORDS(ETX, "plan", methods, "-o", program, "--quantize",
+                           "int8", "--target", "executorch"),
+                     "plan for etx's own");
+  write_method("program.yaml", "quantize:\n  - int8:net.tail\n");
+  command_expect_err(2, WORDS(ETX, "plan", methods, "-o", program),
+                     "program.yaml:2:5: no weight matches 'net.tail'");
+  write_method("program.yaml", "etx: 1\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_report_tells_each_weight),
+      cmocka_unit_test(nothing_is_quantised_unasked),
+      cmocka_unit_test(the_key_and_the_option_give_the_same_file),
+      cmocka_unit_test(twice_gives_the_same_bytes),
+      cmocka_unit_test(rules_are_checked),
+  };
+  return cmocka_run_group_tests(tests, set_up, command_tear_down);
+}

@@ -4,6 +4,7 @@
 
 #include "format/pte/reserved_names.h"
 #include "runtime/method_internal.h"
+#include "runtime/method_temporary.h"
 
 static etx_status check_delegates(const etx_method* method, etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
@@ -59,23 +60,20 @@ static size_t first_call(const etx_pte_plan* plan, size_t operator_index) {
   return SIZE_MAX;
 }
 
-static bool has_kernel(const etx_program* program,
-                       const etx_pte_operator* name) {
-  const etx_op* op = etx_op_find(name->name, name->overload);
-  if (op == NULL) return false;
-  // Views are the runtime's own work.
-  if (etx_op_makes_view(op)) return true;
-  return etx_kernel_find(program->kernels, op->id) != NULL;
-}
-
 static etx_status check_operators(const etx_method* method,
+                                  etx_operator_cache* operators,
                                   const etx_missing_sink* missing,
                                   etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
   etx_status status = ETX_OK;
   for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
+    const etx_plan_operator* known = etx_operator_cache_at(operators, i);
+    // Views are the runtime's own work.
+    if (known->kernel != NULL ||
+        (known->op != NULL && etx_op_makes_view(known->op))) {
+      continue;
+    }
     const etx_pte_operator name = etx_pte_operator_at(plan, i);
-    if (has_kernel(method->program, &name)) continue;
     const size_t instruction = first_call(plan, i);
     if (instruction == SIZE_MAX) continue;
     status = etx_diag_fail(
@@ -124,9 +122,6 @@ static etx_status take_memory(etx_method* method, etx_text name,
   ETX_TRY(check_block(name, "scratch", memory->scratch.data,
                       memory->scratch.size, totals->memory.scratch_bytes,
                       diag));
-  ETX_TRY(check_block(name, "temporary memory", memory->temporary.data,
-                      memory->temporary.size, totals->memory.temporary_bytes,
-                      diag));
   ETX_TRY(check_state(name, memory->state, totals->memory.state_bytes, diag));
   etx_arena arena;
   etx_arena_init(&arena, memory->structures.data, memory->structures.size);
@@ -139,7 +134,6 @@ static etx_status take_memory(etx_method* method, etx_text name,
   method->scratch = memory->scratch;
   method->scratch.size = totals->memory.scratch_bytes;
   method->temporary = memory->temporary;
-  method->temporary.size = totals->memory.temporary_bytes;
   if (totals->memory.state_bytes > 0) method->state = *memory->state;
   return ETX_OK;
 }
@@ -192,13 +186,26 @@ static void start_scratch(etx_method* method) {
   }
 }
 
+// What was given of temporary memory is compared with what the kernels want
+// once their calls are known.
+static etx_status take_temporary(etx_method* method, etx_diag* diag) {
+  size_t needed = 0;
+  ETX_TRY(etx_method_ask_temporary(method, &needed, diag));
+  ETX_TRY(check_block(etx_pte_plan_name(&method->plan), "temporary memory",
+                      method->temporary.data, method->temporary.size, needed,
+                      diag));
+  method->temporary.size = needed;
+  return ETX_OK;
+}
+
 static etx_status load(etx_method* method, etx_method_pieces* pieces,
-                       etx_diag* diag) {
+                       etx_operator_cache* operators, etx_diag* diag) {
   etx_diag_init(method->kernel_diag);
   etx_method_seed(method, 0);
   for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
-  ETX_TRY(etx_method_decode_values(method, pieces, diag));
-  ETX_TRY(etx_method_decode_records(method, pieces, diag));
+  ETX_TRY(etx_method_decode_values(method, pieces, operators, diag));
+  ETX_TRY(etx_method_decode_records(method, pieces, operators, diag));
+  ETX_TRY(take_temporary(method, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!method->is_prepared) {
@@ -224,10 +231,12 @@ etx_status etx_method_init(etx_method* method, const etx_program* program,
   }
   ETX_TRY(check_delegates(&loaded, diag));
   ETX_TRY(check_devices(&loaded, diag));
-  ETX_TRY(check_operators(&loaded, missing, diag));
-  ETX_TRY(etx_method_count(program, &loaded.plan, &totals, diag));
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, &loaded.plan, program->kernels);
+  ETX_TRY(check_operators(&loaded, &operators, missing, diag));
+  ETX_TRY(etx_method_count(program, &loaded.plan, &operators, &totals, diag));
   ETX_TRY(take_memory(&loaded, name, &totals, memory, &pieces, diag));
-  ETX_TRY(load(&loaded, &pieces, diag));
+  ETX_TRY(load(&loaded, &pieces, &operators, diag));
   start_scratch(&loaded);
   *method = loaded;
   return ETX_OK;

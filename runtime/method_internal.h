@@ -22,6 +22,7 @@
 
 #include "format/base/arena.h"
 #include "runtime/method.h"
+#include "runtime/operator_cache.h"
 
 #define ETX_NO_INDEX UINT32_MAX
 
@@ -129,7 +130,9 @@ typedef struct etx_method_totals {
   size_t pointers;           // list items and arguments
   size_t integers;           // sizes and strides
   size_t arenas;             // entries of non_const_buffer_sizes
-  etx_memory_needed memory;  // structure_bytes are left to the layout
+  size_t unplanned;          // tensors without memory that are no inputs
+  etx_memory_needed memory;  // structure_bytes are left to the layout,
+                             // temporary_bytes to method_temporary.h
 } etx_method_totals;
 
 // Pieces of the block that are handed out while the method is decoded.
@@ -139,8 +142,10 @@ typedef struct etx_method_pieces {
   size_t* arena_offsets;  // by memory id, in the scratch block
 } etx_method_pieces;
 
+// `operators` is the plan's, here and below: one for a whole load.
 ETX_MUST_USE etx_status etx_method_count(const etx_program* program,
                                          const etx_pte_plan* plan,
+                                         etx_operator_cache* operators,
                                          etx_method_totals* out_totals,
                                          etx_diag* diag);
 // Takes everything from `arena`; false if it is too small.
@@ -162,12 +167,10 @@ typedef struct etx_unplanned_cursor {
 // The next value that an instruction writes, the file gives no memory, and the
 // runtime therefore has to: each once, in order of first write. False at the
 // end.
-ETX_MUST_USE etx_status etx_method_next_unplanned(const etx_program* program,
-                                                  const etx_pte_plan* plan,
-                                                  etx_unplanned_cursor* cursor,
-                                                  bool* out_found,
-                                                  uint32_t* out_value,
-                                                  etx_diag* diag);
+ETX_MUST_USE etx_status etx_method_next_unplanned(
+    const etx_program* program, const etx_pte_plan* plan,
+    etx_operator_cache* operators, etx_unplanned_cursor* cursor,
+    bool* out_found, uint32_t* out_value, etx_diag* diag);
 
 // True if some instruction of the method writes the value.
 bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value);
@@ -177,9 +180,11 @@ bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value);
 
 ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,
                                                  etx_method_pieces* pieces,
+                                                 etx_operator_cache* operators,
                                                  etx_diag* diag);
 ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,
                                                   etx_method_pieces* pieces,
+                                                  etx_operator_cache* operators,
                                                   etx_diag* diag);
 
 // method_shapes.c: the shape phase.

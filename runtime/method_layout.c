@@ -9,10 +9,16 @@
 #include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
 
+// True if the file gives a tensor no memory and no data.
+static bool lacks_memory(const etx_pte_tensor* tensor) {
+  return !tensor->has_allocation && !etx_pte_tensor_is_stored(tensor);
+}
+
 static void count_value(const etx_pte_value* value, etx_method_totals* totals) {
   switch (value->kind) {
     case ETX_PTE_TENSOR: {
       const size_t rank = value->as.tensor.rank;
+      if (lacks_memory(&value->as.tensor)) ++totals->unplanned;
       const bool is_dynamic = value->as.tensor.dynamism != ETX_PTE_STATIC;
       ++totals->tensors;
       totals->integers += is_dynamic ? 2 * rank : rank;
@@ -41,8 +47,11 @@ static void count_values(const etx_pte_plan* plan, etx_method_totals* totals) {
   for (size_t i = 0; i < totals->inputs; ++i) {
     const etx_pte_value value =
         etx_pte_value_at(plan, (size_t)etx_pte_input_at(plan, i));
-    if (value.kind == ETX_PTE_TENSOR) {
-      totals->integers += value.as.tensor.rank;
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    totals->integers += value.as.tensor.rank;
+    // The caller brings some. A value that is an input twice is refused later.
+    if (lacks_memory(&value.as.tensor) && totals->unplanned > 0) {
+      --totals->unplanned;
     }
   }
 }
@@ -83,14 +92,15 @@ bool etx_method_arena_offsets(const etx_program* program,
 
 // Adds memory for outputs that the file gives none.
 static etx_status count_unplanned(const etx_program* program,
-                                  const etx_pte_plan* plan, size_t* end,
+                                  const etx_pte_plan* plan,
+                                  etx_operator_cache* operators, size_t* end,
                                   etx_diag* diag) {
   etx_unplanned_cursor cursor = {0, 0, 0, 0, 0};
   for (;;) {
     bool found = false;
     uint32_t index = 0;
-    ETX_TRY(etx_method_next_unplanned(program, plan, &cursor, &found, &index,
-                                      diag));
+    ETX_TRY(etx_method_next_unplanned(program, plan, operators, &cursor, &found,
+                                      &index, diag));
     if (!found) return ETX_OK;
     const etx_pte_value value = etx_pte_value_at(plan, index);
     const size_t bytes = etx_pte_tensor_bytes(&value.as.tensor);
@@ -104,7 +114,9 @@ static etx_status count_unplanned(const etx_program* program,
 
 static etx_status count_memory(const etx_program* program,
                                const etx_pte_plan* plan,
-                               etx_memory_needed* memory, etx_diag* diag) {
+                               etx_operator_cache* operators,
+                               etx_method_totals* totals, etx_diag* diag) {
+  etx_memory_needed* const memory = &totals->memory;
   size_t end = 0;
   if (!etx_method_arena_offsets(program, plan, NULL, &end)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
@@ -112,18 +124,21 @@ static etx_status count_memory(const etx_program* program,
                          "than this machine can address",
                          etx_pte_plan_name(plan));
   }
-  ETX_TRY(count_unplanned(program, plan, &end, diag));
+  // Most files plan everything.
+  if (totals->unplanned > 0) {
+    ETX_TRY(count_unplanned(program, plan, operators, &end, diag));
+  }
   memory->scratch_bytes = end;
   const bool has_state = program->shares_state &&
                          etx_pte_buffer_size_count(plan) > ETX_MEMORY_STATE &&
                          etx_pte_buffer_size_at(plan, ETX_MEMORY_STATE) > 0;
   memory->state_bytes = has_state ? (size_t)program->state_bytes : 0;
-  return etx_method_count_temporary(program, plan, &memory->temporary_bytes,
-                                    diag);
+  return ETX_OK;
 }
 
 etx_status etx_method_count(const etx_program* program,
                             const etx_pte_plan* plan,
+                            etx_operator_cache* operators,
                             etx_method_totals* out_totals, etx_diag* diag) {
   etx_method_totals totals;
   memset(&totals, 0, sizeof totals);
@@ -135,7 +150,7 @@ etx_status etx_method_count(const etx_program* program,
       etx_blob_method_find(&program->blob, etx_pte_plan_name(plan), &blob)) {
     totals.symbols = etx_blob_symbol_count(&program->blob, blob);
   }
-  ETX_TRY(count_memory(program, plan, &totals.memory, diag));
+  ETX_TRY(count_memory(program, plan, operators, &totals, diag));
   *out_totals = totals;
   return ETX_OK;
 }
@@ -204,7 +219,11 @@ etx_status etx_method_needed(const etx_program* program, etx_text name,
   etx_pte_plan plan;
   etx_method_totals totals;
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
-  ETX_TRY(etx_method_count(program, &plan, &totals, diag));
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, &plan, program->kernels);
+  ETX_TRY(etx_method_count(program, &plan, &operators, &totals, diag));
+  ETX_TRY(etx_method_count_temporary(program, &plan, &operators,
+                                     &totals.memory.temporary_bytes, diag));
   etx_method method;
   etx_method_pieces pieces;
   etx_arena arena;

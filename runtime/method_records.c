@@ -262,17 +262,16 @@ static bool depends_on_data(const etx_method_record* record) {
 
 etx_status etx_method_decode_records(etx_method* method,
                                      etx_method_pieces* pieces,
+                                     etx_operator_cache* operators,
                                      etx_diag* diag) {
   size_t at = 0;
-  etx_operator_cache operators;
-  etx_operator_cache_init(&operators, &method->plan, method->program->kernels);
   for (size_t chain = 0; chain < method->chain_count; ++chain) {
     method->chain_starts[chain] = at;
     const size_t count = etx_pte_instruction_count(&method->plan, chain);
     for (size_t i = 0; i < count; ++i) {
       etx_method_record* record = &method->records[at++];
-      const etx_status status = decode_instruction(method, pieces, &operators,
-                                                   chain, i, record, diag);
+      const etx_status status =
+          decode_instruction(method, pieces, operators, chain, i, record, diag);
       if (status != ETX_OK) {
         etx_method_name_record(method, record, diag);
         return status;

@@ -39,14 +39,19 @@ static bool add_tensor(frame* f, const etx_pte_tensor* from, etx_value* out) {
 }
 
 // A number, a text or a tensor: everything that is no list of values.
-static bool add_plain(frame* f, size_t index, const etx_value** out_value) {
+static bool add_plain(frame* f, const etx_pte_value* from,
+                      const etx_value** out_value) {
   etx_value* out = take_value(f);
   if (out == NULL) return false;
   *out_value = out;
-  const etx_pte_value from = etx_pte_value_at(f->plan, index);
-  if (from.kind == ETX_PTE_TENSOR) return add_tensor(f, &from.as.tensor, out);
-  etx_value_of_plain(&from, out);
+  if (from->kind == ETX_PTE_TENSOR) return add_tensor(f, &from->as.tensor, out);
+  etx_value_of_plain(from, out);
   return true;
+}
+
+static bool add_item(frame* f, size_t index, const etx_value** out_value) {
+  const etx_pte_value from = etx_pte_value_at(f->plan, index);
+  return add_plain(f, &from, out_value);
 }
 
 static const etx_value** take_items(frame* f, size_t count) {
@@ -65,7 +70,7 @@ static bool add_integers(frame* f, const etx_pte_value* from, etx_value* out) {
   out->as.integers.count = count;
   for (size_t i = 0; i < count; ++i) {
     const size_t index = (size_t)from->as.integers.items[i];
-    if (!add_plain(f, index, &items[i])) return false;
+    if (!add_item(f, index, &items[i])) return false;
   }
   return true;
 }
@@ -83,7 +88,7 @@ static bool add_tensors(frame* f, const etx_pte_value* from, etx_value* out) {
     // Items that are no tensors are None.
     if (index < 0) continue;
     if (etx_pte_value_kind(f->plan, (size_t)index) != ETX_PTE_TENSOR) continue;
-    if (!add_plain(f, (size_t)index, &items[i])) return false;
+    if (!add_item(f, (size_t)index, &items[i])) return false;
   }
   return true;
 }
@@ -94,7 +99,7 @@ static bool add_argument(frame* f, size_t index, const etx_value** out_value) {
   const bool is_integers = from.kind == ETX_PTE_INT_LIST;
   const bool is_tensors = from.kind == ETX_PTE_TENSOR_LIST ||
                           from.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-  if (!is_integers && !is_tensors) return add_plain(f, index, out_value);
+  if (!is_integers && !is_tensors) return add_plain(f, &from, out_value);
   etx_value* out = take_value(f);
   if (out == NULL) return false;
   *out_value = out;
@@ -145,10 +150,9 @@ static etx_status count_instruction(const etx_program* program,
 
 etx_status etx_method_count_temporary(const etx_program* program,
                                       const etx_pte_plan* plan,
+                                      etx_operator_cache* operators,
                                       size_t* out_bytes, etx_diag* diag) {
   size_t most = 0;
-  etx_operator_cache operators;
-  etx_operator_cache_init(&operators, plan, program->kernels);
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
     const size_t count = etx_pte_instruction_count(plan, chain);
     for (size_t i = 0; i < count; ++i) {
@@ -157,11 +161,31 @@ etx_status etx_method_count_temporary(const etx_program* program,
       if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
       size_t bytes = 0;
       const etx_plan_operator* known =
-          etx_operator_cache_at(&operators, (size_t)instruction.index);
+          etx_operator_cache_at(operators, (size_t)instruction.index);
       ETX_TRY(
           count_instruction(program, plan, &instruction, known, &bytes, diag));
       if (bytes > most) most = bytes;
     }
+  }
+  *out_bytes = most;
+  return ETX_OK;
+}
+
+etx_status etx_method_ask_temporary(const etx_method* method, size_t* out_bytes,
+                                    etx_diag* diag) {
+  size_t most = 0;
+  for (size_t i = 0; i < method->record_count; ++i) {
+    const etx_method_record* record = &method->records[i];
+    const etx_kernel* kernel =
+        record->kind == ETX_RECORD_KERNEL || record->kind == ETX_RECORD_SCALAR
+            ? record->kernel
+            : NULL;
+    if (kernel == NULL || kernel->temporary_bytes == NULL) continue;
+    etx_call call = record->call;
+    size_t bytes = 0;
+    call.diag = diag;
+    ETX_TRY(kernel->temporary_bytes(&call, &bytes));
+    if (bytes > most) most = bytes;
   }
   *out_bytes = most;
   return ETX_OK;

@@ -11,14 +11,19 @@
 // has, so that the walks below do not grow with the square of a hostile one.
 enum { MAX_EXAMINED = 512 };
 
-static const etx_op* op_of(const etx_pte_plan* plan,
-                           const etx_pte_instruction* instruction) {
+// The operator that an instruction calls with arguments of the right kinds;
+// NULL if there is none, or it makes a view.
+static const etx_plan_operator* operator_of(
+    etx_operator_cache* operators, const etx_pte_instruction* instruction) {
   if (instruction->kind != ETX_PTE_KERNEL_CALL) return NULL;
-  const etx_pte_operator name =
-      etx_pte_operator_at(plan, (size_t)instruction->index);
-  const etx_op* op = etx_op_find(name.name, name.overload);
-  if (op == NULL || etx_op_makes_view(op)) return NULL;
-  return etx_arguments_check(plan, instruction, op, NULL) == ETX_OK ? op : NULL;
+  const etx_plan_operator* known =
+      etx_operator_cache_at(operators, (size_t)instruction->index);
+  if (known->op == NULL || etx_op_makes_view(known->op)) return NULL;
+  const etx_pte_plan* plan = operators->plan;
+  const bool fits =
+      etx_plan_operator_fits(known, plan, instruction) ||
+      etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
+  return fits ? known : NULL;
 }
 
 // Value number `item` that stands in an argument: itself or a list's item.
@@ -36,8 +41,9 @@ static bool item_at(const etx_pte_plan* plan, int32_t index, size_t item,
 }
 
 // Moves to the next value that some instruction writes. False at the end.
-static bool next_written(const etx_pte_plan* plan, etx_unplanned_cursor* cursor,
-                         uint32_t* out_value) {
+static bool next_written(etx_operator_cache* operators,
+                         etx_unplanned_cursor* cursor, uint32_t* out_value) {
+  const etx_pte_plan* plan = operators->plan;
   for (; cursor->chain < etx_pte_chain_count(plan);
        ++cursor->chain, cursor->instruction = 0) {
     const size_t count = etx_pte_instruction_count(plan, cursor->chain);
@@ -45,9 +51,9 @@ static bool next_written(const etx_pte_plan* plan, etx_unplanned_cursor* cursor,
          ++cursor->instruction, cursor->argument = 0) {
       const etx_pte_instruction instruction =
           etx_pte_instruction_at(plan, cursor->chain, cursor->instruction);
-      const etx_op* op = op_of(plan, &instruction);
-      const size_t arguments = op == NULL ? 0 : etx_op_argument_count(op);
-      const uint64_t written = op == NULL ? 0 : etx_op_written_arguments(op);
+      const etx_plan_operator* known = operator_of(operators, &instruction);
+      const size_t arguments = known == NULL ? 0 : known->argument_count;
+      const uint64_t written = known == NULL ? 0 : known->written;
       for (; cursor->argument < arguments;
            ++cursor->argument, cursor->item = 0) {
         if ((written >> cursor->argument & 1) == 0) continue;
@@ -63,9 +69,11 @@ static bool next_written(const etx_pte_plan* plan, etx_unplanned_cursor* cursor,
 }
 
 bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value) {
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, plan, NULL);
   etx_unplanned_cursor cursor = {0, 0, 0, 0, 0};
   uint32_t written = 0;
-  while (next_written(plan, &cursor, &written)) {
+  while (next_written(&operators, &cursor, &written)) {
     if (written == value) return true;
   }
   return false;
@@ -94,16 +102,16 @@ static bool is_blob_view(const etx_program* program, const etx_pte_plan* plan,
 
 // The value whose slot an instruction makes point at other memory, or
 // ETX_NO_INDEX.
-static uint32_t rebound_by(const etx_pte_plan* plan,
+static uint32_t rebound_by(etx_operator_cache* operators,
                            const etx_pte_instruction* instruction) {
   if (instruction->kind == ETX_PTE_MOVE_CALL) {
     return (uint32_t)instruction->target;
   }
   if (instruction->kind != ETX_PTE_KERNEL_CALL) return ETX_NO_INDEX;
-  const etx_pte_operator name =
-      etx_pte_operator_at(plan, (size_t)instruction->index);
-  const etx_op* op = etx_op_find(name.name, name.overload);
-  if (op == NULL || instruction->argument_count != etx_op_call_count(op)) {
+  const etx_plan_operator* known =
+      etx_operator_cache_at(operators, (size_t)instruction->index);
+  const etx_op* op = known->op;
+  if (op == NULL || instruction->argument_count != known->call_count) {
     return ETX_NO_INDEX;
   }
   const size_t last = instruction->argument_count - 1;
@@ -116,24 +124,25 @@ static uint32_t rebound_by(const etx_pte_plan* plan,
   return (uint32_t)instruction->arguments[last];
 }
 
-static bool is_rebound(const etx_pte_plan* plan, uint32_t value) {
+static bool is_rebound(etx_operator_cache* operators, uint32_t value) {
+  const etx_pte_plan* plan = operators->plan;
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
     const size_t count = etx_pte_instruction_count(plan, chain);
     for (size_t i = 0; i < count; ++i) {
       const etx_pte_instruction instruction =
           etx_pte_instruction_at(plan, chain, i);
-      if (rebound_by(plan, &instruction) == value) return true;
+      if (rebound_by(operators, &instruction) == value) return true;
     }
   }
   return false;
 }
 
 // True if the write at `cursor` (already past it) is not the first of `value`.
-static bool was_written(const etx_pte_plan* plan,
+static bool was_written(etx_operator_cache* operators,
                         const etx_unplanned_cursor* cursor, uint32_t value) {
   etx_unplanned_cursor earlier = {0, 0, 0, 0, 0};
   uint32_t written = 0;
-  while (next_written(plan, &earlier, &written)) {
+  while (next_written(operators, &earlier, &written)) {
     if (earlier.chain == cursor->chain &&
         earlier.instruction == cursor->instruction &&
         earlier.argument == cursor->argument && earlier.item == cursor->item) {
@@ -152,28 +161,15 @@ static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
          !etx_pte_tensor_is_stored(&value.as.tensor);
 }
 
-// Most files plan everything: then there is nothing to walk for.
-static bool all_have_memory(const etx_pte_plan* plan) {
-  size_t without = 0;
-  const size_t count = etx_pte_value_count(plan);
-  for (size_t i = 0; i < count; ++i) {
-    if (lacks_memory(plan, (uint32_t)i)) ++without;
-  }
-  for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
-    if (lacks_memory(plan, (uint32_t)etx_pte_input_at(plan, i))) --without;
-  }
-  return without == 0;
-}
-
 etx_status etx_method_next_unplanned(const etx_program* program,
                                      const etx_pte_plan* plan,
+                                     etx_operator_cache* operators,
                                      etx_unplanned_cursor* cursor,
                                      bool* out_found, uint32_t* out_value,
                                      etx_diag* diag) {
   *out_found = false;
   uint32_t value = 0;
-  if (all_have_memory(plan)) return ETX_OK;
-  while (next_written(plan, cursor, &value)) {
+  while (next_written(operators, cursor, &value)) {
     if (!lacks_memory(plan, value) || is_input(plan, value)) continue;
     if (++cursor->examined > MAX_EXAMINED) {
       return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
@@ -181,8 +177,8 @@ etx_status etx_method_next_unplanned(const etx_program* program,
                            "planned memory",
                            etx_pte_plan_name(plan), (size_t)MAX_EXAMINED);
     }
-    if (is_blob_view(program, plan, value) || is_rebound(plan, value) ||
-        was_written(plan, cursor, value)) {
+    if (is_blob_view(program, plan, value) || is_rebound(operators, value) ||
+        was_written(operators, cursor, value)) {
       continue;
     }
     *out_found = true;

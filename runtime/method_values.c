@@ -289,7 +289,9 @@ static bool some_lack_memory(const etx_method* method) {
 }
 
 // Memory behind the arenas for outputs that the file gives none.
-static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
+static etx_status place_unplanned(etx_method* method,
+                                  etx_operator_cache* operators,
+                                  etx_diag* diag) {
   size_t end = 0;
   if (!some_lack_memory(method)) return ETX_OK;
   if (!etx_method_arena_offsets(method->program, &method->plan, NULL, &end)) {
@@ -299,8 +301,8 @@ static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
   for (;;) {
     bool found = false;
     uint32_t value = 0;
-    ETX_TRY(etx_method_next_unplanned(method->program, &method->plan, &cursor,
-                                      &found, &value, diag));
+    ETX_TRY(etx_method_next_unplanned(method->program, &method->plan, operators,
+                                      &cursor, &found, &value, diag));
     if (!found) return ETX_OK;
     etx_method_tensor* tensor = &method->tensors[method->tensor_of[value]];
     end =
@@ -314,7 +316,9 @@ static etx_status place_unplanned(etx_method* method, etx_diag* diag) {
 }
 
 etx_status etx_method_decode_values(etx_method* method,
-                                    etx_method_pieces* pieces, etx_diag* diag) {
+                                    etx_method_pieces* pieces,
+                                    etx_operator_cache* operators,
+                                    etx_diag* diag) {
   size_t end = 0;
   if (!etx_method_arena_offsets(method->program, &method->plan,
                                 pieces->arena_offsets, &end)) {
@@ -329,5 +333,5 @@ etx_status etx_method_decode_values(etx_method* method,
     ETX_TRY(decode_blob_inputs(method, diag));
     ETX_TRY(decode_views(method, diag));
   }
-  return place_unplanned(method, diag);
+  return place_unplanned(method, operators, diag);
 }

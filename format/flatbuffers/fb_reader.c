@@ -1,43 +1,13 @@
-// Numbers are copied out with memcpy, which compilers turn into one load: a
-// position is aligned in a verified buffer, but the `load` functions are also
-// asked about bytes that nobody has looked at yet.
+// The plain readers of a verified buffer.
 
 #include "format/flatbuffers/fb_reader.h"
 
 #include "format/base/assertion.h"
 
-// True if `bytes` at `position` lie in the buffer.
-static bool contains(const etx_fb_buffer* buffer, uint64_t position,
-                     uint32_t bytes) {
-  return position <= buffer->size && bytes <= buffer->size - position;
-}
-
-static bool load(const etx_fb_buffer* buffer, uint64_t position, void* out,
-                 uint32_t bytes) {
-  if (!contains(buffer, position, bytes)) return false;
-  memcpy(out, buffer->data + position, bytes);
-  return true;
-}
-
-bool etx_fb_load_u8(const etx_fb_buffer* buffer, uint64_t position,
-                    uint8_t* out) {
-  return load(buffer, position, out, sizeof *out);
-}
-
-bool etx_fb_load_u16(const etx_fb_buffer* buffer, uint64_t position,
-                     uint16_t* out) {
-  return load(buffer, position, out, sizeof *out);
-}
-
-bool etx_fb_load_u32(const etx_fb_buffer* buffer, uint64_t position,
-                     uint32_t* out) {
-  return load(buffer, position, out, sizeof *out);
-}
-
 // The number of `bytes` at a position that is known to be good.
 static void read(const etx_fb_buffer* buffer, uint32_t position, void* out,
                  uint32_t bytes) {
-  ETX_ASSERT(contains(buffer, position, bytes));
+  ETX_ASSERT((uint64_t)position + bytes <= buffer->size);
   memcpy(out, buffer->data + position, bytes);
 }
 

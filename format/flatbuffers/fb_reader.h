@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "format/base/span.h"
 
@@ -44,13 +45,29 @@ typedef struct etx_fb_vector {
   uint32_t count;     // elements
 } etx_fb_vector;
 
+// Copies `bytes` at `position`; false if they pass the end. With memcpy, which
+// compilers turn into one load: nobody has looked at the position's alignment
+// yet.
+static inline bool etx_fb_load(const etx_fb_buffer* buffer, uint64_t position,
+                               void* out, uint32_t bytes) {
+  if (position > buffer->size || bytes > buffer->size - position) return false;
+  memcpy(out, buffer->data + position, bytes);
+  return true;
+}
+
 // Reads a number at `position`; false if it would pass the end.
-bool etx_fb_load_u8(const etx_fb_buffer* buffer, uint64_t position,
-                    uint8_t* out);
-bool etx_fb_load_u16(const etx_fb_buffer* buffer, uint64_t position,
-                     uint16_t* out);
-bool etx_fb_load_u32(const etx_fb_buffer* buffer, uint64_t position,
-                     uint32_t* out);
+static inline bool etx_fb_load_u8(const etx_fb_buffer* buffer,
+                                  uint64_t position, uint8_t* out) {
+  return etx_fb_load(buffer, position, out, sizeof *out);
+}
+static inline bool etx_fb_load_u16(const etx_fb_buffer* buffer,
+                                   uint64_t position, uint16_t* out) {
+  return etx_fb_load(buffer, position, out, sizeof *out);
+}
+static inline bool etx_fb_load_u32(const etx_fb_buffer* buffer,
+                                   uint64_t position, uint32_t* out) {
+  return etx_fb_load(buffer, position, out, sizeof *out);
+}
 
 // Position of the root table.
 uint32_t etx_fb_root(const etx_fb_buffer* buffer);

@@ -2,9 +2,15 @@
 // which field, and which element of a vector of tables, comes next. The input
 // decides how long the walk is, but neither how deep the C stack grows nor how
 // many tables are visited.
+//
+// Writers share vtables, so most tables of a file have a form that was seen
+// before: of the same type, with the same vtable, at a position that is as far
+// from a multiple of eight. Where its fields lie was verified then; what is
+// left is that the table ends in the buffer, and what its references lead to.
 
 #include "format/flatbuffers/fb_verifier.h"
 
+#include "format/base/assertion.h"
 #include "format/base/size_limits.h"
 
 typedef enum shape { SCALAR, STRING, VECTOR, TABLE, TABLES, CODE, UNION } shape;
@@ -32,14 +38,27 @@ static const char* const reason_texts[] = {
 #undef REASON
 };
 
+// Tables of one type and vtable.
+typedef struct form {
+  const etx_fb_table_info* info;  // NULL: none yet
+  uint32_t vtable;                // position of the vtable
+  uint32_t end;    // bytes from the start of a table to the end of its fields
+  uint32_t leads;  // fields that lead on, a bit each; they are there
+  uint16_t vtable_bytes;
+  uint8_t phase;  // a table's position modulo 8
+} form;
+
+// Forms that are remembered: more than real files have.
+enum { FORMS = 64 };
+
 // A table that is being verified.
 typedef struct frame {
-  const etx_fb_table_info* info;
-  uint32_t position;  // of the table
-  uint32_t vtable;    // position of its vtable
-  uint16_t vtable_bytes;
-  uint32_t field;    // id of the field that comes next
-  uint32_t element;  // element of that field that comes next
+  form form;
+  uint32_t position;   // of the table
+  uint32_t field;      // id of the field at hand
+  uint32_t element;    // element of that field that comes next
+  etx_fb_vector rows;  // of that field, once `is_open`
+  bool is_open;
 } frame;
 
 typedef struct verifier {
@@ -50,6 +69,7 @@ typedef struct verifier {
   uint32_t table_count;
   uint32_t depth;  // open frames
   frame frames[ETX_MAX_FB_DEPTH];
+  form forms[FORMS];
 } verifier;
 
 static frame* top(verifier* v) { return &v->frames[v->depth - 1]; }
@@ -62,12 +82,13 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
     return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "%s", text);
   }
   const frame* f = top(v);
-  if (f->field >= f->info->field_count) {
+  const etx_fb_table_info* info = f->form.info;
+  if (f->field >= info->field_count) {
     return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s': %s",
-                            f->info->name, text);
+                            info->name, text);
   }
   return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s.%s': %s",
-                          f->info->name, f->info->fields[f->field].name, text);
+                          info->name, info->fields[f->field].name, text);
 }
 
 // Follows the reference at `position`, which lies inside.
@@ -87,34 +108,113 @@ static etx_status follow(verifier* v, uint32_t position, uint32_t* out) {
   return ETX_OK;
 }
 
-// Finds and verifies the vtable of the table at `f->position`. The table's size
-// in it is not looked at: common Python writers share vtables between tables
-// of different sizes, and no reader needs it.
-static etx_status find_vtable(verifier* v, frame* f) {
-  const uint32_t size = v->buffer->size;
+// Position of the vtable of the table at `position`. The table's size in it is
+// not looked at: common Python writers share vtables between tables of
+// different sizes, and no reader needs it.
+static etx_status find_vtable(verifier* v, uint32_t position, uint32_t* out) {
   uint32_t distance = 0;
-  if (f->position % 4 != 0) {
-    return refuse(v, TABLE_ALIGNMENT, f->position, f->position, 4);
+  if (position % 4 != 0) {
+    return refuse(v, TABLE_ALIGNMENT, position, position, 4);
   }
-  if (!etx_fb_load_u32(v->buffer, f->position, &distance)) {
-    return refuse(v, TABLE_END, f->position, (uint64_t)f->position + 4, size);
+  if (!etx_fb_load_u32(v->buffer, position, &distance)) {
+    return refuse(v, TABLE_END, position, (uint64_t)position + 4,
+                  v->buffer->size);
   }
   // Signed distance; wrapping gives the same position, or one that is outside.
-  const uint32_t vtable = f->position - distance;
-  uint16_t vtable_bytes = 0;
-  if (vtable % 2 != 0 || !etx_fb_load_u16(v->buffer, vtable, &vtable_bytes)) {
-    return refuse(v, VTABLE_PLACE, f->position, f->position, distance);
-  }
-  if (vtable_bytes < 4 || vtable_bytes % 2 != 0 ||
-      vtable_bytes > size - vtable) {
-    return refuse(v, VTABLE_SIZE, vtable, vtable_bytes, size - vtable);
-  }
-  f->vtable = vtable;
-  f->vtable_bytes = vtable_bytes;
+  *out = position - distance;
   return ETX_OK;
 }
 
-// Opens the table at `position` as one of `info`.
+static etx_status check_vtable(verifier* v, uint32_t position, uint32_t vtable,
+                               uint16_t* out_bytes) {
+  const uint32_t size = v->buffer->size;
+  uint16_t bytes = 0;
+  if (vtable % 2 != 0 || !etx_fb_load_u16(v->buffer, vtable, &bytes)) {
+    return refuse(v, VTABLE_PLACE, position, position, position - vtable);
+  }
+  if (bytes < 4 || bytes % 2 != 0 || bytes > size - vtable) {
+    return refuse(v, VTABLE_SIZE, vtable, bytes, size - vtable);
+  }
+  *out_bytes = bytes;
+  return ETX_OK;
+}
+
+// Bytes from the start of a table to field `id`, or 0 if it is absent.
+static uint32_t offset_of(const verifier* v, const form* f, uint32_t id) {
+  const uint32_t slot = 4 + 2 * id;
+  uint16_t offset = 0;
+  if (slot + 2 <= f->vtable_bytes) {
+    (void)etx_fb_load_u16(v->buffer, (uint64_t)f->vtable + slot, &offset);
+  }
+  return offset;
+}
+
+// Position of field `id`, or 0 if it is absent; whole and aligned if not.
+static etx_status locate(verifier* v, uint32_t id, uint32_t bytes,
+                         uint32_t* out) {
+  const frame* f = top(v);
+  const uint32_t offset = offset_of(v, &f->form, id);
+  *out = 0;
+  if (offset == 0) return ETX_OK;
+  const uint32_t left = v->buffer->size - f->position;
+  if (offset < 4 || offset + bytes > left) {
+    return refuse(v, FIELD_PLACE, f->position, offset, left);
+  }
+  const uint32_t position = f->position + offset;
+  if (position % bytes != 0) {
+    return refuse(v, FIELD_ALIGNMENT, position, position, bytes);
+  }
+  *out = position;
+  return ETX_OK;
+}
+
+// Bytes that field `id` takes in a table.
+static uint32_t field_bytes(const etx_fb_table_info* info, uint32_t id) {
+  const type_info type = types[info->fields[id].type];
+  const bool is_vector = type.shape == VECTOR || type.shape == STRING;
+  return is_vector ? 4 : type.bytes;
+}
+
+// Verifies where the fields of the top frame's table lie, and notes in its form
+// how far they reach and which lead on. A union leads on if only its code is
+// there, which has to be looked at.
+static etx_status learn(verifier* v) {
+  frame* f = top(v);
+  const etx_fb_table_info* info = f->form.info;
+  ETX_ASSERT(info->field_count <= 32);
+  f->form.end = 4;
+  f->form.leads = 0;
+  uint32_t before = 0;
+  for (f->field = 0; f->field < info->field_count; ++f->field) {
+    const etx_fb_field_info* field = &info->fields[f->field];
+    const shape kind = types[field->type].shape;
+    const uint32_t bytes = field_bytes(info, f->field);
+    uint32_t position = 0;
+    ETX_TRY(locate(v, f->field, bytes, &position));
+    if (position == 0 && field->is_needed) {
+      return refuse(v, FIELD_MISSING, f->position, f->position, f->field);
+    }
+    const uint32_t end = position == 0 ? 0 : position + bytes - f->position;
+    if (end > f->form.end) f->form.end = end;
+    const bool leads = kind == UNION
+                           ? position != 0 || before != 0
+                           : position != 0 && kind != SCALAR && kind != CODE;
+    if (leads) f->form.leads |= (uint32_t)1 << f->field;
+    before = position;
+  }
+  return ETX_OK;
+}
+
+// Where a form is remembered, if it is. Factors with well mixed bits: vtables
+// lie close to each other.
+static uint32_t slot_of(uint32_t vtable, uint32_t type, uint32_t phase) {
+  const uint32_t mixed =
+      vtable * 2654435761u + type * 2246822519u + phase * 3266489917u;
+  return (mixed >> 16) % FORMS;
+}
+
+// Opens the table at `position` as one of `info`, unless nothing is left to be
+// done for it.
 static etx_status push(verifier* v, const etx_fb_table_info* info,
                        uint32_t position) {
   if (v->depth == ETX_MAX_FB_DEPTH) {
@@ -125,32 +225,31 @@ static etx_status push(verifier* v, const etx_fb_table_info* info,
     return refuse(v, TOO_MANY_TABLES, position, v->table_count, v->max_tables);
   }
   ++v->table_count;
-  frame f = {info, position, 0, 0, 0, 0};
-  ETX_TRY(find_vtable(v, &f));
-  v->frames[v->depth++] = f;
-  return ETX_OK;
-}
-
-// Position of field `id`, or 0 if it is absent; whole and aligned if not.
-static etx_status locate(verifier* v, uint32_t id, uint32_t bytes,
-                         uint32_t* out) {
-  const frame* f = top(v);
-  const uint32_t slot = 4 + 2 * id;
-  uint16_t offset = 0;
-  *out = 0;
-  if (slot + 2 <= f->vtable_bytes) {
-    (void)etx_fb_load_u16(v->buffer, f->vtable + slot, &offset);
+  uint32_t vtable = 0;
+  ETX_TRY(find_vtable(v, position, &vtable));
+  form* known = &v->forms[slot_of(vtable, (uint32_t)(info - v->schema->tables),
+                                  position % 8)];
+  const bool is_known = known->info == info && known->vtable == vtable &&
+                        known->phase == position % 8 &&
+                        known->end <= v->buffer->size - position;
+  if (is_known && known->leads == 0) return ETX_OK;
+  frame* f = &v->frames[v->depth];
+  f->position = position;
+  f->element = 0;
+  f->is_open = false;
+  if (is_known) {
+    f->form = *known;
+  } else {
+    f->form = (form){
+        .info = info, .vtable = vtable, .phase = (uint8_t)(position % 8)};
+    ETX_TRY(check_vtable(v, position, vtable, &f->form.vtable_bytes));
+    ++v->depth;
+    ETX_TRY(learn(v));
+    --v->depth;
+    *known = f->form;
   }
-  if (offset == 0) return ETX_OK;
-  const uint32_t left = v->buffer->size - f->position;
-  if (offset < 4 || (uint32_t)offset + bytes > left) {
-    return refuse(v, FIELD_PLACE, f->position, offset, left);
-  }
-  const uint32_t position = f->position + offset;
-  if (position % bytes != 0) {
-    return refuse(v, FIELD_ALIGNMENT, position, position, bytes);
-  }
-  *out = position;
+  f->field = 0;
+  ++v->depth;
   return ETX_OK;
 }
 
@@ -193,12 +292,11 @@ static etx_status check_string(verifier* v, uint32_t position) {
 static etx_status check_union(verifier* v, const etx_fb_union_info* info,
                               uint32_t position) {
   frame* f = top(v);
-  uint32_t code_position = 0;
   uint8_t code = 0;
   uint32_t table = 0;
-  ETX_TRY(locate(v, f->field - 1, 1, &code_position));
-  if (code_position != 0) {
-    (void)etx_fb_load_u8(v->buffer, code_position, &code);
+  const uint32_t code_offset = offset_of(v, &f->form, f->field - 1);
+  if (code_offset != 0) {
+    (void)etx_fb_load_u8(v->buffer, (uint64_t)f->position + code_offset, &code);
   }
   if (code > info->member_count) {
     return refuse(v, UNION_CODE, f->position, code, info->member_count);
@@ -206,72 +304,72 @@ static etx_status check_union(verifier* v, const etx_fb_union_info* info,
   if (code == 0 && position != 0) {
     return refuse(v, UNION_VALUE, f->position, code, f->position);
   }
-  if (position != 0) ETX_TRY(follow(v, position, &table));
-  if (table != 0) {
-    ETX_TRY(push(v, &v->schema->tables[info->members[code - 1]], table));
-  }
-  ++f->field;
-  return ETX_OK;
+  if (position == 0) return ETX_OK;
+  ETX_TRY(follow(v, position, &table));
+  return push(v, &v->schema->tables[info->members[code - 1]], table);
 }
 
-// Opens the next table of the vector of tables at `position`.
+// Goes on with the vector of tables at `position` until one of them is opened
+// or none is left.
 static etx_status check_tables(verifier* v, const etx_fb_table_info* info,
                                uint32_t position) {
   frame* f = top(v);
-  etx_fb_vector vector = {0, 0};
-  uint32_t table = 0;
-  ETX_TRY(check_vector(v, position, 4, &vector));
-  if (f->element >= vector.count) {
+  const uint32_t depth = v->depth;
+  if (!f->is_open) {
+    ETX_TRY(check_vector(v, position, 4, &f->rows));
+    f->is_open = true;
     f->element = 0;
-    ++f->field;
-    return ETX_OK;
   }
-  ETX_TRY(follow(v, vector.position + 4 * f->element, &table));
-  ETX_TRY(push(v, info, table));
-  ++f->element;
+  while (f->element < f->rows.count) {
+    uint32_t table = 0;
+    ETX_TRY(follow(v, f->rows.position + 4 * f->element, &table));
+    ETX_TRY(push(v, info, table));
+    ++f->element;
+    if (v->depth != depth) return ETX_OK;
+  }
+  f->is_open = false;
   return ETX_OK;
 }
 
-// Verifies the next field of the open table, or the next element of it.
+// Verifies what field `f->field` of the open table leads to.
 static etx_status check_field(verifier* v) {
-  frame* f = top(v);
-  const etx_fb_field_info* field = &f->info->fields[f->field];
+  const frame* f = top(v);
+  const etx_fb_field_info* field = &f->form.info->fields[f->field];
   const type_info type = types[field->type];
-  const bool is_vector = type.shape == VECTOR || type.shape == STRING;
-  uint32_t position = 0;
-  ETX_TRY(locate(v, f->field, is_vector ? 4 : type.bytes, &position));
-  if (type.shape == UNION) {
-    return check_union(v, &v->schema->unions[field->target], position);
-  }
-  if (position == 0) {
-    if (field->is_needed) {
-      return refuse(v, FIELD_MISSING, f->position, f->position, f->field);
-    }
-    ++f->field;
-    return ETX_OK;
-  }
-  const etx_fb_table_info* target = &v->schema->tables[field->target];
+  const uint32_t offset = offset_of(v, &f->form, f->field);
+  const uint32_t position = offset == 0 ? 0 : f->position + offset;
   etx_fb_vector vector = {0, 0};
   uint32_t table = 0;
   switch (type.shape) {
+    case UNION:
+      return check_union(v, &v->schema->unions[field->target], position);
     case TABLES:
-      return check_tables(v, target, position);
+      return check_tables(v, &v->schema->tables[field->target], position);
     case TABLE:
       ETX_TRY(follow(v, position, &table));
-      ETX_TRY(push(v, target, table));
-      break;
+      return push(v, &v->schema->tables[field->target], table);
     case STRING:
-      ETX_TRY(check_string(v, position));
-      break;
+      return check_string(v, position);
     case VECTOR:
-      ETX_TRY(check_vector(v, position, type.bytes, &vector));
-      break;
+      return check_vector(v, position, type.bytes, &vector);
     case SCALAR:
     case CODE:
-    case UNION:
       break;
   }
-  ++f->field;
+  return ETX_OK;
+}
+
+// Moves on to the next field that leads somewhere; closes the table if there is
+// none.
+static etx_status check_next(verifier* v) {
+  frame* f = top(v);
+  if (f->form.leads == 0) {
+    --v->depth;
+    return ETX_OK;
+  }
+  while ((f->form.leads >> f->field & 1) == 0) ++f->field;
+  ETX_TRY(check_field(v));
+  if (!f->is_open) f->form.leads &= ~((uint32_t)1 << f->field);
   return ETX_OK;
 }
 
@@ -301,15 +399,10 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
   v.table_count = 0;
   v.depth = 0;
+  memset(v.forms, 0, sizeof v.forms);
   uint32_t root = 0;
   ETX_TRY(check_head(&v, &root));
   ETX_TRY(push(&v, &schema->tables[0], root));
-  while (v.depth > 0) {
-    if (top(&v)->field == top(&v)->info->field_count) {
-      --v.depth;
-    } else {
-      ETX_TRY(check_field(&v));
-    }
-  }
+  while (v.depth > 0) ETX_TRY(check_next(&v));
   return ETX_OK;
 }

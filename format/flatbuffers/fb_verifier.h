@@ -12,7 +12,7 @@
 // Not verified: the meaning of numbers; fields and bytes that the schema does
 // not know (a newer writer may add them).
 //
-// Ownership  nothing is kept. Stack: about 2 KiB.
+// Ownership  nothing is kept. Stack: about 5 KiB.
 // Failure    ETX_BAD_FILE, with a reason of fb_verifier.def, the table and
 //            field, and the byte offset.
 
@@ -42,7 +42,7 @@ typedef struct etx_fb_field_info {
 typedef struct etx_fb_table_info {
   const char* name;
   const etx_fb_field_info* fields;  // by id
-  uint8_t field_count;
+  uint8_t field_count;              // at most 32
 } etx_fb_table_info;
 
 typedef struct etx_fb_union_info {

@@ -6,6 +6,7 @@
 
 #include "format/base/arena.h"
 #include "format/base/assertion.h"
+#include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_header.h"
 #include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_segments.h"
@@ -129,83 +130,96 @@ size_t etx_pte_value_count(const etx_pte_plan* plan) {
 
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = etx_fb_table_at(&fb, plan->values, (uint32_t)index);
-  return (etx_pte_kind)etx_fb_u8(&fb, row, ETX_PTE_EValue_val_type, 0);
+  const etx_fb_row row = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
+  return (etx_pte_kind)etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0);
 }
 
 static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
                             etx_pte_tensor* tensor) {
   tensor->has_allocation = table != 0;
   if (table == 0) return;
+  const etx_fb_row row = etx_fb_row_of(fb, table);
   tensor->memory_id =
-      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_id, 0);
+      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_id, 0);
   const uint64_t high =
-      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_offset_high, 0);
+      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_offset_high, 0);
   tensor->memory_offset =
       high << 32 |
-      etx_fb_u32(fb, table, ETX_PTE_AllocationDetails_memory_offset_low, 0);
+      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_offset_low, 0);
 }
 
 static void read_extra(const etx_fb_buffer* fb, uint32_t table,
                        etx_pte_tensor* tensor) {
   if (table == 0) return;
-  tensor->location = (etx_pte_location)etx_fb_i8(
-      fb, table, ETX_PTE_ExtraTensorInfo_location, 0);
-  tensor->name =
-      etx_fb_string(fb, table, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
+  const etx_fb_row row = etx_fb_row_of(fb, table);
+  const etx_fb_vector name =
+      etx_fb_row_vector(&row, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
+  tensor->location = (etx_pte_location)(int8_t)etx_fb_row_u8(
+      &row, ETX_PTE_ExtraTensorInfo_location, 0);
+  tensor->name = (etx_text){etx_fb_elements(fb, name), name.count};
   tensor->device_type =
-      etx_fb_i8(fb, table, ETX_PTE_ExtraTensorInfo_device_type, 0);
+      (int8_t)etx_fb_row_u8(&row, ETX_PTE_ExtraTensorInfo_device_type, 0);
   tensor->device_index =
-      etx_fb_i8(fb, table, ETX_PTE_ExtraTensorInfo_device_index, 0);
+      (int8_t)etx_fb_row_u8(&row, ETX_PTE_ExtraTensorInfo_device_index, 0);
 }
 
-static etx_pte_tensor read_tensor(const etx_fb_buffer* fb, uint32_t table) {
-  etx_pte_tensor tensor;
-  memset(&tensor, 0, sizeof tensor);
-  const etx_fb_vector sizes = etx_fb_vector_in(fb, table, ETX_PTE_Tensor_sizes);
-  tensor.dtype = (etx_dtype)etx_fb_i8(fb, table, ETX_PTE_Tensor_scalar_type, 0);
-  tensor.rank = (uint8_t)sizes.count;
-  tensor.sizes = etx_fb_elements(fb, sizes);
-  tensor.dim_order = etx_fb_elements(
-      fb, etx_fb_vector_in(fb, table, ETX_PTE_Tensor_dim_order));
-  tensor.dynamism =
-      (etx_pte_dynamism)etx_fb_i8(fb, table, ETX_PTE_Tensor_shape_dynamism, 0);
-  tensor.data_buffer_index =
-      etx_fb_u32(fb, table, ETX_PTE_Tensor_data_buffer_idx, 0);
-  read_allocation(fb, etx_fb_table(fb, table, ETX_PTE_Tensor_allocation_info),
-                  &tensor);
-  read_extra(fb, etx_fb_table(fb, table, ETX_PTE_Tensor_extra_tensor_info),
-             &tensor);
-  return tensor;
+static void read_tensor(const etx_fb_buffer* fb, uint32_t table,
+                        etx_pte_tensor* tensor) {
+  const etx_fb_row row = etx_fb_row_of(fb, table);
+  const etx_fb_vector sizes = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes);
+  tensor->dtype =
+      (etx_dtype)(int8_t)etx_fb_row_u8(&row, ETX_PTE_Tensor_scalar_type, 0);
+  tensor->rank = (uint8_t)sizes.count;
+  tensor->sizes = etx_fb_elements(fb, sizes);
+  tensor->dim_order = etx_fb_row_elements(&row, ETX_PTE_Tensor_dim_order);
+  tensor->dynamism = (etx_pte_dynamism)(int8_t)etx_fb_row_u8(
+      &row, ETX_PTE_Tensor_shape_dynamism, 0);
+  tensor->data_buffer_index =
+      etx_fb_row_u32(&row, ETX_PTE_Tensor_data_buffer_idx, 0);
+  read_allocation(fb, etx_fb_row_table(&row, ETX_PTE_Tensor_allocation_info),
+                  tensor);
+  read_extra(fb, etx_fb_row_table(&row, ETX_PTE_Tensor_extra_tensor_info),
+             tensor);
+}
+
+static double read_f64(const etx_fb_row* row, uint32_t id) {
+  const uint64_t bits = etx_fb_row_u64(row, id, 0);
+  double value = 0;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = etx_fb_table_at(&fb, plan->values, (uint32_t)index);
-  const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_EValue_val);
+  const etx_fb_row variant = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
   etx_pte_value value;
   memset(&value, 0, sizeof value);
-  value.kind = (etx_pte_kind)etx_fb_u8(&fb, row, ETX_PTE_EValue_val_type, 0);
+  value.kind =
+      (etx_pte_kind)etx_fb_row_u8(&variant, ETX_PTE_EValue_val_type, 0);
   if (value.kind == ETX_PTE_NULL) return value;
+  const uint32_t table = etx_fb_row_table(&variant, ETX_PTE_EValue_val);
+  if (value.kind == ETX_PTE_TENSOR) {
+    read_tensor(&fb, table, &value.as.tensor);
+    return value;
+  }
+  const etx_fb_row row = etx_fb_row_of(&fb, table);
   // All lists are tables of one field, so the id is the same for all of them.
   const etx_fb_vector items =
       value.kind >= ETX_PTE_INT_LIST
-          ? etx_fb_vector_in(&fb, table, ETX_PTE_IntList_items)
+          ? etx_fb_row_vector(&row, ETX_PTE_IntList_items)
           : (etx_fb_vector){0, 0};
   switch (value.kind) {
     case ETX_PTE_NULL:
+    case ETX_PTE_TENSOR:
       break;
     case ETX_PTE_INT:
-      value.as.integer = etx_fb_i64(&fb, table, ETX_PTE_Int_int_val, 0);
+      value.as.integer = (int64_t)etx_fb_row_u64(&row, ETX_PTE_Int_int_val, 0);
       break;
     case ETX_PTE_BOOL:
-      value.as.boolean = etx_fb_u8(&fb, table, ETX_PTE_Bool_bool_val, 0) != 0;
+      value.as.boolean = etx_fb_row_u8(&row, ETX_PTE_Bool_bool_val, 0) != 0;
       break;
     case ETX_PTE_DOUBLE:
-      value.as.real = etx_fb_f64(&fb, table, ETX_PTE_Double_double_val, 0);
-      break;
-    case ETX_PTE_TENSOR:
-      value.as.tensor = read_tensor(&fb, table);
+      value.as.real = read_f64(&row, ETX_PTE_Double_double_val);
       break;
     case ETX_PTE_STRING:
       value.as.string = etx_fb_string(&fb, table, ETX_PTE_String_string_val);
@@ -328,45 +342,50 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
   return instructions_of(plan, chain).count;
 }
 
+// The number in field `id`, which is absent where it is 0.
+static int32_t read_i32(const etx_fb_row* row, uint32_t id) {
+  return (int32_t)etx_fb_row_u32(row, id, 0);
+}
+
 // Reads an instruction of one index and a list of arguments; both kinds have
 // the same ids.
-static void read_call(const etx_fb_buffer* fb, uint32_t table,
-                      etx_pte_instruction* instruction) {
+static void read_call(const etx_fb_row* row, etx_pte_instruction* instruction) {
   const etx_fb_vector arguments =
-      etx_fb_vector_in(fb, table, ETX_PTE_KernelCall_args);
-  instruction->index = etx_fb_i32(fb, table, ETX_PTE_KernelCall_op_index, 0);
-  instruction->arguments = etx_fb_elements(fb, arguments);
+      etx_fb_row_vector(row, ETX_PTE_KernelCall_args);
+  instruction->index = read_i32(row, ETX_PTE_KernelCall_op_index);
+  instruction->arguments = etx_fb_row_elements(row, ETX_PTE_KernelCall_args);
   instruction->argument_count = arguments.count;
 }
 
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row =
-      etx_fb_table_at(&fb, instructions_of(plan, chain), (uint32_t)index);
-  const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_Instruction_instr_args);
+  const etx_fb_row variant =
+      etx_fb_row_at(&fb, instructions_of(plan, chain), (uint32_t)index);
+  const uint32_t table =
+      etx_fb_row_table(&variant, ETX_PTE_Instruction_instr_args);
+  const etx_fb_row row = etx_fb_row_of(&fb, table);
   etx_pte_instruction instruction;
   memset(&instruction, 0, sizeof instruction);
-  instruction.kind = (etx_pte_instruction_kind)etx_fb_u8(
-      &fb, row, ETX_PTE_Instruction_instr_args_type, 0);
+  instruction.kind = (etx_pte_instruction_kind)etx_fb_row_u8(
+      &variant, ETX_PTE_Instruction_instr_args_type, 0);
   switch (instruction.kind) {
     case ETX_PTE_KERNEL_CALL:
     case ETX_PTE_DELEGATE_CALL:
-      read_call(&fb, table, &instruction);
+      read_call(&row, &instruction);
       break;
     case ETX_PTE_MOVE_CALL:
-      instruction.index = etx_fb_i32(&fb, table, ETX_PTE_MoveCall_move_from, 0);
-      instruction.target = etx_fb_i32(&fb, table, ETX_PTE_MoveCall_move_to, 0);
+      instruction.index = read_i32(&row, ETX_PTE_MoveCall_move_from);
+      instruction.target = read_i32(&row, ETX_PTE_MoveCall_move_to);
       break;
     case ETX_PTE_JUMP_FALSE_CALL:
       instruction.index =
-          etx_fb_i32(&fb, table, ETX_PTE_JumpFalseCall_cond_value_index, 0);
-      instruction.target = etx_fb_i32(
-          &fb, table, ETX_PTE_JumpFalseCall_destination_instruction, 0);
+          read_i32(&row, ETX_PTE_JumpFalseCall_cond_value_index);
+      instruction.target =
+          read_i32(&row, ETX_PTE_JumpFalseCall_destination_instruction);
       break;
     case ETX_PTE_FREE_CALL:
-      instruction.index =
-          etx_fb_i32(&fb, table, ETX_PTE_FreeCall_value_index, 0);
+      instruction.index = read_i32(&row, ETX_PTE_FreeCall_value_index);
       break;
   }
   return instruction;

@@ -9,21 +9,15 @@
 #include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
 
-// True if the file gives a tensor no memory and no data.
-static bool lacks_memory(const etx_pte_tensor* tensor) {
-  return !tensor->has_allocation && !etx_pte_tensor_is_stored(tensor);
+static void count_tensor(const etx_pte_outline* tensor,
+                         etx_method_totals* totals) {
+  ++totals->tensors;
+  totals->integers += tensor->is_static ? tensor->rank : 2 * tensor->rank;
+  if (!tensor->has_bytes) ++totals->unplanned;
 }
 
-static void count_value(const etx_pte_value* value, etx_method_totals* totals) {
+static void count_other(const etx_pte_value* value, etx_method_totals* totals) {
   switch (value->kind) {
-    case ETX_PTE_TENSOR: {
-      const size_t rank = value->as.tensor.rank;
-      if (lacks_memory(&value->as.tensor)) ++totals->unplanned;
-      const bool is_dynamic = value->as.tensor.dynamism != ETX_PTE_STATIC;
-      ++totals->tensors;
-      totals->integers += is_dynamic ? 2 * rank : rank;
-      break;
-    }
     case ETX_PTE_INT_LIST:
       totals->pointers += value->as.integers.count;
       break;
@@ -39,20 +33,25 @@ static void count_value(const etx_pte_value* value, etx_method_totals* totals) {
 static void count_values(const etx_pte_plan* plan, etx_method_totals* totals) {
   totals->values = etx_pte_value_count(plan);
   for (size_t i = 0; i < totals->values; ++i) {
-    const etx_pte_value value = etx_pte_value_at(plan, i);
-    count_value(&value, totals);
+    etx_pte_outline tensor;
+    if (etx_pte_outline_find(plan, i, &tensor)) {
+      count_tensor(&tensor, totals);
+    } else {
+      const etx_pte_value value = etx_pte_value_at(plan, i);
+      count_other(&value, totals);
+    }
   }
   totals->inputs = etx_pte_input_count(plan);
   totals->outputs = etx_pte_output_count(plan);
   for (size_t i = 0; i < totals->inputs; ++i) {
-    const etx_pte_value value =
-        etx_pte_value_at(plan, (size_t)etx_pte_input_at(plan, i));
-    if (value.kind != ETX_PTE_TENSOR) continue;
-    totals->integers += value.as.tensor.rank;
-    // The caller brings some. A value that is an input twice is refused later.
-    if (lacks_memory(&value.as.tensor) && totals->unplanned > 0) {
-      --totals->unplanned;
+    etx_pte_outline tensor;
+    if (!etx_pte_outline_find(plan, (size_t)etx_pte_input_at(plan, i),
+                              &tensor)) {
+      continue;
     }
+    totals->integers += tensor.rank;
+    // The caller brings some. A value that is an input twice is refused later.
+    if (!tensor.has_bytes && totals->unplanned > 0) --totals->unplanned;
   }
 }
 

@@ -92,7 +92,7 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
 }
 
 // Follows the reference at `position`, which lies inside.
-static etx_status follow(verifier* v, uint32_t position, uint32_t* out) {
+static inline etx_status follow(verifier* v, uint32_t position, uint32_t* out) {
   uint32_t distance = 0;
   if (position % 4 != 0) {
     return refuse(v, REFERENCE_ALIGNMENT, position, position, 4);
@@ -332,8 +332,7 @@ static etx_status check_tables(verifier* v, const etx_fb_table_info* info,
 }
 
 // Verifies what field `f->field` of the open table leads to.
-static etx_status check_field(verifier* v) {
-  const frame* f = top(v);
+static etx_status check_field(verifier* v, const frame* f) {
   const etx_fb_field_info* field = &f->form.info->fields[f->field];
   const type_info type = types[field->type];
   const uint32_t offset = offset_of(v, &f->form, f->field);
@@ -359,17 +358,18 @@ static etx_status check_field(verifier* v) {
   return ETX_OK;
 }
 
-// Moves on to the next field that leads somewhere; closes the table if there is
-// none.
-static etx_status check_next(verifier* v) {
+// Goes on with the fields that lead somewhere until one opens a table; closes
+// this one if none is left.
+static etx_status check_fields(verifier* v) {
   frame* f = top(v);
-  if (f->form.leads == 0) {
-    --v->depth;
-    return ETX_OK;
+  const uint32_t depth = v->depth;
+  while (f->form.leads != 0) {
+    f->field = (uint32_t)__builtin_ctz(f->form.leads);
+    ETX_TRY(check_field(v, f));
+    if (!f->is_open) f->form.leads &= f->form.leads - 1;
+    if (v->depth != depth) return ETX_OK;
   }
-  while ((f->form.leads >> f->field & 1) == 0) ++f->field;
-  ETX_TRY(check_field(v));
-  if (!f->is_open) f->form.leads &= ~((uint32_t)1 << f->field);
+  --v->depth;
   return ETX_OK;
 }
 
@@ -403,6 +403,6 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   uint32_t root = 0;
   ETX_TRY(check_head(&v, &root));
   ETX_TRY(push(&v, &schema->tables[0], root));
-  while (v.depth > 0) ETX_TRY(check_next(&v));
+  while (v.depth > 0) ETX_TRY(check_fields(&v));
   return ETX_OK;
 }

@@ -331,12 +331,13 @@ static bool is_state(const etx_pte_tensor* tensor,
 static etx_status check_plan_states(checker* c) {
   const size_t value_count = etx_pte_value_count(&c->plan);
   for (size_t i = 0; i < value_count; ++i) {
-    if (etx_pte_value_kind(&c->plan, i) != ETX_PTE_TENSOR) continue;
-    const etx_pte_tensor tensor = etx_pte_value_at(&c->plan, i).as.tensor;
-    if (!tensor.has_allocation || tensor.name.size == 0 ||
-        tensor.memory_id != ETX_MEMORY_STATE) {
+    etx_pte_outline outline;
+    if (!etx_pte_outline_find(&c->plan, i, &outline) ||
+        outline.memory_id != ETX_MEMORY_STATE) {
       continue;
     }
+    const etx_pte_tensor tensor = etx_pte_value_at(&c->plan, i).as.tensor;
+    if (tensor.name.size == 0) continue;
     etx_blob_state state;
     if (find_state(c, tensor.name, &state) && is_state(&tensor, &state)) {
       continue;

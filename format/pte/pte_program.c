@@ -32,9 +32,15 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
                          "the program has %u bytes, at most %u are possible",
                          header.program_bytes, (uint64_t)INT32_MAX);
   }
-  etx_pte opened = {
-      file, header.program_bytes, header.segment_base, header.segment_bytes,
-      0,    header.is_present,    header.length,       ETX_BAD_FILE};
+  etx_pte opened;
+  memset(&opened, 0, sizeof opened);
+  opened.file = file;
+  opened.program_size = header.program_bytes;
+  opened.segment_base = header.segment_base;
+  opened.segment_bytes = header.segment_bytes;
+  opened.has_header = header.is_present;
+  opened.header_length = header.length;
+  opened.plan_fault = ETX_BAD_FILE;
   ETX_TRY(etx_pte_verify(&opened, limits, diag));
   *pte = opened;
   return ETX_OK;
@@ -79,9 +85,13 @@ etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   const etx_fb_buffer fb = etx_pte_buffer(pte);
   const etx_fb_vector plans =
       etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan);
-  etx_pte_plan plan = {
-      pte, etx_fb_table_at(&fb, plans, (uint32_t)index), {0, 0}, {0, 0}};
+  etx_pte_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.pte = pte;
+  plan.table = etx_fb_table_at(&fb, plans, (uint32_t)index);
   plan.values = etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_values);
+  plan.arenas = etx_fb_vector_in(&fb, plan.table,
+                                 ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
   const etx_fb_vector chains =
       etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_chains);
   if (chains.count > 0) {
@@ -180,6 +190,44 @@ static void read_tensor(const etx_fb_buffer* fb, uint32_t table,
                   tensor);
   read_extra(fb, etx_fb_row_table(&row, ETX_PTE_Tensor_extra_tensor_info),
              tensor);
+}
+
+// The tensor that value `index` is; false if it is none.
+static bool tensor_row(const etx_pte_plan* plan, size_t index,
+                       etx_fb_row* out_row) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_row row = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
+  if (etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0) != ETX_PTE_TENSOR) {
+    return false;
+  }
+  *out_row = etx_fb_row_of(&fb, etx_fb_row_table(&row, ETX_PTE_EValue_val));
+  return true;
+}
+
+bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
+                          etx_pte_outline* out_outline) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  etx_fb_row row;
+  if (!tensor_row(plan, index, &row)) return false;
+  const uint32_t extra =
+      etx_fb_row_table(&row, ETX_PTE_Tensor_extra_tensor_info);
+  out_outline->rank = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes).count;
+  out_outline->is_static =
+      etx_fb_row_u8(&row, ETX_PTE_Tensor_shape_dynamism, 0) == ETX_PTE_STATIC;
+  const uint32_t allocation =
+      etx_fb_row_table(&row, ETX_PTE_Tensor_allocation_info);
+  out_outline->memory_id = 0;
+  if (allocation != 0) {
+    const etx_fb_row details = etx_fb_row_of(&fb, allocation);
+    out_outline->memory_id =
+        etx_fb_row_u32(&details, ETX_PTE_AllocationDetails_memory_id, 0);
+  }
+  out_outline->has_bytes =
+      allocation != 0 ||
+      etx_fb_row_u32(&row, ETX_PTE_Tensor_data_buffer_idx, 0) != 0 ||
+      (extra != 0 && etx_fb_i8(&fb, extra, ETX_PTE_ExtraTensorInfo_location,
+                               0) == ETX_PTE_EXTERNAL);
+  return true;
 }
 
 static double read_f64(const etx_fb_row* row, uint32_t id) {
@@ -392,15 +440,13 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
 }
 
 size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
+  return plan->arenas.count;
 }
 
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_vector sizes = etx_fb_vector_in(
-      &fb, plan->table, ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
-  ETX_ASSERT(index < sizes.count);
-  const int64_t* items = etx_fb_elements(&fb, sizes);
+  ETX_ASSERT(index < plan->arenas.count);
+  const int64_t* items = etx_fb_elements(&fb, plan->arenas);
   return items[index];
 }
 

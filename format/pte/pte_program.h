@@ -38,7 +38,11 @@ typedef struct etx_pte {
   uint32_t root;           // offset of the root table
   bool has_header;         // extended header present
   uint32_t header_length;  // 0, 24, 32, ...
-  etx_status plan_fault;   // how a wrong plan ends: see etx_pte_limits
+  // What is read again and again: where each constant starts in the bytes of
+  // its segment. None if constants are in the FlatBuffer.
+  etx_fb_vector constant_starts;
+  etx_bytes constants;
+  etx_status plan_fault;  // how a wrong plan ends: see etx_pte_limits
 } etx_pte;
 
 // One method's plan. Fields are private.
@@ -49,6 +53,7 @@ typedef struct etx_pte_plan {
   // instructions of its first chain.
   etx_fb_vector values;
   etx_fb_vector instructions;
+  etx_fb_vector arenas;
 } etx_pte_plan;
 
 // Opens and verifies. On failure `diag` says where (byte offset), what was
@@ -125,6 +130,19 @@ void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
 
 // True if bytes are stored for the tensor, in this file or in a data file.
 bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor);
+
+// What a count over all tensors of a method asks of each.
+typedef struct etx_pte_outline {
+  size_t rank;
+  uint32_t memory_id;  // 0: it is not planned
+  bool is_static;      // of fixed sizes
+  bool has_bytes;      // planned, or stored in this file or another
+} etx_pte_outline;
+
+// The outline of value `index`; false if it is no tensor. Reads less than
+// etx_pte_value_at.
+bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
+                          etx_pte_outline* out_outline);
 
 // Bytes of a tensor at its stated (upper bound) sizes. Verified not to
 // overflow.

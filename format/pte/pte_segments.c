@@ -57,6 +57,14 @@ etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index) {
   return data;
 }
 
+// The bytes of a segment from `start` on.
+static bool find_from(etx_bytes segment, uint64_t start, etx_bytes* out) {
+  if (start > segment.size) return false;
+  out->data = segment.data == NULL ? NULL : segment.data + (size_t)start;
+  out->size = segment.size - (size_t)start;
+  return true;
+}
+
 // Bytes from entry `entry` of the offsets table at `table` to the end of the
 // segment that it names.
 static bool find_in_segment(const etx_pte* pte, uint32_t table, uint32_t entry,
@@ -69,12 +77,20 @@ static bool find_in_segment(const etx_pte* pte, uint32_t table, uint32_t entry,
   if (entry == 0 || entry >= offsets.count) return false;
   if (segment >= segments_of(pte).count) return false;
   const uint64_t* starts = etx_fb_elements(&fb, offsets);
-  const uint64_t start = starts[entry];
-  const etx_bytes data = etx_pte_segment_data(pte, segment);
-  if (start > data.size) return false;
-  out->data = data.data == NULL ? NULL : data.data + (size_t)start;
-  out->size = data.size - (size_t)start;
-  return true;
+  return find_from(etx_pte_segment_data(pte, segment), starts[entry], out);
+}
+
+void etx_pte_constants_open(etx_pte* pte) {
+  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const uint32_t table =
+      etx_fb_table(&fb, pte->root, ETX_PTE_Program_constant_segment);
+  if (table == 0) return;
+  const uint32_t segment =
+      etx_fb_u32(&fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
+  pte->constant_starts =
+      etx_fb_vector_in(&fb, table, ETX_PTE_SubsegmentOffsets_offsets);
+  if (segment >= segments_of(pte).count) return;
+  pte->constants = etx_pte_segment_data(pte, segment);
 }
 
 static etx_fb_vector constant_buffers_of(const etx_pte* pte) {
@@ -82,28 +98,23 @@ static etx_fb_vector constant_buffers_of(const etx_pte* pte) {
   return etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_constant_buffer);
 }
 
-// Entries of the constant segment; 0 if constants, if any, are in the
-// FlatBuffer, as files before 2024-09 have them.
-static uint32_t segment_entries(const etx_pte* pte, uint32_t* out_table) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
-  *out_table = etx_fb_table(&fb, pte->root, ETX_PTE_Program_constant_segment);
-  if (*out_table == 0) return 0;
-  return etx_fb_vector_in(&fb, *out_table, ETX_PTE_SubsegmentOffsets_offsets)
-      .count;
-}
-
+// Constants, if any, are in the FlatBuffer where the segment has no entries, as
+// in files before 2024-09.
 size_t etx_pte_constant_count(const etx_pte* pte) {
-  uint32_t table = 0;
-  const uint32_t count = segment_entries(pte, &table);
+  const uint32_t count = pte->constant_starts.count;
   return count > 0 ? count : constant_buffers_of(pte).count;
 }
 
 bool etx_pte_constant_find(const etx_pte* pte, uint32_t data_buffer_index,
                            etx_bytes* out_data) {
   const etx_fb_buffer fb = etx_pte_buffer(pte);
-  uint32_t table = 0;
-  if (segment_entries(pte, &table) > 0) {
-    return find_in_segment(pte, table, data_buffer_index, out_data);
+  const etx_fb_vector starts = pte->constant_starts;
+  if (starts.count > 0) {
+    if (data_buffer_index == 0 || data_buffer_index >= starts.count) {
+      return false;
+    }
+    const uint64_t* items = etx_fb_elements(&fb, starts);
+    return find_from(pte->constants, items[data_buffer_index], out_data);
   }
   const etx_fb_vector buffers = constant_buffers_of(pte);
   if (data_buffer_index == 0 || data_buffer_index >= buffers.count) {

@@ -16,6 +16,9 @@ static inline etx_fb_buffer etx_pte_buffer(const etx_pte* pte) {
   return buffer;
 }
 
+// Notes where constants are, once segments are checked.
+void etx_pte_constants_open(etx_pte* pte);
+
 // Refuses segments that pass the end of what the header states. Needs a
 // program whose FlatBuffer is verified.
 ETX_MUST_USE etx_status etx_pte_segments_check(const etx_pte* pte,

@@ -358,6 +358,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(check_constants(pte, diag));
+  etx_pte_constants_open(pte);
   ETX_TRY(check_named_data(pte, diag));
   return check_plans(pte, &v);
 }

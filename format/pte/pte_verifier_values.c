@@ -1,5 +1,6 @@
 #include "format/base/checked_math.h"
 #include "format/base/size_limits.h"
+#include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_verifier_internal.h"
 
@@ -144,13 +145,14 @@ static etx_status check_data(etx_pte_verifier* v,
 // Verifies what must hold before an etx_pte_tensor can be made of the table.
 static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
   const etx_fb_buffer fb = buffer_of(v);
-  const uint32_t rank =
-      etx_fb_vector_in(&fb, table, ETX_PTE_Tensor_sizes).count;
+  const etx_fb_row row = etx_fb_row_of(&fb, table);
+  const uint32_t rank = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes).count;
   const uint32_t order =
-      etx_fb_vector_in(&fb, table, ETX_PTE_Tensor_dim_order).count;
-  const int8_t dtype = etx_fb_i8(&fb, table, ETX_PTE_Tensor_scalar_type, 0);
+      etx_fb_row_vector(&row, ETX_PTE_Tensor_dim_order).count;
+  const int8_t dtype =
+      (int8_t)etx_fb_row_u8(&row, ETX_PTE_Tensor_scalar_type, 0);
   const int32_t start =
-      etx_fb_i32(&fb, table, ETX_PTE_Tensor_storage_offset, 0);
+      (int32_t)etx_fb_row_u32(&row, ETX_PTE_Tensor_storage_offset, 0);
   if (rank > ETX_MAX_RANK) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has rank %u, at most %u is possible",
@@ -264,12 +266,11 @@ static etx_status check_list(etx_pte_verifier* v, size_t index) {
 
 etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
   const etx_fb_buffer fb = buffer_of(v);
-  const etx_fb_vector values =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_values);
-  const uint32_t row = etx_fb_table_at(&fb, values, (uint32_t)index);
-  const uint32_t table = etx_fb_table(&fb, row, ETX_PTE_EValue_val);
-  const etx_pte_kind kind = etx_pte_value_kind(&v->plan, index);
-  v->position = row;
+  const etx_fb_row row = etx_fb_row_at(&fb, v->plan.values, (uint32_t)index);
+  const uint32_t table = etx_fb_row_table(&row, ETX_PTE_EValue_val);
+  const etx_pte_kind kind =
+      (etx_pte_kind)etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0);
+  v->position = row.position;
   // The union's code is known to be at most the last kind.
   if ((int)kind == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "a value has no kind");

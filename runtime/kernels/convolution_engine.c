@@ -6,7 +6,7 @@
 // The transposed form is cut into phases: results that lie a stride apart see
 // the same taps, and see the input as a plain convolution of stride 1 does.
 
-#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/convolution_internal.h"
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/shares.h"
@@ -429,6 +429,7 @@ void etx_convolution_run(const etx_convolution* c,
   axis axes[ETX_SPATIAL];
   const etx_window* w = c->windows;
   if (!c->transposed) {
+    if (etx_convolution_patches(c, parallel)) return;
     for (size_t d = 0; d < ETX_SPATIAL; ++d) axes[d] = plain_axis(&w[d]);
     run_phase(c, axes, parallel);
     return;

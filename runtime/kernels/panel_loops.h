@@ -23,6 +23,8 @@ typedef struct etx_panel_block {
   ptrdiff_t weight_row;
   const void* panel;
   ptrdiff_t panel_row;    // from tap to tap
+  // Of float32: where each tap's row begins, instead; or NULL.
+  const ptrdiff_t* offsets;
   ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read

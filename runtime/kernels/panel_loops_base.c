@@ -4,10 +4,12 @@
 #define DOT_COLUMNS_ONE 2
 #ifdef __aarch64__  // 32 registers
 #define PANEL_ROWS 6
+#define PANEL_FEW_SUMS 16
 #define DOT_ROWS 3
 #define DOT_COLUMNS 2
 #else
 #define PANEL_ROWS 3
+#define PANEL_FEW_SUMS 8
 #define DOT_ROWS 2
 #define DOT_COLUMNS 1
 #endif

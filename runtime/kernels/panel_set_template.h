@@ -1,6 +1,7 @@
 // The loops of panel_loops.h for one instruction set, whose vector registers
 // have VECTOR_BYTES. Sums of PANEL_ROWS rows and PANEL_GROUPS groups of lanes,
-// or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers.
+// or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; PANEL_FEW_SUMS
+// vectors of them hide how long a step takes.
 
 #include "runtime/kernels/dots_template.h"
 

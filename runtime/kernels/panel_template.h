@@ -20,7 +20,7 @@ enum {
 // with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_panel_block* b, size_t row, size_t group, size_t rows,
-    size_t groups) {
+    size_t groups, bool is_scattered) {
   const T* weights = (const T*)b->weights + (ptrdiff_t)row * b->weight_row;
   const T* panel = (const T*)b->panel + (ptrdiff_t)group * b->panel_group;
   T* sums = (T*)b->sums + (ptrdiff_t)row * b->sum_row + group * NAME(GROUP);
@@ -36,12 +36,14 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       }
     }
   }
-  for (size_t k = 0; k < b->taps; ++k, panel += b->panel_row) {
+  for (size_t k = 0; k < b->taps; ++k) {
+    const T* at =
+        panel + (is_scattered ? b->offsets[k] : (ptrdiff_t)k * b->panel_row);
     NAME(vector) seen[8];
 #pragma GCC unroll 8
     for (size_t v = 0; v < vectors; ++v) {
       memcpy(&seen[v],
-             panel + (ptrdiff_t)(v / NAME(PARTS)) * b->panel_group +
+             at + (ptrdiff_t)(v / NAME(PARTS)) * b->panel_group +
                  v % NAME(PARTS) * NAME(WIDTH),
              VECTOR_BYTES);
     }
@@ -64,38 +66,68 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   }
 }
 
-// All groups of a few rows: what these have in their taps stays in the first
-// cache.
+// All groups of a few rows, as many at a time as have sums enough to keep the
+// processor busy: what the rows have in their taps stays in the first cache.
 static inline __attribute__((always_inline)) void NAME(add_rows)(
-    const etx_panel_block* b, size_t row, size_t rows, size_t groups) {
+    const etx_panel_block* b, size_t row, size_t rows, size_t groups,
+    bool is_scattered) {
+  enum { VECTORS = PANEL_FEW_SUMS < 8 ? PANEL_FEW_SUMS : 8 };
+  const size_t few = PANEL_FEW_SUMS / (rows * NAME(PARTS));
+  const size_t fit = few < VECTORS / NAME(PARTS) ? few : VECTORS / NAME(PARTS);
+  const size_t most = fit > PANEL_GROUPS ? fit : PANEL_GROUPS;
   size_t group = 0;
-  for (; group + PANEL_GROUPS <= groups; group += PANEL_GROUPS) {
-    NAME(add_block)(b, row, group, rows, PANEL_GROUPS);
+  for (; group + most <= groups; group += most) {
+    NAME(add_block)(b, row, group, rows, most, is_scattered);
   }
-  for (; PANEL_GROUPS > 1 && group < groups; ++group) {
-    NAME(add_block)(b, row, group, rows, 1);
+  for (; most > 2 && group + 2 <= groups; group += 2) {
+    NAME(add_block)(b, row, group, rows, 2, is_scattered);
+  }
+  for (; most > 1 && group < groups; ++group) {
+    NAME(add_block)(b, row, group, rows, 1, is_scattered);
   }
 }
 
-// One or two rows have few sums, and take more groups at a time.
-static inline __attribute__((always_inline)) void NAME(add_few_rows)(
-    const etx_panel_block* b, size_t row, size_t rows, size_t groups) {
-  enum { MOST = 8 / NAME(PARTS) < 4 ? 8 / NAME(PARTS) : 4 };
-  size_t group = 0;
-  for (; group + MOST <= groups; group += MOST) {
-    NAME(add_block)(b, row, group, rows, MOST);
-  }
-  for (; MOST > 1 && group < groups; ++group) {
-    NAME(add_block)(b, row, group, rows, 1);
+static inline __attribute__((always_inline)) void NAME(add_all)(
+    const etx_panel_block* b, bool is_scattered) {
+  const size_t groups = (b->lanes + NAME(GROUP) - 1) / NAME(GROUP);
+  for (size_t row = 0; row < b->rows;) {
+    const size_t left = b->rows - row;
+    size_t rows = left;
+    // No block of one or two rows at the end if it can be helped.
+    if (left > PANEL_ROWS) {
+      rows =
+          left < PANEL_ROWS + 3 && PANEL_ROWS > 3 ? (left + 1) / 2 : PANEL_ROWS;
+    }
+    switch (rows) {
+#if PANEL_ROWS > 3
+      case 6:
+        NAME(add_rows)(b, row, 6, groups, is_scattered);
+        break;
+      case 5:
+        NAME(add_rows)(b, row, 5, groups, is_scattered);
+        break;
+      case 4:
+        NAME(add_rows)(b, row, 4, groups, is_scattered);
+        break;
+#endif
+      case 3:
+        NAME(add_rows)(b, row, 3, groups, is_scattered);
+        break;
+      case 2:
+        NAME(add_rows)(b, row, 2, groups, is_scattered);
+        break;
+      default:
+        NAME(add_rows)(b, row, 1, groups, is_scattered);
+        break;
+    }
+    row += rows;
   }
 }
 
 static void NAME(add_products)(const etx_panel_block* b) {
-  const size_t groups = (b->lanes + NAME(GROUP) - 1) / NAME(GROUP);
-  size_t row = 0;
-  for (; row + PANEL_ROWS <= b->rows; row += PANEL_ROWS) {
-    NAME(add_rows)(b, row, PANEL_ROWS, groups);
+  if (sizeof(T) == sizeof(float) && b->offsets != NULL) {
+    NAME(add_all)(b, true);
+  } else {
+    NAME(add_all)(b, false);
   }
-  for (; row + 2 <= b->rows; row += 2) NAME(add_few_rows)(b, row, 2, groups);
-  if (row < b->rows) NAME(add_few_rows)(b, row, 1, groups);
 }

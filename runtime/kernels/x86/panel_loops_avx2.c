@@ -3,6 +3,7 @@
 #define VECTOR_BYTES 32
 #define PANEL_ROWS 6
 #define PANEL_GROUPS 1
+#define PANEL_FEW_SUMS 8
 #define DOT_ROWS 3
 #define DOT_COLUMNS 2
 #define DOT_COLUMNS_TWO 3

@@ -3,6 +3,7 @@
 #define VECTOR_BYTES 64
 #define PANEL_ROWS 6
 #define PANEL_GROUPS 4
+#define PANEL_FEW_SUMS 8
 #define DOT_ROWS 4
 #define DOT_COLUMNS 6
 #define DOT_COLUMNS_TWO 6

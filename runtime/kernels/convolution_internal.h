@@ -1,0 +1,15 @@
+// The ways through a convolution that convolution_engine.c chooses from.
+
+#ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_INTERNAL_H
+#define ETX_RUNTIME_KERNELS_CONVOLUTION_INTERNAL_H
+
+#include "runtime/kernels/convolution.h"
+
+// Computes all of a plain float32 convolution over at most two dimensions,
+// whose weights of a result channel follow each other, if its windows are small
+// enough; false if it has done nothing. Results have the bits that
+// convolution_engine.c gives.
+bool etx_convolution_patches(const etx_convolution* convolution,
+                             const etx_parallel* parallel);
+
+#endif

@@ -1,0 +1,189 @@
+// Convolution by patches gives the bits of convolution by panels, which is
+// taken for weights that do not lie densely, on every instruction set that this
+// machine has. Operands end where a page begins that nobody may touch.
+
+#include <string.h>
+
+#include "runtime/kernels/convolution.h"
+#include "tests/format/format_test.h"
+#include "tests/support/guarded_memory.h"
+#include "tests/support/test_random.h"
+
+enum { ROUNDS = 300, MOST_WORK = 400000 };
+
+typedef struct operands {
+  etx_convolution dense, sparse;
+  etx_tensor bias;
+  int32_t bias_size, bias_stride;
+  test_block in, weight, spread, biases, found, expected;
+} operands;
+
+static void run_tasks(void* context, void (*task)(void*, size_t),
+                      void* argument, size_t count) {
+  (void)context;
+  while (count > 0) task(argument, --count);
+}
+
+static int64_t some(const int64_t* of, size_t count) {
+  return of[test_random_bits() % count];
+}
+
+static etx_window random_window(bool is_line) {
+  static const int64_t kernels[] = {1, 1, 2, 3, 3, 3, 5, 7},
+                       strides[] = {1, 1, 1, 2, 2, 3, 5},
+                       sizes[] = {1, 3, 7, 8, 14, 15, 16, 28, 57};
+  etx_window w = {1, 1, 1, 1, 0, 1};
+  if (is_line) return w;
+  w.kernel = some(kernels, 8);
+  w.stride = some(strides, 7);
+  w.padding = test_random_integer(0, w.kernel);
+  w.dilation = test_random_integer(1, 3);
+  w.in = test_random_bits() % 8 == 0 ? test_random_integer(1, 600)
+                                     : some(sizes, 9);
+  const int64_t span = w.in + 2 * w.padding - (w.kernel - 1) * w.dilation - 1;
+  w.out = span < 0 ? 0 : span / w.stride + 1;
+  return w;
+}
+
+static etx_volumes volumes_of(int64_t images, int64_t channels,
+                              const int64_t* sizes, bool channels_last) {
+  etx_volumes v = {.dtype = ETX_DTYPE_FLOAT32,
+                   .bytes = 4,
+                   .images = images,
+                   .channels = channels};
+  const ptrdiff_t each = channels_last ? (ptrdiff_t)channels : 1;
+  ptrdiff_t stride = each;
+  for (size_t d = ETX_SPATIAL; d-- > 0;) {
+    v.sizes[d] = sizes[d];
+    v.strides[d] = stride;
+    stride *= (ptrdiff_t)sizes[d];
+  }
+  v.channel = channels_last ? 1 : stride;
+  v.image = channels_last ? stride : stride * (ptrdiff_t)channels;
+  return v;
+}
+
+static size_t elements_of(const etx_volumes* v) {
+  return (size_t)(v->images * v->channels * v->sizes[0] * v->sizes[1] *
+                  v->sizes[2]);
+}
+
+static test_block floats_of(size_t count) {
+  test_block block = test_block_new(count * sizeof(float), sizeof(float));
+  test_random_floats((float*)(void*)block.bytes.data, count, 2);
+  return block;
+}
+
+// The same weights with taps two elements apart.
+static void spread_weights(operands* o, size_t count) {
+  o->spread = test_block_new(count * 2 * sizeof(float), sizeof(float));
+  const float* from = (const float*)(void*)o->weight.bytes.data;
+  float* to = (float*)(void*)o->spread.bytes.data;
+  for (size_t i = 0; i < count; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+  etx_convolution* c = &o->sparse;
+  c->weight.data = (char*)o->spread.bytes.data;
+  for (size_t d = 0; d < ETX_SPATIAL; ++d) c->weight.strides[d] *= 2;
+  c->weight_group *= 2;
+  c->weight_out *= 2;
+  c->weight_in *= 2;
+}
+
+static bool start_operands(operands* o) {
+  const bool is_line = test_random_bits() % 4 == 0;
+  const bool is_deep = test_random_bits() % 3 == 0;
+  const etx_window windows[] = {random_window(true), random_window(is_line),
+                                random_window(false)};
+  const int64_t groups = test_random_integer(1, is_deep ? 1 : 6);
+  const int64_t in = test_random_integer(1, is_deep ? 300 : 4);
+  const int64_t out = test_random_integer(1, is_deep ? 150 : 4);
+  const int64_t images = test_random_integer(1, 2);
+  int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
+  int64_t work = images * groups * in * out;
+  for (size_t d = 0; d < ETX_SPATIAL; ++d) {
+    in_sizes[d] = windows[d].in;
+    out_sizes[d] = windows[d].out;
+    kernel[d] = windows[d].kernel;
+    work *= out_sizes[d] * kernel[d];
+  }
+  if (work == 0 || work > MOST_WORK) return false;
+  const bool channels_last = test_random_bits() % 5 == 0;
+  memset(o, 0, sizeof(*o));
+  etx_volumes x = volumes_of(images, groups * in, in_sizes, channels_last);
+  etx_volumes w = volumes_of(groups * out, in, kernel, false);
+  etx_volumes y = volumes_of(images, groups * out, out_sizes, channels_last);
+  o->in = floats_of(elements_of(&x));
+  o->weight = floats_of(elements_of(&w));
+  o->biases = floats_of((size_t)(groups * out));
+  o->found = floats_of(elements_of(&y));
+  o->expected = floats_of(elements_of(&y));
+  x.data = (char*)o->in.bytes.data;
+  w.data = (char*)o->weight.bytes.data;
+  y.data = (char*)o->found.bytes.data;
+  o->dense = etx_convolution_of(&x, &w, &y, groups, false);
+  memcpy(o->dense.windows, windows, sizeof(windows));
+  o->bias_size = (int32_t)(groups * out);
+  o->bias_stride = 1;
+  o->bias = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 1,
+                         .sizes = &o->bias_size,
+                         .strides = &o->bias_stride,
+                         .data = o->biases.bytes.data};
+  if (test_random_bits() % 2 == 0) o->dense.bias = &o->bias;
+  o->sparse = o->dense;
+  spread_weights(o, elements_of(&w));
+  o->sparse.out.data = (char*)o->expected.bytes.data;
+  return true;
+}
+
+static void end_operands(operands* o) {
+  test_block* blocks[] = {&o->in,     &o->weight, &o->spread,
+                          &o->biases, &o->found,  &o->expected};
+  for (size_t i = 0; i < 6; ++i) assert_true(test_block_end(blocks[i]));
+}
+
+static void check_set(const operands* o, etx_instruction_set set) {
+  const etx_parallel parallel = {
+      .parallel_for = run_tasks,
+      .thread_count = (size_t)test_random_integer(1, 8),
+      .instruction_set = set};
+  memset(o->found.bytes.data, 0xff, o->found.bytes.size);
+  etx_convolution_run(&o->dense, &parallel);
+  if (memcmp(o->found.bytes.data, o->expected.bytes.data,
+             o->found.bytes.size) == 0) {
+    return;
+  }
+  const etx_window *y = &o->dense.windows[1], *x = &o->dense.windows[2];
+  fail_msg(
+      "%s: %d x %d by %d x %d, strides %d %d, dilations %d %d, channels "
+      "%d to %d in %d groups",
+      etx_instruction_set_name(set), (int)y->in, (int)x->in, (int)y->kernel,
+      (int)x->kernel, (int)y->stride, (int)x->stride, (int)y->dilation,
+      (int)x->dilation, (int)o->dense.in_channels, (int)o->dense.out_channels,
+      (int)o->dense.groups);
+}
+
+static void patches_have_the_bits_of_panels(void** state) {
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS;) {
+    operands o;
+    if (!start_operands(&o)) continue;
+    const etx_parallel one = {.parallel_for = run_tasks,
+                              .thread_count = 1,
+                              .instruction_set = ETX_SET_BASE};
+    etx_convolution_run(&o.sparse, &one);
+    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+      check_set(&o, (etx_instruction_set)set);
+    }
+    end_operands(&o);
+    ++round;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(patches_have_the_bits_of_panels),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -159,6 +159,7 @@ MAKERS = {
     "pt2": pt2,
     "etx-float32": lambda path, o: etx(path, o, []),
     "etx-int8": lambda path, o: etx(path, o, ["--quantize", "int8"]),
+    "etx-int4": lambda path, o: etx(path, o, ["--quantize", "int4/128"]),
     "ctranslate2-float32": lambda path, o: ctranslate2(path, o, "float32"),
     "ctranslate2-int8": lambda path, o: ctranslate2(path, o, "int8"),
     "onnx-float32": onnx,

@@ -38,6 +38,7 @@ static node_class class_of(etx_text target) {
       "torch.ops.aten.",
       "torch.ops.quantized_decomposed.",
       "torch.ops.llama.",
+      "torch.ops.torchao.",
   };
   for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; ++i) {
     if (starts_with(target, dropped[i])) return NODE_DROPPED;

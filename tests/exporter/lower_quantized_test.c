@@ -169,6 +169,133 @@ static void an_embedding_reads_bytes(void** state) {
       "return y\n");
 }
 
+// ------------------------------------------------ torchao
+
+#define BLOCKS                                                                \
+  "inputs: [{name: x, type: 'float32[n, 8]'}]\n"                              \
+  "dims: {n: {min: 2, max: 6}}\n"                                             \
+  "buffers: [{name: w, type: 'int8[3, 8]', init: %d}, {name: s, type: "       \
+  "'float32[3, 2]', init: 0.5}, {name: z, type: 'int8[3, 2]', init: %d}]\n"   \
+  "nodes:\n"                                                                  \
+  "  - {out: f, op: torchao.dequantize_affine.default, args: [w, [1, 4], s, " \
+  "z, int8, -8, 7]}\n"
+
+static void expect_blocks(int weight, int zero, const char* nodes,
+                          const char* wanted) {
+  char yaml[2048];
+  snprintf(yaml, sizeof yaml, BLOCKS "%s", weight, zero, nodes);
+  expect_lowered(
+      ETX_TARGET_ETX,
+      "lower recompose_products recompose_quantized fold_constants simplify",
+      yaml, wanted);
+}
+
+static const char linear[] =
+    "  - {out: y, op: aten.linear.default, args: [x, f]}\n"
+    "outputs: [y]\n";
+
+static void parts_of_rows_are_packed(void** state) {
+  (void)state;
+  expect_blocks(
+      -8, 0, linear,
+      "y: float32[n, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
+      "float32[3, 2], None, 4, None)\n"
+      "return y\n");
+  // Numbers beyond four bits, and zero points.
+  expect_blocks(8, 0, linear,
+                "y: float32[n, 3] = aten::linear.out(x, const float32[3, 8], "
+                "None)\n"
+                "return y\n");
+  expect_blocks(7, 1, linear,
+                "y: float32[n, 3] = aten::linear.out(x, const float32[3, 8], "
+                "None)\n"
+                "return y\n");
+}
+
+static void rows_by_their_own_ranges_are_found_behind_views(void** state) {
+  (void)state;
+  expect_blocks(
+      7, 0,
+      "  - {out: [a, b], op: torchao.choose_qparams_affine.default, args: [x, "
+      "{str: ASYMMETRIC}, [1, 8], int8, -128, 127, null, null, int8]}\n"
+      "  - {out: q, op: torchao.quantize_affine.default, args: [x, [1, 8], a, "
+      "b, int8, -128, 127]}\n"
+      "  - {out: d, op: torchao.dequantize_affine.default, args: [q, [1, 8], "
+      "a, b, int8, -128, 127]}\n"
+      "  - {out: y, op: aten.linear.default, args: [d, f]}\n"
+      "outputs: [y]\n",
+      "y: float32[n, 3] = etx::linear_a8w4g.out(x, const uint8[3, 4], const "
+      "float32[3, 2], None, "
+      "4, None)\n"
+      "return y\n");
+}
+
+#define BYTES                                                            \
+  "inputs: [{name: x, type: 'float32[2, 4]'}, {name: q, type: 'int8[2, " \
+  "4]'}]\n"                                                              \
+  "buffers: [{name: w, type: 'int8[3, 4]', init: 5}, {name: s, type: "   \
+  "'float32[3]', init: 0.5}]\n"                                          \
+  "nodes:\n"                                                             \
+  "  - {out: t, op: aten.t.default, args: [w]}\n"
+
+static void products_with_bytes_read_them_as_they_are(void** state) {
+  (void)state;
+  static const char passes[] =
+      "lower recompose_products recompose_quantized simplify";
+  expect_lowered(ETX_TARGET_ETX, passes,
+                 BYTES
+                 "  - {out: c, op: aten._to_copy.default, args: [t], kwargs: "
+                 "{dtype: float32}}\n"
+                 "  - {out: m, op: aten.mm.default, args: [x, c]}\n"
+                 "  - {out: y, op: aten.mul.Tensor, args: [m, s]}\n"
+                 "outputs: [y]\n",
+                 "y: float32[2, 3] = etx::linear_w8.out(x, w, s, None)\n"
+                 "return y\n");
+  expect_lowered(ETX_TARGET_ETX, passes,
+                 BYTES
+                 "  - {out: m, op: aten._int_mm.default, args: [q, t]}\n"
+                 "  - {out: y, op: aten._to_copy.default, args: [m], kwargs: "
+                 "{dtype: float32}}\n"
+                 "outputs: [y]\n",
+                 "y.1: float32[2, 4] = "
+                 "dim_order_ops::_to_dim_order_copy.out(q, False, [0, 1])\n"
+                 "y: float32[2, 3] = etx::linear_w8.out(y.1, w, const "
+                 "float32[3], None)\n"
+                 "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, passes,
+      BYTES
+      "  - {out: f, op: quantized_decomposed.dequantize_per_tensor.default, "
+      "args: [w, 0.25, 0, -127, 127, int8]}\n"
+      "  - {out: y, op: aten.linear.default, args: [x, f]}\n"
+      "outputs: [y]\n",
+      "y: float32[2, 3] = etx::linear_w8.out(x, w, const float32[3], None)\n"
+      "return y\n");
+}
+
+static void other_blocks_are_refused(void** state) {
+  (void)state;
+  static const char* const calls[] = {
+      "torchao.quantize_affine.default, args: [x, [2, 4], s, null, int8]",
+      "torchao.quantize_affine.default, args: [x, [1, 2], s, null, int8]",
+      "torchao.quantize_affine.default, args: [x, [1, 3], s, null, int8]",
+      "torchao.quantize_affine.default, args: [x, [1, 0], s, null, int8]",
+      "torchao.quantize_affine.default, args: [x, [4], s, null, int8]",
+      "torchao.quantize_affine.default, args: [x, [], s, null, int8]",
+  };
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
+             "buffers: [{name: s, type: 'float32[2, 1]', init: 1}]\n"
+             "nodes:\n"
+             "  - {out: y, op: %s}\n"
+             "outputs: [y]\n",
+             calls[i]);
+    expect_refused(ETX_TARGET_ETX, "lower", yaml, "rows");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(etx_takes_scales_as_they_come),
@@ -180,6 +307,10 @@ int main(void) {
       cmocka_unit_test(
           rows_quantised_by_their_own_ranges_are_a_form_of_their_own),
       cmocka_unit_test(an_embedding_reads_bytes),
+      cmocka_unit_test(parts_of_rows_are_packed),
+      cmocka_unit_test(rows_by_their_own_ranges_are_found_behind_views),
+      cmocka_unit_test(products_with_bytes_read_them_as_they_are),
+      cmocka_unit_test(other_blocks_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

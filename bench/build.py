@@ -121,11 +121,11 @@ def openvino_int8(path, options):
         ov.save_model(graph, os.path.join(path, part), compress_to_fp16=False)
 
 
-def exported(options):
+def exported(options, rows=1):
     """The two methods as torch.export has them, over the same buffers."""
-    translator = opus_mt.Translator(opus_mt.load(options.cache))
+    translator = opus_mt.Translator(opus_mt.load(options.cache), rows)
     programs = {}
-    for name, example in opus_mt.method_examples().items():
+    for name, example in opus_mt.method_examples(rows).items():
         method = opus_mt.Method(translator, name).eval()
         with torch.no_grad():
             programs[name] = torch.export.export(method, example, strict=False)
@@ -139,17 +139,17 @@ def executorch(path, options, is_int8):
           os.path.join(path, "model.pte"), is_int8)
 
 
-def pt2(path, options):
+def pt2(path, options, rows=1):
     os.makedirs(path)
-    for name, program in exported(options).items():
+    for name, program in exported(options, rows).items():
         torch.export.save(program.run_decompositions({}),
                           os.path.join(path, name + ".pt2"))
 
 
-def etx(path, options, more):
+def etx(path, options, more, source="pt2"):
     os.makedirs(path)
     subprocess.run([os.path.join(options.etx, "etx"), "plan",
-                    os.path.join(options.cache, "pt2"), "-o",
+                    os.path.join(options.cache, source), "-o",
                     os.path.join(path, "model.pte"), "--quiet", *more],
                    check=True)
 
@@ -157,9 +157,13 @@ def etx(path, options, more):
 MAKERS = {
     "transformers": transformers,
     "pt2": pt2,
+    "pt2-batch": lambda path, o: pt2(path, o, opus_mt.BATCH),
     "etx-float32": lambda path, o: etx(path, o, []),
     "etx-int8": lambda path, o: etx(path, o, ["--quantize", "int8"]),
     "etx-int4": lambda path, o: etx(path, o, ["--quantize", "int4/128"]),
+    "etx-batch-float32": lambda path, o: etx(path, o, [], "pt2-batch"),
+    "etx-batch-int8": lambda path, o: etx(path, o, ["--quantize", "int8"],
+                                          "pt2-batch"),
     "ctranslate2-float32": lambda path, o: ctranslate2(path, o, "float32"),
     "ctranslate2-int8": lambda path, o: ctranslate2(path, o, "int8"),
     "onnx-float32": onnx,

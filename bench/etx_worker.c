@@ -1,8 +1,9 @@
 // etx as one of the contenders: answers each line of standard input with one
 // translation, as a line of JSON.
 //
-//   bench_worker MODEL.pte THREADS     encode, then greedy decode steps
-//   bench_worker --limits THREADS      what the machine reads and multiplies
+//   bench_worker MODEL.pte THREADS STEPS   encode, then greedy decode steps
+//   bench_worker --limits THREADS          what the machine reads and
+//   multiplies
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,7 +17,7 @@
 #include "runtime/threads/thread_pool.h"
 
 // The same for all contenders: opus_mt.py.
-enum { STEPS = 32, MOST_SOURCE = 512 };
+enum { MOST_STEPS = 64, MOST_ROWS = 32, MOST_SOURCE = 2048 };
 
 typedef struct worker {
   etx_module module;
@@ -24,10 +25,14 @@ typedef struct worker {
   etx_method* encode;
   etx_method* decode;
   int64_t source[MOST_SOURCE];
-  int32_t source_sizes[2];
+  size_t source_count;  // of all rows
+  size_t rows;          // sentences at once, as the program has it
+  size_t steps;
+  int32_t source_sizes[2], token_sizes[2];
   int64_t first;  // what decoding starts with
-  int64_t token, position;
-  int64_t tokens[STEPS];
+  int64_t position;
+  int64_t next[MOST_ROWS];
+  int64_t tokens[MOST_STEPS];  // of the first row
   double load_seconds;
   etx_diag diag;
 } worker;
@@ -45,9 +50,23 @@ static void load_method(worker* w, const char* name, etx_method** out_method) {
   *out_method = etx_module_method(&w->module, name);
 }
 
+static void read_rows(worker* w) {
+  etx_port_info ids;
+  must(w, etx_program_input_at(&w->module.program, etx_text_of("encode"), 0,
+                               &ids, &w->diag));
+  w->rows = (size_t)ids.value.as.tensor.sizes[0];
+  if (w->rows < 1 || w->rows > MOST_ROWS || w->source_count % w->rows != 0) {
+    fputs("bench_worker: the sources are not so many\n", stderr);
+    exit(1);
+  }
+  w->source_sizes[0] = w->token_sizes[0] = (int32_t)w->rows;
+  w->source_sizes[1] = (int32_t)(w->source_count / w->rows);
+  w->token_sizes[1] = 1;
+}
+
 static void open_model(worker* w, const char* path,
                        const etx_parallel* parallel) {
-  static const int32_t token_sizes[2] = {1, 1}, position_sizes[1] = {1};
+  static const int32_t position_sizes[1] = {1};
   const etx_module_options options = {.parallel = parallel};
   const double start = etx_seconds_now();
   etx_diag_init(&w->diag);
@@ -56,10 +75,11 @@ static void open_model(worker* w, const char* path,
   load_method(w, "encode", &w->encode);
   load_method(w, "decode", &w->decode);
   w->load_seconds = etx_seconds_now() - start;
+  read_rows(w);
   const etx_value ids =
       etx_module_tensor(w->source, ETX_DTYPE_INT64, w->source_sizes, 2);
   const etx_value token =
-      etx_module_tensor(&w->token, ETX_DTYPE_INT64, token_sizes, 2);
+      etx_module_tensor(w->next, ETX_DTYPE_INT64, w->token_sizes, 2);
   const etx_value position =
       etx_module_tensor(&w->position, ETX_DTYPE_INT64, position_sizes, 1);
   must(w, etx_method_set_value(w->encode, 0, &ids, &w->diag));
@@ -67,11 +87,7 @@ static void open_model(worker* w, const char* path,
   must(w, etx_method_set_value(w->decode, 1, &position, &w->diag));
 }
 
-static int64_t likeliest(worker* w) {
-  const etx_value* logits = NULL;
-  must(w, etx_method_output(w->decode, 0, &logits));
-  const float* values = logits->as.tensor.data;
-  const size_t count = etx_tensor_numel(&logits->as.tensor);
+static int64_t likeliest(const float* values, size_t count) {
   size_t best = 0;
   for (size_t i = 1; i < count; ++i) {
     if (values[i] > values[best]) best = i;
@@ -79,27 +95,39 @@ static int64_t likeliest(worker* w) {
   return (int64_t)best;
 }
 
+static void step(worker* w) {
+  const etx_value* logits = NULL;
+  must(w, etx_method_run(w->decode, &w->diag));
+  must(w, etx_method_output(w->decode, 0, &logits));
+  const size_t count = etx_tensor_numel(&logits->as.tensor) / w->rows;
+  const float* const values = logits->as.tensor.data;  // (rows, count)
+  for (size_t i = 0; i < w->rows; ++i) {
+    w->next[i] = likeliest(values + i * count, count);
+  }
+}
+
 static void translate(worker* w) {
   const double start = etx_seconds_now();
   must(w, etx_method_run(w->encode, &w->diag));
   const double encoded = etx_seconds_now();
-  w->token = w->first;
-  for (w->position = 0; w->position < STEPS; ++w->position) {
-    must(w, etx_method_run(w->decode, &w->diag));
-    w->token = w->tokens[w->position] = likeliest(w);
+  for (size_t i = 0; i < w->rows; ++i) w->next[i] = w->first;
+  for (size_t i = 0; i < w->steps; ++i) {
+    w->position = (int64_t)i;
+    step(w);
+    w->tokens[i] = w->next[0];
   }
   const double decoded = etx_seconds_now();
   printf("{\"encode_ms\": %.4f, \"token_ms\": %.4f, \"tokens\": [",
-         1e3 * (encoded - start), 1e3 * (decoded - encoded) / STEPS);
-  for (size_t i = 0; i < STEPS; ++i) {
+         1e3 * (encoded - start), 1e3 * (decoded - encoded) / (double)w->steps);
+  for (size_t i = 0; i < w->steps; ++i) {
     printf("%s%" PRId64, i == 0 ? "" : ", ", w->tokens[i]);
   }
   puts("]}");
 }
 
-// The first line: the source's numbers behind what decoding starts with.
+// The first line: the numbers of all sources behind what decoding starts with.
 static void read_source(worker* w) {
-  char line[8192];
+  static char line[16 * MOST_SOURCE];
   if (fgets(line, sizeof line, stdin) == NULL) exit(1);
   char* at = line;
   w->first = strtoll(at, &at, 10);
@@ -111,8 +139,7 @@ static void read_source(worker* w) {
     w->source[count++] = id;
     at = end;
   }
-  w->source_sizes[0] = 1;
-  w->source_sizes[1] = (int32_t)count;
+  w->source_count = count;
 }
 
 static void print_limits(const etx_parallel* parallel) {
@@ -122,10 +149,12 @@ static void print_limits(const etx_parallel* parallel) {
          1e-9 * etx_machine_multiply_rate(parallel));
 }
 
-static void answer(const char* path, const etx_parallel* parallel) {
+static void answer(const char* path, size_t steps,
+                   const etx_parallel* parallel) {
   static worker w;
   char line[64];
   const bool is_limits = strcmp(path, "--limits") == 0;
+  w.steps = steps < MOST_STEPS ? steps : MOST_STEPS;
   read_source(&w);
   if (!is_limits) open_model(&w, path, parallel);
   printf("{\"load_ms\": %.3f, \"version\": \"this tree\"}\n",
@@ -148,8 +177,8 @@ int main(int argc, char** argv) {
   static _Alignas(16) uint8_t memory[8192];
   etx_thread_pool pool;
   etx_diag diag;
-  if (argc != 3) {
-    fputs("usage: bench_worker MODEL.pte|--limits THREADS\n", stderr);
+  if (argc < 3) {
+    fputs("usage: bench_worker MODEL.pte|--limits THREADS [STEPS]\n", stderr);
     return 2;
   }
   etx_diag_init(&diag);
@@ -159,7 +188,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "bench_worker: %s\n", diag.text);
     return 1;
   }
-  answer(argv[1], &pool.parallel);
+  const char* const steps = argc > 3 ? argv[3] : "32";
+  answer(argv[1], strtoul(steps, NULL, 10), &pool.parallel);
   etx_thread_pool_close(&pool);
   return 0;
 }

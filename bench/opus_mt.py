@@ -1,5 +1,6 @@
 """What every contender translates with: a Marian model of the size of the
-opus-mt translators, its weights random from a seed.
+opus-mt translators, its weights random from a seed, or the sample's own, which is
+small and trained (shapes.py).
 
 Its parts are written out below in three forms, for exporters that take a graph
 without the loop around it: the encoder with the keys and values of the
@@ -14,19 +15,20 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-VOCABULARY, WIDTH, HEADS, INNER, LAYERS = 58101, 512, 8, 2048, 6
-HEAD = WIDTH // HEADS
-PADDING, END = VOCABULARY - 1, 0
-SOURCE, STEPS, CAPACITY = 32, 32, 64
-SEED = 7
+from shapes import (BATCH, CAPACITY, END, HEAD, HEADS, INNER, LAYERS, NAME,
+                    PADDING, SEED, SOURCE, VOCABULARY, WIDTH)
 
 
-def source():
+def source(row=0):
     """32 token numbers that no run changes; the last is the end mark."""
-    generator = torch.Generator().manual_seed(SEED)
+    generator = torch.Generator().manual_seed(SEED + row)
     ids = torch.randint(1, PADDING, (SOURCE,), generator=generator).tolist()
     ids[-1] = END
     return ids
+
+
+def sources(rows):
+    return torch.tensor([source(row) for row in range(rows)])
 
 
 def configuration():
@@ -36,7 +38,7 @@ def configuration():
         encoder_layers=LAYERS, decoder_layers=LAYERS,
         encoder_attention_heads=HEADS, decoder_attention_heads=HEADS,
         encoder_ffn_dim=INNER, decoder_ffn_dim=INNER,
-        activation_function="swish", max_position_embeddings=512,
+        activation_function="swish", max_position_embeddings=64 if NAME == "trained" else 512,
         scale_embedding=True, static_position_embeddings=True,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         pad_token_id=PADDING, eos_token_id=END, bos_token_id=END,
@@ -45,7 +47,30 @@ def configuration():
 
 
 def make():
-    """The model of the package transformers, with weights from the seed.
+    """The model of the package transformers."""
+    return trained() if NAME == "trained" else random()
+
+
+def trained():
+    """With the weights that the sample's archives hold."""
+    from transformers import MarianMTModel
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                          os.pardir, "samples", "translate", "model", "pt2")
+    model, weights = MarianMTModel(configuration()).eval(), {}
+    for name in ("encode", "decode"):
+        program = torch.export.load(os.path.join(folder, name + ".pt2"))
+        weights.update(program.state_dict)
+    wanted = model.state_dict()
+    shared = weights["model.shared.weight"]
+    model.load_state_dict(
+        {name: weights.get(name, shared if value.shape == shared.shape
+                           else value) for name, value in wanted.items()})
+    model.generation_config.forced_eos_token_id = None
+    return model
+
+
+def random():
+    """With weights from the seed.
 
     Random weights want to say one word for ever; other signs in the last layer
     norm make them wander, so that a wrong cache shows. Nothing ends early: the
@@ -80,11 +105,11 @@ def positions(count):
 
 
 def split(x):
-    return x.view(1, -1, HEADS, HEAD).transpose(1, 2)
+    return x.view(x.shape[0], -1, HEADS, HEAD).transpose(1, 2)
 
 
 def join(x):
-    return x.transpose(1, 2).reshape(1, -1, WIDTH)
+    return x.transpose(1, 2).reshape(x.shape[0], -1, WIDTH)
 
 
 def feed_forward(layer, x):
@@ -167,17 +192,17 @@ class GrowingDecoder(Decoder):
 
 
 class Translator(Decoder):
-    """Caches as buffers that two methods share."""
+    """Caches as buffers that two methods share, for so many sentences."""
 
-    def __init__(self, model):
+    def __init__(self, model, rows=1):
         super().__init__(model, CAPACITY)
         self.source = Encoder(model)
         self.register_buffer("places", torch.arange(CAPACITY),
                              persistent=False)
         for index in range(LAYERS):
             for kind in "kv":
-                own = torch.zeros(1, HEADS, CAPACITY, HEAD)
-                crossing = torch.zeros(1, HEADS, SOURCE, HEAD)
+                own = torch.zeros(rows, HEADS, CAPACITY, HEAD)
+                crossing = torch.zeros(rows, HEADS, SOURCE, HEAD)
                 self.register_buffer(f"own_{kind}{index}", own)
                 self.register_buffer(f"crossing_{kind}{index}", crossing)
 
@@ -218,9 +243,9 @@ class Method(nn.Module):
         return getattr(self.model, self.name)(*arguments)
 
 
-def method_examples():
-    return {"encode": (torch.tensor([source()]),),
-            "decode": (torch.tensor([[PADDING]]), torch.tensor([3]))}
+def method_examples(rows=1):
+    return {"encode": (sources(rows),),
+            "decode": (torch.full((rows, 1), PADDING), torch.tensor([3]))}
 
 
 def cache_names():

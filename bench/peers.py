@@ -12,12 +12,12 @@ import os
 import sys
 import time
 
+from shapes import (BATCH_STEPS, HEAD, HEADS, LAYERS, PADDING, SOURCE,
+                    STEPS)
+
 NAMES = ["torch-float32", "ctranslate2-float32", "ctranslate2-int8",
          "onnxruntime-float32", "onnxruntime-int8", "openvino-float32",
          "openvino-int8", "executorch-float32", "executorch-int8"]
-
-LAYERS, HEADS, HEAD, STEPS = 6, 8, 64, 32
-PADDING, END = 58100, 0
 
 
 class Stepwise:
@@ -78,20 +78,25 @@ class CTranslate2:
         self.translator = ctranslate2.Translator(
             os.path.join(cache, "ctranslate2-" + kind), device="cpu",
             compute_type=kind, inter_threads=1, intra_threads=threads)
-        self.words = [f"w{i}" for i in source[:-1]] + ["</s>"]
+        # The sources of a batch follow each other.
+        rows = max(1, len(source) // SOURCE)
+        self.steps = STEPS if rows == 1 else BATCH_STEPS
+        self.words = [[f"w{i}" for i in source[at:at + SOURCE - 1]] + ["</s>"]
+                      for at in range(0, rows * SOURCE, SOURCE)]
 
     def run(self, count):
         start = time.perf_counter()
         answer = self.translator.translate_batch(
-            [self.words], beam_size=1, min_decoding_length=count,
-            max_decoding_length=count, max_input_length=0)
+            self.words, beam_size=1, min_decoding_length=count,
+            max_decoding_length=count, max_input_length=0, max_batch_size=0)
         return time.perf_counter() - start, answer[0].hypotheses[0]
 
     def translate(self):
         one, _ = self.run(1)
-        many, words = self.run(STEPS + 1)
-        token = (many - one) / STEPS
-        tokens = [int(w[1:]) if w[0] == "w" else -1 for w in words[:STEPS]]
+        many, words = self.run(self.steps + 1)
+        token = (many - one) / self.steps
+        tokens = [int(w[1:]) if w[0] == "w" else -1
+                  for w in words[:self.steps]]
         return {"encode_ms": 1e3 * (one - token), "token_ms": 1e3 * token,
                 "tokens": tokens}
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 
 import peers
+import shapes
 from contender import Contender, ratios
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -28,42 +29,56 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 from figures import machine, write_markdown  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OWN = ["etx-float32", "etx-int8"]
+OWN = ["etx-float32", "etx-int8", "etx-int4"]
 WARM_UP = 2
-# Weights that a step reads: the layers' and the output's, biases left out.
-WEIGHTS = 6 * (6 * 512 * 512 + 2 * 512 * 2048) + 512 * 58101
-WEIGHT_BYTES = {"float32": 4 * WEIGHTS, "int8": WEIGHTS}
+WEIGHT_BYTES = {"float32": 4 * shapes.STEP_WEIGHTS,
+                "int8": shapes.STEP_WEIGHTS}
+# What translates many sentences at once.
+BATCHES = ["etx-float32", "etx-int8", "ctranslate2-float32",
+           "ctranslate2-int8"]
 FILES = {"torch": "transformers", "onnxruntime": "onnx"}
 
 
-def source():
+def source(rows):
     """The same numbers as opus_mt.py gives, which needs torch."""
     program = ("import opus_mt; print(opus_mt.PADDING, "
-               "*opus_mt.source())")
+               f"*opus_mt.sources({rows}).flatten().tolist())")
     return subprocess.run([sys.executable, "-c", program], cwd=HERE,
                           capture_output=True, text=True,
                           check=True).stdout.strip()
+
+
+def names_of(options):
+    names = OWN + peers.NAMES if options.rows == 1 else BATCHES
+    return [name for name in names if not options.only or name in options.only]
+
+
+def words_of(name, options, threads):
+    """What starts a contender, and the files it needs."""
+    library, kind = name.rsplit("-", 1)
+    folder = f"{FILES.get(library, library)}-{kind}"
+    if name in OWN:
+        if options.rows > 1:
+            folder = f"etx-batch-{kind}"
+        model = os.path.join(options.cache, folder, "model.pte")
+        steps = shapes.STEPS if options.rows == 1 else shapes.BATCH_STEPS
+        return [os.path.join(options.etx, "bench_worker"), model,
+                str(threads), str(steps)], model
+    files = os.path.join(options.cache,
+                         "transformers" if library == "torch" else folder)
+    return [sys.executable, os.path.join(HERE, "peers.py"), name,
+            options.cache, str(threads)], files
 
 
 def start_all(options, threads, first_line):
     worker = os.path.join(options.etx, "bench_worker")
     all_of_them = [Contender("limits", [worker, "--limits", str(threads)],
                              first_line, threads)]
-    for name in OWN + peers.NAMES:
-        if options.only and name not in options.only:
-            continue
-        library, kind = name.rsplit("-", 1)
-        files = os.path.join(options.cache,
-                             f"{FILES.get(library, library)}-{kind}")
-        if library == "torch":
-            files = os.path.join(options.cache, "transformers")
+    for name in names_of(options):
+        words, files = words_of(name, options, threads)
         if not os.path.exists(files):
             print(f"{name}: skipped, {files} was not made")
             continue
-        words = [sys.executable, os.path.join(HERE, "peers.py"), name,
-                 options.cache, str(threads)]
-        if name in OWN:
-            words = [worker, os.path.join(files, "model.pte"), str(threads)]
         try:
             contender = Contender(name, words, first_line, threads)
             for _ in range(WARM_UP):
@@ -78,18 +93,18 @@ def start_all(options, threads, first_line):
 
 
 def measure(options, threads, lines):
-    contenders = start_all(options, threads, source())
+    contenders = start_all(options, threads, source(options.rows))
+    facts = {"threads": threads, "rows": options.rows}
     for number in range(options.rounds):
         turn = number % len(contenders)
         for contender in contenders[turn:] + contenders[:turn]:
             answer = contender.measure()
-            lines.write(json.dumps({"round": number, "threads": threads,
-                                    "name": contender.name, **answer}) + "\n")
+            # A run may be ended early: a line says all that is known.
+            lines.write(json.dumps(
+                {"round": number, "name": contender.name, **facts,
+                 **contender.loaded, **contender.memory(), **answer}) + "\n")
         lines.flush()
     for contender in contenders:
-        lines.write(json.dumps({"name": contender.name, "threads": threads,
-                                **contender.loaded,
-                                **contender.memory()}) + "\n")
         contender.end()
 
 
@@ -112,7 +127,7 @@ def cell(fact, key, unit):
     return f"{fact[key] / unit:.0f}" if key in fact else ""
 
 
-def rows_of(rounds, facts, threads):
+def rows_of(rounds, threads):
     limits = rounds.get(("limits", threads), {})
     rows = []
     for (name, of), answers in rounds.items():
@@ -128,12 +143,14 @@ def rows_of(rounds, facts, threads):
         reference = rounds.get(("torch-float32", threads))
         equal = "" if reference is None else str(equal_tokens(
             answers[0]["tokens"], reference[0]["tokens"]))
-        # A run that was ended early knows no more than its rounds.
-        fact = facts.get((name, threads), {})
+        fact = answers[max(answers)]
+        rows_at_once = fact.get("rows", 1)
         rows.append([
             name, f"{statistics.median(tokens):.2f}", f"{min(tokens):.2f}",
+            f"{1e3 * rows_at_once / statistics.median(tokens):.0f}",
             ratio_text(mine, answers) if mine else "",
-            f"{100 * statistics.median(shares):.0f} %" if shares else "",
+            f"{100 * statistics.median(shares):.0f} %"
+            if shares and rows_at_once == 1 else "",
             f"{statistics.median(encodes):.1f}", cell(fact, "load_ms", 1),
             cell(fact, "peak_bytes", 1e6), cell(fact, "own_bytes", 1e6),
             equal,
@@ -143,22 +160,20 @@ def rows_of(rounds, facts, threads):
     return rows
 
 
-HEAD = ["contender", "ms a token, median", "least", "its time / etx's",
+HEAD = ["contender", "ms a step, median", "least", "tokens a second", "its time / etx's",
         "of the reads", "encode ms", "load ms", "peak MB", "own MB",
         "equal tokens", "foreign", "version"]
 
 
 def table(lines):
-    rounds, facts, first = {}, {}, None
+    rounds, first = {}, None
     for line in lines:
         row = json.loads(line)
         if "setting" in row:
             first = row["setting"]
-        elif "round" in row:
+        else:
             key = row["name"], row["threads"]
             rounds.setdefault(key, {})[row["round"]] = row
-        else:
-            facts[row["name"], row["threads"]] = row
     text = [first, ""]
     for threads in sorted({of for _, of in rounds}):
         limits = rounds.get(("limits", threads), {})
@@ -174,7 +189,7 @@ def table(lines):
                           max(a["multiply_g"] for a in limits.values())))
         text += ["", "| " + " | ".join(HEAD) + " |",
                  "|" + "---|" * len(HEAD)]
-        for row in rows_of(rounds, facts, threads):
+        for row in rows_of(rounds, threads):
             text.append("| " + " | ".join(row) + " |")
         text.append("")
     return "\n".join(text)
@@ -189,6 +204,11 @@ def main():
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--rows", type=int, default=1, metavar="N",
+                        choices=[1, shapes.BATCH],
+                        help="sentences at once")
+    parser.add_argument("--section", default="peers", metavar="NAME",
+                        help="of the document, between its markers")
     parser.add_argument("--only", nargs="*", metavar="CONTENDER")
     parser.add_argument("--markdown", metavar="FILE")
     options = parser.parse_args()
@@ -203,7 +223,7 @@ def main():
         content = table(lines)
     print(content)
     if options.markdown:
-        write_markdown(options.markdown, {"peers": content})
+        write_markdown(options.markdown, {options.section: content})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Everything that docs/speed.md says beside other runtimes, measured anew and
+# written there: some ten minutes on a machine with nothing else to do.
+#
+#   bench/all.sh PYTHON MODELS BUILD [LINES]
+#
+# PYTHON is that of the environment that setup.sh made, MODELS the directory
+# where everything is made once, BUILD a build of etx, LINES where raw lines go.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+python=${1:?usage: bench/all.sh PYTHON MODELS BUILD [LINES]}
+models=${2:?usage: bench/all.sh PYTHON MODELS BUILD [LINES]}
+build=${3:?usage: bench/all.sh PYTHON MODELS BUILD [LINES]}
+lines=${4:-$models/lines}
+document=$here/../docs/speed.md
+mkdir -p "$models" "$lines"
+export PYTHONWARNINGS=ignore
+
+# make SHAPE: every contender's files of one translator.
+make() {
+  ETX_BENCH_SHAPE=$1 "$python" "$here/build.py" --cache "$2" --etx "$build"
+}
+
+# measure SECTION SHAPE MODELS ...: one table.
+measure() {
+  local section=$1 shape=$2 cache=$3
+  shift 3
+  ETX_BENCH_SHAPE=$shape "$python" "$here/run.py" --cache "$cache" \
+    --etx "$build" --section "$section" --lines "$lines/$section.jsonl" \
+    --markdown "$document" "$@"
+}
+
+ninja -C "$build" etx bench_worker bench_forward
+make opus-mt "$models"
+make trained "$models/trained"
+"$python" "$here/build_models.py" --cache "$models" --etx "$build"
+
+# Files that were just written would otherwise be read while others measure.
+sync
+SECONDS=0
+measure peers opus-mt "$models"
+measure peers-batch opus-mt "$models" --rows 32
+measure peers-trained trained "$models/trained"
+"$python" "$here/run_models.py" --cache "$models" --etx "$build" \
+  --lines "$lines/models.jsonl" --markdown "$document"
+echo "measured in $SECONDS s"

@@ -1,0 +1,19 @@
+"""Sizes of the translators that are measured. ETX_BENCH_SHAPE names the one
+meant: `opus-mt`, with random weights, or `trained`, the one of the sample."""
+
+import os
+
+NAME = os.environ.get("ETX_BENCH_SHAPE", "opus-mt")
+VOCABULARY, WIDTH, HEADS, INNER, LAYERS = {
+    "opus-mt": (58101, 512, 8, 2048, 6),
+    "trained": (596, 128, 4, 512, 3),
+}[NAME]
+HEAD = WIDTH // HEADS
+PADDING, END = VOCABULARY - 1, 0
+SOURCE, STEPS, CAPACITY = 32, 32, 64
+# Sentences at once, and steps of each, where there are many.
+BATCH, BATCH_STEPS = 32, 8
+SEED = 7
+# Weights that a step reads: the layers' and the output's, biases left out.
+STEP_WEIGHTS = (LAYERS * (6 * WIDTH * WIDTH + 2 * WIDTH * INNER) +
+                WIDTH * VOCABULARY)

@@ -32,7 +32,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OWN = ["etx-float32", "etx-int8", "etx-int4"]
 WARM_UP = 2
 WEIGHT_BYTES = {"float32": 4 * shapes.STEP_WEIGHTS,
-                "int8": shapes.STEP_WEIGHTS}
+                "int8": shapes.STEP_WEIGHTS,
+                # With a float32 scale for 128 of them.
+                "int4": shapes.STEP_WEIGHTS * 17 // 32}
 # What translates many sentences at once.
 BATCHES = ["etx-float32", "etx-int8", "ctranslate2-float32",
            "ctranslate2-int8"]

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Plans and runs small models of known architectures, against PyTorch.
 
-    run_models.py ETX [--all] [--exported DIRECTORY] [--jobs N] [NAME...]
+    run_models.py ETX [--all] [--each-pass] [--exported DIRECTORY] [--jobs N]
+                  [NAME...]
 
 Each model is exported by export_models.py (or taken from DIRECTORY, where an
 earlier run left it), planned in both forms for both targets, proved with
 `etx verify` and run with `etx run --case`; files for the stock runtime run
 there too, if its package is installed. Without names: the architectures that
-come first in architectures.py; --all takes the rest too.
+come first in architectures.py; --all takes the rest too. --each-pass also plans
+each for etx without each of the passes that may be switched off.
 
 Ends with 0 if all agree, 1 if something does not, 77 (skipped) if a package is
 not there.
@@ -18,6 +20,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -77,6 +80,28 @@ def try_model(etx, directory, form, target, program):
              if target == "executorch" and run_interop else None))
 
 
+def optional_passes(etx):
+    """Names of the passes that may be switched off."""
+    done = subprocess.run([etx, "plan", "--help"], capture_output=True,
+                          text=True, check=True)
+    names = re.findall(r"^ +-(\w+): ", done.stdout, re.MULTILINE)
+    if not names:
+        raise RuntimeError("'etx plan --help' lists no passes")
+    return names
+
+
+def try_passes(etx, directory, program):
+    """What differs with a pass switched off, as lines."""
+    wrong = []
+    for name in optional_passes(etx):
+        problem = (step([etx, "plan", directory, "-o", program,
+                         f"--passes=-{name}"]) or
+                   step([etx, "run", program, "--case", directory]))
+        if problem:
+            wrong.append(f"without {name}: {problem}")
+    return wrong
+
+
 def exported(name, root):
     directory = os.path.join(root, name)
     if not os.path.exists(os.path.join(directory, "cases.json")):
@@ -85,7 +110,7 @@ def exported(name, root):
     return directory
 
 
-def try_one(etx, name, root):
+def try_one(etx, name, root, each_pass):
     """What is wrong with a model, as lines, and how long it took."""
     start = time.monotonic()
     directory = exported(name, root)
@@ -96,14 +121,17 @@ def try_one(etx, name, root):
             problem = try_model(etx, directory, form, target, program)
             if problem:
                 wrong.append(f"{form or 'functional'}, {target}: {problem}")
+    if each_pass:
+        wrong += try_passes(etx, directory, program)
     return wrong, time.monotonic() - start
 
 
-def try_all(etx, names, root, count):
+def try_all(words, names, root):
     bad = 0
     # Forked, so that the packages are imported once.
-    with ProcessPoolExecutor(count, get_context("fork")) as pool:
-        jobs = [pool.submit(try_one, etx, name, root) for name in names]
+    with ProcessPoolExecutor(words.jobs, get_context("fork")) as pool:
+        jobs = [pool.submit(try_one, words.etx, name, root, words.each_pass)
+                for name in names]
         for name, job in zip(names, jobs):
             wrong, seconds = job.result()
             bad += bool(wrong)
@@ -120,15 +148,16 @@ def main():
     parser.add_argument("etx")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--each-pass", action="store_true")
     parser.add_argument("--exported")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count()))
     words = parser.parse_intermixed_args()
     names = words.names or list(ARCHITECTURES)[:None if words.all else FEW]
     export_models.quiet()
     if words.exported:
-        return try_all(words.etx, names, words.exported, words.jobs)
+        return try_all(words, names, words.exported)
     with tempfile.TemporaryDirectory() as root:
-        return try_all(words.etx, names, root, words.jobs)
+        return try_all(words, names, root)
 
 
 if __name__ == "__main__":

@@ -258,18 +258,18 @@ static void copy_patch(const plan* p, const tile* t, const float* channel,
                        float* patch) {
   const etx_volumes* in = &p->c->in;
   for (size_t a = 0; a < p->y.phases; ++a) {
-    const piece y = t->rows[a];
+    const piece* y = &t->rows[a];
     for (size_t b = 0; b < p->x.phases; ++b) {
-      const piece x = t->columns[b];
+      const piece* x = &t->columns[b];
       float* to = patch + (a * p->x.phases + b) * p->phase;
-      for (size_t i = 0; i < y.count; ++i, to += p->pitch) {
-        if (i < y.begin || i >= y.end) {
-          memset(to, 0, x.count * sizeof(float));
+      for (size_t i = 0; i < y->count; ++i, to += p->pitch) {
+        if (i < y->begin || i >= y->end) {
+          memset(to, 0, x->count * sizeof(float));
           continue;
         }
         const ptrdiff_t row =
-            (ptrdiff_t)y.first + (ptrdiff_t)i * (ptrdiff_t)y.stride;
-        copy_row(&x, channel + row * in->strides[1], in->strides[2], to);
+            (ptrdiff_t)y->first + (ptrdiff_t)i * (ptrdiff_t)y->stride;
+        copy_row(x, channel + row * in->strides[1], in->strides[2], to);
       }
     }
   }
@@ -301,26 +301,36 @@ static void store_row(const plan* p, const tile* t, const float* sums,
   }
 }
 
+// What a thread works with.
+typedef struct desk {
+  const plan* p;
+  float* patches;
+  float* sums;
+  tile t;
+  // Of the item at hand: block of result channels, column and row of the tile,
+  // group, image.
+  int64_t block, column, row, group, image;
+} desk;
+
 // The sums of some result channels of a group at a tile.
-static void sum_tile(const plan* p, const tile* t, const float* in,
-                     const float* weights, size_t rows, float* sums) {
+static void sum_tile(const desk* d, const float* in, const float* weights,
+                     size_t rows) {
+  const plan* p = d->p;
+  const tile* t = &d->t;
   const etx_convolution* c = p->c;
-  float patches[PATCHES + BEHIND];
   const size_t all = (size_t)c->in_channels;
-  // Lanes that do not exist see what is behind the last patch.
-  memset(patches + p->patch * p->channels, 0, BEHIND * sizeof(float));
   for (size_t first = 0; first < all; first += p->channels) {
     const size_t left = all - first;
     const size_t count = left < p->channels ? left : p->channels;
     for (size_t i = 0; i < count; ++i) {
       copy_patch(p, t, in + (ptrdiff_t)(first + i) * c->in.channel,
-                 patches + i * p->patch);
+                 d->patches + i * p->patch);
     }
-    const etx_panel_block b = {.sums = sums,
+    const etx_panel_block b = {.sums = d->sums,
                                .sum_row = (ptrdiff_t)p->lanes,
                                .weights = weights + first * p->taps,
                                .weight_row = c->weight_out,
-                               .panel = patches,
+                               .panel = d->patches,
                                .panel_group = GROUP,
                                .offsets = p->offsets,
                                .rows = rows,
@@ -331,52 +341,91 @@ static void sum_tile(const plan* p, const tile* t, const float* in,
   }
 }
 
-static tile tile_at(const plan* p, int64_t number) {
-  const int64_t row = number / p->x.tiles, column = number % p->x.tiles;
-  const direction *y = &p->y, *x = &p->x;
-  tile t;
-  t.y = row * y->tile;
-  t.x = column * x->tile;
-  const int64_t below = y->window.out - t.y, behind = x->window.out - t.x;
-  t.height = (size_t)(below < y->tile ? below : y->tile);
-  t.width = (size_t)(behind < x->tile ? behind : x->tile);
+static void start_row(desk* d) {
+  const direction* y = &d->p->y;
+  tile* t = &d->t;
+  t->y = d->row * y->tile;
+  const int64_t left = y->window.out - t->y;
+  t->height = (size_t)(left < y->tile ? left : y->tile);
   for (size_t i = 0; i < y->phases; ++i) {
-    t.rows[i] = piece_of(y, i, t.y, t.height);
+    t->rows[i] = piece_of(y, i, t->y, t->height);
   }
-  for (size_t i = 0; i < x->phases; ++i) {
-    t.columns[i] = piece_of(x, i, t.x, t.width);
-  }
-  return t;
 }
 
-// Items are tiles of groups of images, and blocks of result channels of each.
-static void run_item(const plan* p, int64_t item) {
-  float sums[SUMS];
+static void start_column(desk* d) {
+  const direction* x = &d->p->x;
+  tile* t = &d->t;
+  t->x = d->column * x->tile;
+  const int64_t left = x->window.out - t->x;
+  t->width = (size_t)(left < x->tile ? left : x->tile);
+  for (size_t i = 0; i < x->phases; ++i) {
+    t->columns[i] = piece_of(x, i, t->x, t->width);
+  }
+}
+
+static void run_item(const desk* d) {
+  const plan* p = d->p;
   const etx_convolution* c = p->c;
-  const int64_t tiles = p->y.tiles * p->x.tiles;
-  const int64_t block = item % p->row_blocks, number = item / p->row_blocks;
-  const tile t = tile_at(p, number % tiles);
-  const int64_t group = number / tiles % c->groups;
-  const int64_t image = number / tiles / c->groups, first = block * p->rows;
-  const int64_t left = c->out_channels - first;
+  const int64_t first = d->block * p->rows, left = c->out_channels - first;
   const size_t rows = (size_t)(left < p->rows ? left : p->rows);
   const float* in = (const float*)(const void*)c->in.data +
-                    (ptrdiff_t)image * c->in.image +
-                    (ptrdiff_t)(group * c->in_channels) * c->in.channel;
+                    (ptrdiff_t)d->image * c->in.image +
+                    (ptrdiff_t)(d->group * c->in_channels) * c->in.channel;
   const float* weights = (const float*)(const void*)c->weight.data +
-                         (ptrdiff_t)group * c->weight_group +
+                         (ptrdiff_t)d->group * c->weight_group +
                          (ptrdiff_t)first * c->weight_out;
-  float* out = (float*)(void*)c->out.data + (ptrdiff_t)image * c->out.image;
-  sum_tile(p, &t, in, weights, rows, sums);
+  float* out = (float*)(void*)c->out.data + (ptrdiff_t)d->image * c->out.image;
+  sum_tile(d, in, weights, rows);
   for (size_t r = 0; r < rows; ++r) {
-    const int64_t channel = group * c->out_channels + first + (int64_t)r;
-    store_row(p, &t, sums + r * p->lanes, channel,
+    const int64_t channel = d->group * c->out_channels + first + (int64_t)r;
+    store_row(p, &d->t, d->sums + r * p->lanes, channel,
               out + (ptrdiff_t)channel * c->out.channel);
   }
 }
 
+// Goes on to the next item: without division, because small ones are many.
+static void next_item(desk* d) {
+  const plan* p = d->p;
+  if (++d->block < p->row_blocks) return;
+  d->block = 0;
+  if (++d->column < p->x.tiles) {
+    start_column(d);
+    return;
+  }
+  d->column = 0;
+  if (p->x.tiles > 1) start_column(d);
+  if (++d->row == p->y.tiles) {
+    d->row = 0;
+    if (++d->group == p->c->groups) {
+      d->group = 0;
+      ++d->image;
+    }
+  }
+  if (p->y.tiles > 1) start_row(d);
+}
+
+// Items are tiles of groups of images, and blocks of result channels of each.
 static void run_items(const void* context, size_t first, size_t end) {
-  for (size_t i = first; i < end; ++i) run_item(context, (int64_t)i);
+  float patches[PATCHES + BEHIND], sums[SUMS];
+  const plan* p = context;
+  const int64_t item = (int64_t)first, number = item / p->row_blocks;
+  const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
+  desk d = {.p = p,
+            .patches = patches,
+            .sums = sums,
+            .block = item % p->row_blocks,
+            .column = number % p->x.tiles,
+            .row = row % p->y.tiles,
+            .group = group % p->c->groups,
+            .image = group / p->c->groups};
+  // Lanes that do not exist see what is behind the last patch.
+  memset(patches + p->patch * p->channels, 0, BEHIND * sizeof(float));
+  start_row(&d);
+  start_column(&d);
+  for (size_t i = first; i < end; ++i) {
+    run_item(&d);
+    next_item(&d);
+  }
 }
 
 bool etx_convolution_patches(const etx_convolution* convolution,

@@ -29,8 +29,9 @@ enum {
   LANES = 256,
   FEW_LANES = 128,
   SUMS = LANES * 64,
-  TAPS = 256,  // that are summed at a time
-  PHASES = 4,  // in each direction
+  FEW_TAPS = 64,  // whose sums are done at once: as many positions as fit
+  TAPS = 256,     // that are summed at a time
+  PHASES = 4,     // in each direction
   GROUP = ETX_PANEL_GROUP_BYTES / 4,
 };
 
@@ -185,16 +186,25 @@ static void join_rows(etx_convolution* c) {
   c->windows[2].in = c->windows[2].out = c->out.sizes[2];
 }
 
+// How many positions and how many result channels a tile has sums for.
+static void share_sums(plan* p) {
+  const etx_convolution* c = p->c;
+  p->rows = c->out_channels;
+  if (p->rows > SUMS / LANES) {
+    p->lanes = FEW_LANES;
+    p->rows = even_share(p->rows, SUMS / FEW_LANES);
+  } else if (c->in_channels <= FEW_TAPS / (int64_t)p->taps) {
+    p->lanes = (size_t)(SUMS / p->rows / GROUP * GROUP);
+  } else {
+    p->lanes = LANES;
+  }
+}
+
 static bool start_plan(plan* p, const etx_convolution* c) {
   const etx_window* z = &c->windows[0];
   const bool is_flat = z->in == 1 && z->out == 1 && z->kernel == 1 &&
                        z->stride == 1 && z->padding == 0;
   p->c = c;
-  p->rows = c->out_channels;
-  p->lanes = p->rows > SUMS / LANES ? FEW_LANES : LANES;
-  if (p->rows > SUMS / (int64_t)p->lanes) {
-    p->rows = even_share(p->rows, SUMS / (int64_t)p->lanes);
-  }
   if (!is_flat || c->in.dtype != ETX_DTYPE_FLOAT32 || c->in_channels == 0 ||
       c->weight.dtype != ETX_DTYPE_FLOAT32 || !are_weights_dense(c) ||
       !start_direction(&p->y, &c->windows[1]) ||
@@ -202,7 +212,9 @@ static bool start_plan(plan* p, const etx_convolution* c) {
     return false;
   }
   p->taps = (size_t)(p->y.window.kernel * p->x.window.kernel);
-  if (p->taps == 0 || p->taps > TAPS || !size_tiles(p)) return false;
+  if (p->taps == 0 || p->taps > TAPS) return false;
+  share_sums(p);
+  if (!size_tiles(p)) return false;
   const size_t by_patch = PATCHES / p->patch, by_taps = TAPS / p->taps;
   p->channels = by_patch < by_taps ? by_patch : by_taps;
   if ((int64_t)p->channels > c->in_channels) {

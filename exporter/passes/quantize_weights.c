@@ -267,8 +267,9 @@ static const char* why_left(const weight* w, const etx_ir_constant* constant,
   if (w->obstacle != NULL) return w->obstacle;
   if (constant->rank != 2) return "is no matrix";
   if (w->reader.size != 0) return "is read as it is by";
-  if (constant->data.size < FEW_ELEMENTS * sizeof(float) &&
-      !etx_quantize_rule_names(rule, name)) {
+  if (constant->data.size == 0 ||
+      (constant->data.size < FEW_ELEMENTS * sizeof(float) &&
+       !etx_quantize_rule_names(rule, name))) {
     return "is too small";
   }
   return is_in_range(constant) ? NULL : "has values out of range";

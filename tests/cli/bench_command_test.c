@@ -243,6 +243,13 @@ static void costs_are_those_of_the_operators(void** state) {
   cost = cost_of_call("aten::embedding.out", embedding, 3);
   assert_int_equal(cost.bytes, 4 * (32 + 2 + 32));
   assert_int_equal(cost.constant_bytes, 4 * 32);
+  // So does a quantised one, whose scales are all counted.
+  const etx_cost_tensor words[] = {TENSOR(0, false, true, 1, 1000, 16),
+                                   TENSOR(1, false, true, 2, 1000),
+                                   TENSOR(5, false, false, 3, 2),
+                                   TENSOR(6, true, false, 4, 2, 16)};
+  cost = cost_of_call("quantized_decomposed::embedding_byte.out", words, 4);
+  assert_int_equal(cost.bytes, 4 * (32 + 1000 + 2 + 32));
   // In place: once.
   const etx_cost_tensor add[] = {TENSOR(0, false, false, 1, 8),
                                  TENSOR(1, false, false, 2, 8),

@@ -12,6 +12,7 @@
 //   mul(linear_w8(x, w, 1), s)                       linear_w8(x, w, s)
 //   float(mm(int32(x), int32(permute(w))))           linear_w8(float(x), w, 1)
 //   embedding(dequantize_per_channel(w, s, z), i)    embedding_byte(w, s, z, i)
+//   mul(sub(float(view(w)), 0), s)                   dequantize_per_channel
 //
 // Parts of rows whose numbers all fit in 4 bits are packed; the view between
 // them and their layer makes rows of them again. Views and casts of scales and
@@ -159,12 +160,16 @@ static bool fits_half_bytes(const etx_ir_constant* constant) {
 
 static bool find_groups(const etx_rewrite* rewrite, const etx_ir_node* node,
                         grouped* out) {
-  const etx_ir_node* const view =
-      etx_rewrite_operand(rewrite, node, 1, ETX_OP_view_copy_out);
-  out->parts = view == NULL
-                   ? NULL
-                   : etx_rewrite_operand(rewrite, view, INPUT,
-                                         ETX_OP_dequantize_per_channel_out);
+  const etx_ir_node* at = node;
+  size_t position = 1;
+  out->parts = NULL;
+  while (out->parts == NULL && at != NULL) {
+    at = etx_rewrite_operand(rewrite, at, position, ETX_OP_view_copy_out);
+    position = INPUT;
+    if (at == NULL) return false;
+    out->parts = etx_rewrite_operand(rewrite, at, INPUT,
+                                     ETX_OP_dequantize_per_channel_out);
+  }
   if (out->parts == NULL || !has_no_zeros(rewrite, out->parts) ||
       !etx_rewrite_is_int(&out->parts->args[AXIS], 0)) {
     return false;
@@ -235,6 +240,67 @@ static etx_status find_grouped_linear(etx_rewrite* rewrite, bool* out_done) {
 }
 
 // ------------------------------------------------ other spellings
+
+// The constant that operand `position` is, but for views and casts; NULL if it
+// is none.
+static const etx_ir_constant* constant_operand(const etx_rewrite* rewrite,
+                                               const etx_ir_node* node,
+                                               size_t position) {
+  const etx_ir_arg* const arg = &node->args[position];
+  if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
+  return etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+                              origin_of(rewrite, arg->as.value));
+}
+
+// A weight less zero points of 0, times a scale for each of its last rows, as
+// core ATen has what torchao says in one word.
+static etx_status find_steps(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_mul_out) return ETX_OK;
+  const etx_ir_node* const sub =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_sub_out);
+  const etx_ir_node* const cast =
+      sub == NULL
+          ? NULL
+          : etx_rewrite_operand(rewrite, sub, 0, ETX_OP_to_dim_order_copy_out);
+  const etx_ir_constant* const zeros =
+      cast == NULL ? NULL : constant_operand(rewrite, sub, 1);
+  if (zeros == NULL || !is_zero(zeros) ||
+      constant_operand(rewrite, cast, 0) == NULL ||
+      constant_operand(rewrite, node, 1) == NULL) {
+    return ETX_OK;
+  }
+  const etx_shape from = *etx_rewrite_shape(rewrite, &cast->args[0]);
+  const etx_shape to = *etx_lower_shape(lower, node->outputs[0]);
+  const etx_shape scale = *etx_rewrite_shape(rewrite, &node->args[1]);
+  bool fits = from.dtype == ETX_DTYPE_INT8 && to.dtype == ETX_DTYPE_FLOAT32 &&
+              scale.dtype == ETX_DTYPE_FLOAT32 && to.rank >= 2 &&
+              from.rank == to.rank && scale.rank == to.rank &&
+              etx_ir_is_static(&to) && scale.dims[to.rank - 1] == 1;
+  for (size_t i = 0; fits && i < to.rank; ++i) {
+    fits = from.dims[i] == to.dims[i] &&
+           (i + 1u == to.rank || scale.dims[i] == to.dims[i]);
+  }
+  if (!fits) return ETX_OK;
+  etx_dim rows[] = {1, to.dims[to.rank - 1]};
+  for (size_t i = 0; i + 1 < to.rank; ++i) rows[0] *= to.dims[i];
+  uint32_t weight = cast->args[0].as.value, scales = node->args[1].as.value;
+  ETX_TRY(etx_lower_view(lower, weight, rows, 2, &weight));
+  ETX_TRY(etx_lower_view(lower, scales, rows, 1, &scales));
+  etx_ir_arg args[] = {etx_ir_value_arg(weight),
+                       etx_ir_value_arg(scales),
+                       etx_ir_none(),
+                       etx_ir_int(0),
+                       etx_ir_int(INT8_MIN),
+                       etx_ir_int(INT8_MAX),
+                       {ETX_IR_ARG_DTYPE, {0}}};
+  args[6].as.dtype = ETX_DTYPE_INT8;
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_dequantize_per_channel_out, args, 7,
+                         &weight));
+  *out_done = true;
+  return etx_lower_view(lower, weight, to.dims, to.rank, &lower->results[0]);
+}
 
 // A float for each of `rows`, all the same.
 static etx_status uniform_scales(etx_lower* lower, etx_dim rows, float scale,
@@ -403,8 +469,8 @@ static etx_status find_embedding(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_recompose_quantized(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {
-      find_linear,     find_grouped_linear, find_plain_linear, find_mm,
-      find_integer_mm, find_scaled,         find_embedding};
+      find_steps, find_linear,     find_grouped_linear, find_plain_linear,
+      find_mm,    find_integer_mm, find_scaled,         find_embedding};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

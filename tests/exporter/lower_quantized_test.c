@@ -273,6 +273,42 @@ static void products_with_bytes_read_them_as_they_are(void** state) {
       "return y\n");
 }
 
+// The same spelled out, as core ATen has it.
+static void steps_of_a_weight_are_packed_too(void** state) {
+  (void)state;
+  static const char steps[] =
+      "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
+      "buffers: [{name: w, type: 'int8[3, 8]', init: 7}, {name: s, type: "
+      "'float32[3, 2]', init: 0.5}, {name: z, type: 'int8[3, 2]', init: %d}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.view.default, args: [w, [3, 2, 4]]}\n"
+      "  - {out: b, op: aten.view.default, args: [s, [3, 2, 1]]}\n"
+      "  - {out: c, op: aten.view.default, args: [z, [3, 2, 1]]}\n"
+      "  - {out: d, op: aten._to_copy.default, args: [a], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: e, op: aten._to_copy.default, args: [c], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: f, op: aten.sub.Tensor, args: [d, e]}\n"
+      "  - {out: g, op: aten.mul.Tensor, args: [f, b]}\n"
+      "  - {out: h, op: aten.view.default, args: [g, [3, 8]]}\n"
+      "  - {out: y, op: aten.linear.default, args: [x, h]}\n"
+      "outputs: [y]\n";
+  static const char* const wanted[] = {
+      "y: float32[2, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
+      "float32[3, 2], None, 4, None)\n"
+      "return y\n",
+      "y: float32[2, 3] = aten::linear.out(x, const float32[3, 8], None)\n"
+      "return y\n"};
+  for (int zero = 0; zero < 2; ++zero) {
+    char yaml[2048];
+    snprintf(yaml, sizeof yaml, steps, zero);
+    expect_lowered(
+        ETX_TARGET_ETX,
+        "lower recompose_products recompose_quantized fold_constants simplify",
+        yaml, wanted[zero]);
+  }
+}
+
 static void other_blocks_are_refused(void** state) {
   (void)state;
   static const char* const calls[] = {
@@ -310,6 +346,7 @@ int main(void) {
       cmocka_unit_test(parts_of_rows_are_packed),
       cmocka_unit_test(rows_by_their_own_ranges_are_found_behind_views),
       cmocka_unit_test(products_with_bytes_read_them_as_they_are),
+      cmocka_unit_test(steps_of_a_weight_are_packed_too),
       cmocka_unit_test(other_blocks_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,17 +89,19 @@ static void find_largest(const etx_module* module, size_t* out_scratch,
   }
 }
 
+// A plan of etx's own reads nothing that it has not written, so the blocks stay
+// as they come: pages that no run touches are never there.
 static etx_status take_blocks(etx_module* module, etx_diag* diag) {
   etx_bytes_mut scratch = {NULL, 0};
   etx_bytes_mut temporary = {NULL, 0};
   if (module->temporary != NULL) return ETX_OK;
   find_largest(module, &scratch.size, &temporary.size);
   if (module->program.has_blob && module->scratch == NULL) {
-    ETX_TRY(etx_module_take(module, &scratch, "scratch", diag));
+    ETX_TRY(etx_module_take_any(module, &scratch, "scratch", diag));
     module->scratch = scratch.data;
     module->scratch_size = scratch.size;
   }
-  ETX_TRY(etx_module_take(module, &temporary, "temporary memory", diag));
+  ETX_TRY(etx_module_take_any(module, &temporary, "temporary memory", diag));
   module->temporary = temporary.data;
   module->temporary_size = temporary.size;
   return ETX_OK;

@@ -132,6 +132,21 @@ static void loading_again_switches_the_session(void** state) {
   end(&f);
 }
 
+// The heap above fills what it gives.
+static void loading_touches_no_scratch(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, true);
+  assert_ok(etx_module_load_method(&f.module, "add", NULL, &diag));
+  assert_ok(etx_module_load_method(&f.module, "read", NULL, &diag));
+  const uint8_t* const scratch = f.module.scratch;
+  assert_true(f.module.scratch_size > 0);
+  for (size_t i = 0; i < f.module.scratch_size; ++i) {
+    assert_int_equal(scratch[i], 0xa5);
+  }
+  end(&f);
+}
+
 static void a_file_is_mapped_and_closed(void** state) {
   (void)state;
   test_program* p = counter_program(true, false);
@@ -227,6 +242,7 @@ int main(void) {
       cmocka_unit_test(methods_of_one_session_share_state),
       cmocka_unit_test(without_an_allocator_state_is_private),
       cmocka_unit_test(loading_again_switches_the_session),
+      cmocka_unit_test(loading_touches_no_scratch),
       cmocka_unit_test(a_file_is_mapped_and_closed),
       cmocka_unit_test(too_little_memory_leaves_nothing_behind),
       cmocka_unit_test(what_is_not_loaded_has_no_outputs),

@@ -46,6 +46,7 @@ typedef struct form {
   uint32_t leads;  // fields that lead on, a bit each; they are there
   uint16_t vtable_bytes;
   uint8_t phase;  // a table's position modulo 8
+  bool is_flat;   // what leads on leads to strings and vectors of scalars
 } form;
 
 // Forms that are remembered: more than real files have.
@@ -184,6 +185,7 @@ static etx_status learn(verifier* v) {
   ETX_ASSERT(info->field_count <= 32);
   f->form.end = 4;
   f->form.leads = 0;
+  f->form.is_flat = true;
   uint32_t before = 0;
   for (f->field = 0; f->field < info->field_count; ++f->field) {
     const etx_fb_field_info* field = &info->fields[f->field];
@@ -200,9 +202,43 @@ static etx_status learn(verifier* v) {
                            ? position != 0 || before != 0
                            : position != 0 && kind != SCALAR && kind != CODE;
     if (leads) f->form.leads |= (uint32_t)1 << f->field;
+    if (leads && kind != VECTOR && kind != STRING) f->form.is_flat = false;
     before = position;
   }
   return ETX_OK;
+}
+
+// True if the vector or string that the reference at `position` leads to is
+// good. Otherwise check_vector and check_string tell why.
+static bool is_good_vector(const verifier* v, type_info type,
+                           uint32_t position) {
+  const uint32_t size = v->buffer->size;
+  uint32_t distance = 0;
+  uint32_t count = 0;
+  uint8_t last = 0;
+  (void)etx_fb_load_u32(v->buffer, position, &distance);
+  const uint64_t goal = (uint64_t)position + distance;
+  if (distance == 0 || goal % 4 != 0 ||
+      !etx_fb_load_u32(v->buffer, goal, &count)) {
+    return false;
+  }
+  const uint64_t start = goal + 4;
+  const uint64_t end = start + (uint64_t)count * type.bytes;
+  if (end > size || (count > 0 && (start & (type.bytes - 1)) != 0)) {
+    return false;
+  }
+  return type.shape != STRING ||
+         (etx_fb_load_u8(v->buffer, end, &last) && last == 0);
+}
+
+// True if all that a table of a flat form leads to is good.
+static bool leads_to_good(const verifier* v, const form* f, uint32_t position) {
+  for (uint32_t left = f->leads; left != 0; left &= left - 1) {
+    const uint32_t id = (uint32_t)__builtin_ctz(left);
+    const type_info type = types[f->info->fields[id].type];
+    if (!is_good_vector(v, type, position + offset_of(v, f, id))) return false;
+  }
+  return true;
 }
 
 // Where a form is remembered, if it is. Factors with well mixed bits: vtables
@@ -232,7 +268,9 @@ static etx_status push(verifier* v, const etx_fb_table_info* info,
   const bool is_known = known->info == info && known->vtable == vtable &&
                         known->phase == position % 8 &&
                         known->end <= v->buffer->size - position;
-  if (is_known && known->leads == 0) return ETX_OK;
+  if (is_known && known->is_flat && leads_to_good(v, known, position)) {
+    return ETX_OK;
+  }
   frame* f = &v->frames[v->depth];
   f->position = position;
   f->element = 0;

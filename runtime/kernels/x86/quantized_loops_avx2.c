@@ -256,6 +256,14 @@ static inline __attribute__((always_inline)) void groups_block(
                  sums[c]);
     }
   }
+  // Four are what rows of 512 have in groups of 128.
+  if (b->groups - group == GROUPS / 2) {
+    for (size_t c = 0; c < columns; ++c) {
+      add_groups(b, row, rows, column + c * apart, group, GROUPS / 2, bytes,
+                 sums[c]);
+    }
+    group = b->groups;
+  }
   for (size_t c = 0; c < columns && group < b->groups; ++c) {
     add_groups(b, row, rows, column + c * apart, group, b->groups - group,
                bytes, sums[c]);

@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/input_path.h"
 #include "cli/json_value.h"
+#include "cli/machine_limits.h"
 #include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
@@ -29,7 +30,8 @@ static const char about[] =
 static const char examples[] =
     "  etx place problem.csv -o solution.csv\n"
     "  etx place problem.csv --capacity 1048576 -o solution.csv\n"
-    "  etx place problem.csv --steps 20000000 --json -o solution.csv\n";
+    "  etx place problem.csv --steps 20000000 --json -o solution.csv\n"
+    "  etx place problem.csv --time-limit 10 -o solution.csv\n";
 
 #define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
 static const char more[] = "planners:\n"
@@ -43,6 +45,7 @@ typedef struct words {
   const char* algorithm;
   uint64_t capacity;
   uint64_t steps;
+  double time_limit;  // seconds; negative: none
   bool json;
   bool quiet;
 } words;
@@ -55,9 +58,30 @@ typedef struct placing {
   etx_plan_solution solution;
 } placing;
 
+// Before a clock stops it, a search needs steps. No machine takes more a
+// second, and what looks at every two blocks has to be within sight.
+enum { STEPS_PER_SECOND = 10000000 };
+
+static uint64_t steps_within(double seconds) {
+  const double steps = seconds * STEPS_PER_SECOND;
+  return steps < 1e18 ? (uint64_t)steps + 1 : UINT64_C(1000000000000000000);
+}
+
+static bool is_before(void* context) {
+  return etx_seconds_now() < *(const double*)context;
+}
+
 static etx_status solve(placing* p) {
-  const etx_plan_problem problem = {p->table.blocks, p->table.block_count,
-                                    p->in->capacity, p->in->steps};
+  etx_plan_problem problem = {.blocks = p->table.blocks,
+                              .block_count = p->table.block_count,
+                              .capacity = p->in->capacity,
+                              .steps = p->in->steps};
+  double end = etx_seconds_now() + p->in->time_limit;
+  if (p->in->time_limit >= 0) {
+    problem.goes_on = is_before;
+    problem.context = &end;
+    if (problem.steps == 0) problem.steps = steps_within(p->in->time_limit);
+  }
   const size_t bytes = etx_plan_needed(&problem);
   void* const memory = etx_pool_take(&p->pool, bytes);
   p->solution.offsets = etx_pool_take(
@@ -101,7 +125,9 @@ static bool print_json(const placing* p) {
   json_object_set_new(
       root, "proved",
       json_boolean(solution->arena_bytes == solution->lower_bound));
-  json_object_set_new(root, "steps", etx_json_unsigned(solution->steps));
+  if (p->in->time_limit < 0) {
+    json_object_set_new(root, "steps", etx_json_unsigned(solution->steps));
+  }
   json_object_set_new(root, "algorithm", json_string(solution->algorithm));
   return etx_json_print(root);
 }
@@ -109,10 +135,14 @@ static bool print_json(const placing* p) {
 static void print_text(const placing* p) {
   const uint64_t bytes = p->solution.arena_bytes;
   const uint64_t bound = p->solution.lower_bound;
-  printf("%s: %zu blocks in %" PRIu64 " bytes by '%s' after %" PRIu64
-         " steps, ",
-         p->in->output, p->table.block_count, bytes, p->solution.algorithm,
-         p->solution.steps);
+  printf("%s: %zu blocks in %" PRIu64 " bytes by '%s' ", p->in->output,
+         p->table.block_count, bytes, p->solution.algorithm);
+  // A clock takes all steps that are left, which says nothing.
+  if (p->in->time_limit >= 0) {
+    printf("within %g s, ", p->in->time_limit);
+  } else {
+    printf("after %" PRIu64 " steps, ", p->solution.steps);
+  }
   if (bytes == bound) {
     printf("which is proved to be the least\n");
   } else {
@@ -150,7 +180,7 @@ static etx_exit run(const words* in) {
 }
 
 int etx_cmd_place(int argc, char** argv) {
-  words in = {.input = NULL};
+  words in = {.time_limit = -1};
   const etx_positional positionals[] = {
       {"PROBLEM", "the blocks, .csv", &in.input, true}};
   const etx_option options[] = {
@@ -161,6 +191,10 @@ int etx_cmd_place(int argc, char** argv) {
       {ETX_OPTION_COUNT, "steps", 0, "N",
        "placements that may be tried (default: 2000000, and 8 a block)",
        &in.steps},
+      {ETX_OPTION_REAL, "time-limit", 0, "SECONDS",
+       "try for so long, or for --steps if that is less: another machine may "
+       "find another plan",
+       &in.time_limit},
       {ETX_OPTION_TEXT, "algorithm", 0, "NAME",
        "use one planner instead of the best of all", &in.algorithm},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print the figures as JSON", &in.json},

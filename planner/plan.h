@@ -46,6 +46,10 @@ typedef struct etx_plan_block {
   uint64_t fixed;      // an offset it must have, or ETX_PLAN_FREE
 } etx_plan_block;
 
+// Asked now and then whether to go on. What it answers may depend on a clock,
+// and then so does the plan.
+typedef bool (*etx_plan_goes_on)(void* context);
+
 typedef struct etx_plan_problem {
   const etx_plan_block* blocks;
   size_t block_count;
@@ -53,6 +57,9 @@ typedef struct etx_plan_problem {
                       // as can be found
   uint64_t steps;     // placements that may be tried; 0: ETX_PLAN_STEPS and
                       // ETX_PLAN_STEPS_PER_BLOCK. Some plan is always made
+  etx_plan_goes_on goes_on;  // false: what steps are left are not taken; NULL:
+                             // they are
+  void* context;             // of goes_on
 } etx_plan_problem;
 
 typedef struct etx_plan_solution {

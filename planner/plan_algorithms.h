@@ -40,7 +40,9 @@ static inline bool etx_plan_pay_pairs(const etx_plan_part* part,
   enum { PAIRS_PER_STEP = 64 };
   const uint64_t count = part->block_count;
   const uint64_t cost = count + count * count / (2 * PAIRS_PER_STEP);
-  if (goal->steps < cost) return false;
+  if (!etx_plan_may_go_on(part, &goal->steps) || goal->steps < cost) {
+    return false;
+  }
   goal->steps -= cost;
   return true;
 }

@@ -3,9 +3,10 @@
 // blocks are tried, so many questions get a little time before any gets much.
 //
 // First it insists on the bound, where most problems end, with allowances that
-// double. Then it sweeps: every few capacities from the smallest plan down,
-// until some in a row gave no answer. It asks for the bound once more, and does
-// both again with twice the allowance until the steps are spent.
+// quadruple: an order that is asked again repeats itself first. Then it sweeps:
+// every few capacities from the smallest plan down, until some in a row gave no
+// answer. It asks for the bound once more, and does both again with twice the
+// allowance until the steps are spent.
 //
 // A question that takes too long is dropped without proof. Sizes are rounded up
 // to the smallest alignment, so the arena is the smallest but for less than
@@ -56,6 +57,9 @@ static uint64_t twice(uint64_t allowance) {
 static etx_plan_answer ask_order(hunt* h, uint32_t capacity, size_t order,
                                  uint64_t allowance, uint64_t* steps) {
   const uint64_t start = 1 + h->search.plan.block_count / BLOCKS_PER_STEP;
+  if (!etx_plan_may_go_on(h->search.plan.part, steps)) {
+    return ETX_PLAN_UNDECIDED;
+  }
   *steps -= start < *steps ? start : *steps;
   const uint64_t given = allowance < *steps ? allowance : *steps;
   uint64_t left = given;
@@ -100,7 +104,10 @@ static etx_plan_answer ask_favourites(hunt* h, uint32_t capacity,
 // a wrong turn, so a part gets it though others have spent the steps.
 static void find_any(hunt* h) {
   uint64_t steps = UINT64_MAX;
-  (void)ask(h, ETX_PLAN_CEILING - 1, steps, &steps);
+  if (etx_plan_search_run(&h->search, ETX_PLAN_CEILING - 1, 0, &steps) ==
+      ETX_PLAN_POSSIBLE) {
+    keep_plan(h);
+  }
 }
 
 static uint64_t first_allowance(const hunt* h) {
@@ -113,7 +120,7 @@ static void insist(hunt* h, uint64_t* steps) {
   uint64_t allowance = first_allowance(h);
   while (*steps > 0 && h->low < h->goal->best) {
     if (ask(h, h->low, allowance, steps) == ETX_PLAN_POSSIBLE) return;
-    allowance = twice(allowance);
+    allowance = twice(twice(allowance));
   }
 }
 
@@ -148,7 +155,8 @@ static void ask_once(hunt* h) {
 // Most problems end here soon or not at all.
 static void insist_early(hunt* h) {
   uint64_t share = h->goal->steps / EARLY_INSISTENCE;
-  if (share > ETX_PLAN_STEPS / 2) share = ETX_PLAN_STEPS / 2;
+  const uint64_t most = ETX_PLAN_STEPS / EARLY_INSISTENCE;
+  if (share > most) share = most;
   h->goal->steps -= share;
   insist(h, &share);
   h->goal->steps += share;

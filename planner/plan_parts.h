@@ -91,4 +91,15 @@ uint32_t etx_plan_part_fixed(const etx_plan_part* part, uint32_t number);
 uint32_t etx_plan_part_align(const etx_plan_part* part, uint32_t number,
                              uint32_t offset);
 
+// False if the caller wants no more: then no steps are left, either.
+static inline bool etx_plan_may_go_on(const etx_plan_part* part,
+                                      uint64_t* steps) {
+  const etx_plan_problem* const problem = part->problem;
+  if (problem->goes_on == NULL || problem->goes_on(problem->context)) {
+    return true;
+  }
+  *steps = 0;
+  return false;
+}
+
 #endif

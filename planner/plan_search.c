@@ -34,13 +34,17 @@ struct etx_plan_frame {
 
 typedef enum order_key { KEY_LIFE, KEY_AREA, KEY_LOAD, KEY_SECTIONS } order_key;
 
-enum { ORDER_KEYS = 3, BLOCKS_PER_STEP = 256 };
+enum {
+  ORDER_KEYS = 3,
+  BLOCKS_PER_STEP = 256,
+  PLACEMENTS_PER_QUESTION = 4096,  // some milliseconds
+};
 
 static const order_key orders[ETX_PLAN_SEARCH_ORDERS][ORDER_KEYS] = {
     {KEY_LOAD, KEY_LIFE, KEY_AREA},
     {KEY_LOAD, KEY_AREA, KEY_LIFE},
     {KEY_LIFE, KEY_AREA, KEY_LOAD},
-    {KEY_SECTIONS, KEY_LOAD, KEY_AREA},
+    {KEY_SECTIONS, KEY_AREA, KEY_LOAD},
 };
 
 bool etx_plan_search_take(etx_plan_search* search, const etx_plan_part* part,
@@ -286,12 +290,16 @@ static bool open_root(etx_plan_search* search) {
 }
 
 // A placement in a large range takes longer, and counts for more.
-static bool pay(const etx_plan_search* search, const etx_plan_frame* frame,
+static bool pay(etx_plan_search* search, const etx_plan_frame* frame,
                 uint64_t* steps) {
   const etx_plan_range* const range = &search->ranges[frame->range];
   const uint64_t cost = 1 + (range->end - range->begin) / BLOCKS_PER_STEP;
   if (*steps < cost) *steps = cost;
   *steps -= cost;
+  if (++search->since_asked == PLACEMENTS_PER_QUESTION) {
+    search->since_asked = 0;
+    (void)etx_plan_may_go_on(search->plan.part, steps);
+  }
   return *steps > 0;
 }
 
@@ -324,6 +332,7 @@ static etx_plan_answer walk(etx_plan_search* search, uint64_t* steps) {
 etx_plan_answer etx_plan_search_run(etx_plan_search* search, uint32_t capacity,
                                     size_t order, uint64_t* steps) {
   search->order = order;
+  search->since_asked = 0;
   if (!etx_plan_canonical_start(&search->plan, capacity)) {
     return ETX_PLAN_IMPOSSIBLE;
   }

@@ -33,6 +33,7 @@ typedef struct etx_plan_search {
   uint32_t* candidates;  // of each frame, those not yet tried
   uint64_t* scratch;     // for sorting
   size_t order;
+  uint32_t since_asked;  // placements since the caller was asked to go on
 } etx_plan_search;
 
 // Takes memory for a part; false if too little is free.

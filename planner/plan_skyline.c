@@ -261,6 +261,7 @@ etx_status etx_plan_skyline_orders_run(const etx_plan_part* part,
   uint32_t best = goal->best;
   for (size_t i = 0; i < OTHER_ORDERS && best > goal->enough; ++i) {
     const size_t mark = etx_arena_mark(work);
+    if (!etx_plan_may_go_on(part, &goal->steps)) break;
     if (goal->steps < part->block_count) break;
     const etx_status status =
         try_order(part, other_orders[i], &best, &goal->steps, work, trial);

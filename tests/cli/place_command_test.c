@@ -59,6 +59,10 @@ static void hard_instances_are_solved(void** state) {
   }
   command_expect(0, WORDS(ETX, "place", HARD "C.1048576.csv", "-o", solution));
   expect_valid(1039360);
+  // Without time there is the first plan.
+  command_expect(0, WORDS(ETX, "place", HARD "C.1048576.csv", "--time-limit",
+                          "0", "-o", solution));
+  expect_valid(2097152);
 }
 
 static void expect_solution(const char* text, const char* expected) {

@@ -203,6 +203,41 @@ static void steps_bound_the_effort(void** state) {
   free((void*)problem.blocks);
 }
 
+typedef struct patience {
+  size_t asked;
+  size_t most;  // questions that are answered by yes
+} patience;
+
+static bool goes_on(void* context) {
+  patience* const p = context;
+  return p->asked++ < p->most;
+}
+
+// Whoever stops a search gets a plan, and is not asked many times more; whoever
+// never does gets the plan of one who is not asked.
+static void a_caller_may_stop_the_search(void** state) {
+  (void)state;
+  etx_plan_problem problem = read_hard('B');
+  uint64_t arena[3];
+  const size_t answers[] = {0, 20, SIZE_MAX};
+  for (size_t i = 0; i < 3; ++i) {
+    patience p = {0, answers[i]};
+    etx_plan_solution solution;
+    etx_diag diag;
+    problem.goes_on = goes_on;
+    problem.context = &p;
+    assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
+    assert_true(is_valid(&problem, &solution));
+    arena[i] = solution.arena_bytes;
+    if (answers[i] != SIZE_MAX) assert_in_range(p.asked - answers[i], 1, 16);
+    free(solution.offsets);
+  }
+  assert_true(arena[0] > arena[2]);
+  assert_true(arena[1] >= arena[2]);
+  assert_int_equal(arena[2], 1048576);
+  free((void*)problem.blocks);
+}
+
 // Two stretches of time, the first of them hard, get their share of the steps.
 static void a_hard_part_leaves_steps_for_others(void** state) {
   (void)state;
@@ -226,6 +261,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(hard_instances_fit_their_capacity),
       cmocka_unit_test(hard_instances_are_planned_as_small_as_is_known),
       cmocka_unit_test(steps_bound_the_effort),
+      cmocka_unit_test(a_caller_may_stop_the_search),
       cmocka_unit_test(a_hard_part_leaves_steps_for_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static inline etx_plan_block block_of(uint32_t start, uint32_t end,
 
 static inline etx_plan_problem problem_of(const etx_plan_block* blocks,
                                           size_t count) {
-  const etx_plan_problem problem = {blocks, count, 0, 0};
+  const etx_plan_problem problem = {.blocks = blocks, .block_count = count};
   return problem;
 }
 

@@ -262,7 +262,8 @@ static void print_file(printer* p, const char* path, uint64_t steps) {
     exit(2);
   }
   fclose(file);
-  const etx_plan_problem problem = {blocks, count, 0, steps};
+  const etx_plan_problem problem = {
+      .blocks = blocks, .block_count = count, .steps = steps};
   print_problem(p, &problem);
   free(blocks);
 }

@@ -192,7 +192,10 @@ static inline etx_plan_problem random_problem(uint64_t* seed, bool only_small,
   if (is_extreme == 0) random_extremes(seed, blocks, count);
   if (is_damaged == 0 && count > 0) random_damage(seed, blocks, count);
   const uint64_t capacity = random_capacity(seed, blocks, count);
-  const etx_plan_problem problem = {blocks, count, capacity, steps};
+  const etx_plan_problem problem = {.blocks = blocks,
+                                    .block_count = count,
+                                    .capacity = capacity,
+                                    .steps = steps};
   return problem;
 }
 

@@ -37,6 +37,28 @@ bytes_of() { stat -c %s "$1"; }
 # Code and constants alone: what unwinding and the loader want is not counted.
 code_of() { size -A "$1" | awk '/^\.(text|rodata|data)/ { n += $2 } END { print n }'; }
 
+# make_core <directory>: what opens a file, verifies and loads a method, keeps
+# state and runs, without a kernel. What is known of operators, their schemas
+# and shape rules, is told apart: a stock runtime has no such thing.
+core_roots="etx_program_open etx_method_needed etx_method_init etx_method_set_input
+  etx_method_run etx_method_output etx_shared_memory_needed etx_shared_memory_init
+  etx_shared_memory_allocator etx_shared_memory_find etx_shared_memory_reset"
+make_core() {
+  local build=$builds/$1
+  cmake --build "$build" --target etx_shared_memory >"$builds/log"
+  { echo "{ global:"; printf '%s;\n' $core_roots; echo "local: *; };"; } >"$builds/core-names"
+  cp "$build/libetx_format.a" "$build/format-alone.a"
+  ar t "$build/format-alone.a" | grep '^op_' | xargs ar d "$build/format-alone.a"
+  local format
+  for format in libetx_format format-alone; do
+    # shellcheck disable=SC2046
+    gcc -shared -o "$build/core-$format.so" -Wl,--gc-sections \
+      -Wl,--version-script="$builds/core-names" $(printf -- '-Wl,-u,%s ' $core_roots) \
+      "$build/libetx_shared_memory.a" "$build/libetx_runtime.a" "$build/$format.a"
+    strip --strip-all "$build/core-$format.so"
+  done
+}
+
 row() { printf '| %s | %s | %s |\n' "$1" "$(bytes_of "$2")" "$(code_of "$2")"; }
 
 small="float32;int64"
@@ -51,6 +73,10 @@ row "etx, float32 and int64, for speed" "$builds/speed-small/kernels.so"
 row "etx, all types, for size (MinSizeRel)" "$builds/size-all/kernels.so"
 row "etx, float32 and int64, for size" "$builds/size-small/kernels.so"
 
+make_core size-all
+row "etx, no kernels, for size" "$builds/size-all/core-format-alone.so"
+row "etx, no kernels, with schemas and shape rules, for size" "$builds/size-all/core-libetx_format.so"
+
 # The largest that each may become: growth is to be noticed.
 check_budget() {
   local bytes
@@ -62,12 +88,17 @@ check_budget speed-small 1000000
 check_budget size-all 550000
 check_budget size-small 480000
 
+[ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 105000 ]
+
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do
     cp "$libraries/lib/libexecutorch_kernels_$name.so" "$builds/stock-$name.so"
     strip --strip-all "$builds/stock-$name.so"
     row "stock, $name kernels, all types" "$builds/stock-$name.so"
   done
+  cp "$libraries/lib/libexecutorch.so" "$builds/stock-core.so"
+  strip --strip-all "$builds/stock-core.so"
+  row "stock, no kernels" "$builds/stock-core.so"
   [ "$(bytes_of "$builds/speed-all/kernels.so")" -lt "$(bytes_of "$builds/stock-optimized.so")" ]
 fi
 

@@ -27,12 +27,16 @@ enum { PATH_BYTES = 256, WIDTH = 4 };
 
 static char program[PATH_BYTES];
 static char stock_program[PATH_BYTES];
+static char small_program[PATH_BYTES];
 
 static int plan_all(void** state) {
   if (command_set_up(state) != 0) return -1;
   snprintf(program, PATH_BYTES, "%s/batch.pte", command_directory);
   snprintf(stock_program, PATH_BYTES, "%s/stock.pte", command_directory);
   command_expect(0, WORDS(ETX, "plan", MODEL "/batch", "-o", program));
+  snprintf(small_program, PATH_BYTES, "%s/small.pte", command_directory);
+  command_expect(0, WORDS(ETX, "plan", MODEL "/batch", "-o", small_program,
+                          "--quantize", "int8"));
   command_expect(0, WORDS(ETX, "plan", MODEL "/batch", "-o", stock_program,
                           "--target", "executorch"));
   return 0;
@@ -144,6 +148,24 @@ static void a_program_for_executorch_takes_batches_too(void** state) {
   every_line_gives_its_ids(stock_program, 0);
 }
 
+// 99 of 100 tokens have to be those of float32.
+static void weights_of_one_byte_change_hardly_an_answer(void** state) {
+  (void)state;
+  static recorded r;
+  size_t equal = 0;
+  etx_search search = {.beams = 1};
+  read_recorded(&r, small_program, MODEL "/test.tsv", LINES);
+  translate(&r, &search);
+  for (size_t i = 0; i < r.count; ++i) {
+    char* at = r.ids[i];
+    for (size_t k = 0; k < r.sentences[i].answer_count && *at != '\0'; ++k) {
+      equal += strtoll(at, &at, 10) == r.sentences[i].answer[k];
+    }
+  }
+  assert_true(equal * 100 >= search.counts.tokens * 99);
+  close_recorded(&r);
+}
+
 static void beam_search_finds_what_transformers_found(void** state) {
   (void)state;
   static recorded r;
@@ -253,6 +275,7 @@ int main(void) {
       cmocka_unit_test(a_full_batch_gives_the_ids_of_every_line),
       cmocka_unit_test(some_at_once_give_the_ids_of_every_line),
       cmocka_unit_test(a_program_for_executorch_takes_batches_too),
+      cmocka_unit_test(weights_of_one_byte_change_hardly_an_answer),
       cmocka_unit_test(beam_search_finds_what_transformers_found),
       cmocka_unit_test(an_answer_does_not_depend_on_its_company),
       cmocka_unit_test(a_row_has_the_same_bits_wherever_it_is),

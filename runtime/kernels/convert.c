@@ -71,7 +71,10 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
                       ptrdiff_t stride, size_t count) {
   const float* restrict singles = in;
   const uint16_t* restrict halves = in;
-  if (dtype == ETX_DTYPE_FLOAT32) {
+  if (dtype == ETX_DTYPE_FLOAT32 && stride == 2) {
+    // Every other element, as windows see them: vectors, too.
+    for (size_t i = 0; i < count; ++i) out[i] = singles[2 * i];
+  } else if (dtype == ETX_DTYPE_FLOAT32) {
     EACH(i, at, stride, count, out[i] = singles[at];)
   } else if (ETX_HAS_DTYPE(FLOAT16) && dtype == ETX_DTYPE_FLOAT16) {
     if (stride == 1) {

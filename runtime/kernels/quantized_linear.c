@@ -371,9 +371,8 @@ static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
   return b;
 }
 
-// A tile of exact sums, as floats.
-static void sum_whole_tile(const job* j, etx_quantized_block block,
-                           float* sums) {
+// Long sums, in pieces that fit in 32 bits.
+static void sum_pieces(const job* j, etx_quantized_block block, float* sums) {
   int32_t part[WIDE_SUMS];
   int64_t totals[WIDE_SUMS] = {0};
   const size_t inner = block.count, count = block.rows * block.columns;
@@ -386,6 +385,20 @@ static void sum_whole_tile(const job* j, etx_quantized_block block,
     for (size_t i = 0; i < count; ++i) totals[i] += part[i];
   }
   for (size_t i = 0; i < count; ++i) sums[i] = (float)totals[i];
+}
+
+// A tile of exact sums, as floats.
+static void sum_whole_tile(const job* j, etx_quantized_block block,
+                           float* sums) {
+  int32_t whole[WIDE_SUMS];
+  if (block.count > ETX_WHOLE_MOST) {
+    sum_pieces(j, block, sums);
+    return;
+  }
+  block.sums = whole;
+  j->loop(&block);
+  const size_t count = block.rows * block.columns;
+  for (size_t i = 0; i < count; ++i) sums[i] = (float)whole[i];
 }
 
 // ------------------------------------------------ the last line
@@ -431,9 +444,12 @@ static void store_row(const job* j, const last_line* line, size_t row,
   if (l->bias != NULL) {
     for (size_t c = 0; c < columns; ++c) sums[c] += line->bias[c];
   }
-  etx_convert(l->out->dtype,
-              (char*)l->out->data + at * etx_dtype_bytes(l->out->dtype), 1,
-              ETX_DTYPE_FLOAT32, sums, 1, columns);
+  char* out = (char*)l->out->data + at * etx_dtype_bytes(l->out->dtype);
+  if (l->out->dtype == ETX_DTYPE_FLOAT32) {
+    memcpy(out, sums, columns * sizeof(float));
+    return;
+  }
+  etx_convert(l->out->dtype, out, 1, ETX_DTYPE_FLOAT32, sums, 1, columns);
 }
 
 static void run_stored(const job* j, size_t column, size_t columns) {

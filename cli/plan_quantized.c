@@ -30,7 +30,7 @@ static void print_reason(const etx_quantized* row) {
 
 static void print_row(const etx_quantized* row) {
   printf("    %-9s %10" PRIu64 " to %10" PRIu64 "  ",
-         row->kind == NULL ? "float32" : row->kind, row->bytes,
+         row->kind == NULL ? row->type : row->kind, row->bytes,
          row->bytes_after);
   if (row->kind != NULL) {
     print_sqnr(row->signal, row->noise);
@@ -51,12 +51,13 @@ static bool is_same(const char* a, const char* b) {
 // Weights alike: of one kind or, where they were left, for one reason.
 static bool is_alike(const etx_quantized* a, const etx_quantized* b) {
   return is_same(a->kind, b->kind) &&
-         (a->kind != NULL || is_same(a->reason, b->reason));
+         (a->kind != NULL ||
+          (is_same(a->reason, b->reason) && is_same(a->type, b->type)));
 }
 
 static void print_group(const etx_export_report* report, size_t first) {
   const etx_quantized* const rows = report->quantized;
-  etx_quantized sum = {.kind = rows[first].kind};
+  etx_quantized sum = {.kind = rows[first].kind, .type = rows[first].type};
   size_t count = 0;
   double least = INFINITY;
   for (size_t i = first; i < report->quantized_count; ++i) {
@@ -69,8 +70,9 @@ static void print_group(const etx_export_report* report, size_t first) {
     sum.noise += rows[i].noise;
     if (rows[i].noise > 0 && ratio < least) least = ratio;
   }
-  printf("  %zu to %s: %" PRIu64 " to %" PRIu64 " bytes", count,
-         sum.kind == NULL ? "float32" : sum.kind, sum.bytes, sum.bytes_after);
+  printf("  %zu %s %s: %" PRIu64 " to %" PRIu64 " bytes", count,
+         sum.kind == NULL ? "stay" : "to",
+         sum.kind == NULL ? sum.type : sum.kind, sum.bytes, sum.bytes_after);
   if (sum.kind == NULL) {
     printf(": %s", rows[first].reason);
   } else if (sum.noise > 0) {
@@ -109,7 +111,7 @@ static json_t* json_of_row(const etx_quantized* row) {
   json_object_set_new(object, "names",
                       json_integer((json_int_t)row->name_count));
   json_object_set_new(object, "kind",
-                      json_string(row->kind == NULL ? "float32" : row->kind));
+                      json_string(row->kind == NULL ? row->type : row->kind));
   json_object_set_new(object, "bytes", etx_json_unsigned(row->bytes));
   json_object_set_new(object, "bytes_after",
                       etx_json_unsigned(row->bytes_after));

@@ -9,6 +9,7 @@
 typedef struct etx_quantized {
   etx_text name;         // the buffer's; of several the first
   size_t name_count;     // of buffers that have the same content
+  const char* type;      // as it was: "float32"
   const char* kind;      // "int8", "int4/32"; NULL: left as it is
   const char* reason;    // why it was left, or is not of the kind that was
                          // asked for; NULL: there is none

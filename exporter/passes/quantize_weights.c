@@ -264,6 +264,7 @@ static const char* why_left(const weight* w, const etx_ir_constant* constant,
   if (!w->is_layer && !w->is_table) return "is not a linear layer's";
   if (rule == NULL) return "no rule names it";
   if (rule->bits == 0) return "is excluded";
+  if (constant->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
   if (w->obstacle != NULL) return w->obstacle;
   if (constant->rank != 2) return "is no matrix";
   if (w->reader.size != 0) return "is read as it is by";
@@ -279,8 +280,11 @@ static const char* why_left(const weight* w, const etx_ir_constant* constant,
 // and vectors are biases and norms: not worth a word.
 static bool is_worth_telling(const weight* w, const etx_ir_constant* constant,
                              size_t name_count) {
-  if (!w->is_read || constant->dtype != ETX_DTYPE_FLOAT32) return false;
-  return w->is_layer || w->is_table || (name_count != 0 && constant->rank > 1);
+  if (etx_dtype_category_of(constant->dtype) != ETX_CATEGORY_FLOATING)
+    return false;
+  return w->is_layer || w->is_table ||
+         (name_count != 0 && constant->rank > 1 &&
+          constant->dtype == ETX_DTYPE_FLOAT32);
 }
 
 static etx_status decide(const quantizing* self, uint32_t index) {
@@ -288,13 +292,14 @@ static etx_status decide(const quantizing* self, uint32_t index) {
   const etx_ir_constant* const constant = &self->module->constants[index];
   etx_text* names = NULL;
   size_t count = 0;
-  if (!w->is_read || constant->dtype != ETX_DTYPE_FLOAT32) return ETX_OK;
+  if (!w->is_read) return ETX_OK;
   ETX_TRY(etx_constant_names_find(&self->context->constant_names, self->module,
                                   index, &names, &count));
   if (!is_worth_telling(w, constant, count)) return ETX_OK;
   const etx_text unnamed = etx_text_of("(computed)");
   etx_quantized row = {.name = count == 0 ? unnamed : names[0],
                        .name_count = count,
+                       .type = etx_dtype_name(constant->dtype),
                        .bytes = constant->data.size,
                        .bytes_after = constant->data.size};
   const etx_quantize_rule* const rule =

@@ -189,6 +189,31 @@ static void what_others_read_stays(void** state) {
   lowered_close(&l);
 }
 
+static void other_floats_are_told(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float16[2, 64]'}, {name: i, type: "
+      "'int64[3]'}]\n"
+      "buffers: [{name: w, type: 'float16[32, 64]', init: 1}, {name: t, type: "
+      "'float64[32, 64]', init: 2}, {name: s, type: 'float16[2, 64]', init: "
+      "3}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linear.default, args: [x, w]}\n"
+      "  - {out: e, op: aten.embedding.default, args: [t, i]}\n"
+      "  - {out: z, op: aten.add.Tensor, args: [x, s]}\n"
+      "outputs: [y, e, z]\n");
+  add_rules(&l, "int8");
+  lowered_run(&l, PASSES " quantize_weights");
+  assert_int_equal(l.context.quantized.count, 2);
+  assert_string_equal(row_of(&l, "w")->reason, "is not float32");
+  assert_string_equal(row_of(&l, "w")->type, "float16");
+  assert_string_equal(row_of(&l, "t")->type, "float64");
+  assert_null(row_of(&l, "t")->kind);
+  lowered_close(&l);
+}
+
 static void the_stock_target_is_refused(void** state) {
   (void)state;
   lowered l;
@@ -265,6 +290,7 @@ int main(void) {
       cmocka_unit_test(folded_weights_keep_their_names),
       cmocka_unit_test(the_list_says_what_became_of_each),
       cmocka_unit_test(what_others_read_stays),
+      cmocka_unit_test(other_floats_are_told),
       cmocka_unit_test(the_stock_target_is_refused),
       cmocka_unit_test(rules_that_say_nothing_are_refused),
       cmocka_unit_test(patterns_match_names_and_modules),

@@ -6,6 +6,8 @@
 #
 # PYTHON is that of the environment that setup.sh made, MODELS the directory
 # where everything is made once, BUILD a build of etx, LINES where raw lines go.
+# With ETX_BENCH_MAKE=etx only etx's own files are made: what is missing of
+# others is left out.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,9 +19,14 @@ document=$here/../docs/speed.md
 mkdir -p "$models" "$lines"
 export PYTHONWARNINGS=ignore
 
-# make SHAPE: every contender's files of one translator.
+own=()
+[ "${ETX_BENCH_MAKE:-}" != etx ] ||
+  own=(etx-float32 etx-int8 etx-int4 etx-batch-float32 etx-batch-int8)
+
+# make SHAPE MODELS: every contender's files of one translator.
 make() {
-  ETX_BENCH_SHAPE=$1 "$python" "$here/build.py" --cache "$2" --etx "$build"
+  ETX_BENCH_SHAPE=$1 "$python" "$here/build.py" --cache "$2" --etx "$build" \
+    "${own[@]}"
 }
 
 # measure SECTION SHAPE MODELS ...: one table.
@@ -34,7 +41,8 @@ measure() {
 ninja -C "$build" etx bench_worker bench_forward
 make opus-mt "$models"
 make trained "$models/trained"
-"$python" "$here/build_models.py" --cache "$models" --etx "$build"
+"$python" "$here/build_models.py" --cache "$models" --etx "$build" \
+  ${own[@]:+--only "${own[@]}"}
 
 # Files that were just written would otherwise be read while others measure.
 sync

@@ -48,20 +48,24 @@ static void fields_of_0_and_past_the_vtable_are_absent(void** state) {
   }
 }
 
+// Where compilers see the bytes they warn of loads that never happen.
+static const uint8_t* volatile const unseen = bytes;
+
 static void loads_stop_at_the_end(void** state) {
+  const etx_fb_buffer own = {unseen, sizeof bytes};
   uint8_t one = 0;
   uint16_t two = 0;
   uint32_t four = 0;
   (void)state;
-  assert_true(etx_fb_load_u32(&buffer, 0, &four));
+  assert_true(etx_fb_load_u32(&own, 0, &four));
   assert_int_equal(four, 20);
-  assert_true(etx_fb_load_u8(&buffer, sizeof bytes - 1, &one));
-  assert_false(etx_fb_load_u8(&buffer, sizeof bytes, &one));
-  assert_true(etx_fb_load_u16(&buffer, sizeof bytes - 2, &two));
-  assert_false(etx_fb_load_u16(&buffer, sizeof bytes - 1, &two));
-  assert_false(etx_fb_load_u32(&buffer, sizeof bytes - 3, &four));
-  assert_false(etx_fb_load_u32(&buffer, UINT64_MAX, &four));
-  assert_false(etx_fb_load_u32(&buffer, (uint64_t)1 << 32, &four));
+  assert_true(etx_fb_load_u8(&own, sizeof bytes - 1, &one));
+  assert_false(etx_fb_load_u8(&own, sizeof bytes, &one));
+  assert_true(etx_fb_load_u16(&own, sizeof bytes - 2, &two));
+  assert_false(etx_fb_load_u16(&own, sizeof bytes - 1, &two));
+  assert_false(etx_fb_load_u32(&own, sizeof bytes - 3, &four));
+  assert_false(etx_fb_load_u32(&own, UINT64_MAX, &four));
+  assert_false(etx_fb_load_u32(&own, (uint64_t)1 << 32, &four));
 }
 
 int main(void) {

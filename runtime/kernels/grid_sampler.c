@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/half_float.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/math_bits.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/planes.h"
@@ -111,17 +112,36 @@ static void find_cubic(const sampler* s, const double* at, size_t count,
   }
 }
 
+// A whole number from -2 up to a size of a dimension, without the conversion
+// that processors do for one number at a time.
+static inline int64_t integer_of(double whole) {
+  const double shift = 6755399441055744.0;  // 3 * 2^51: the last bit is worth 1
+  return (int64_t)(etx_bits_of_f64(whole + shift) - etx_bits_of_f64(shift));
+}
+
+static inline ptrdiff_t element_at(int64_t index, int64_t size,
+                                   ptrdiff_t stride) {
+  const ptrdiff_t outside = -(ptrdiff_t)((index < 0) | (index >= size));
+  return (ptrdiff_t)((size_t)index * (size_t)stride) | outside;
+}
+
+// The second element follows the first; -2 stands for all that is so far before
+// the dimension that both lie outside, and for NaN.
 static void find_linear(const double* at, size_t count, int64_t size,
                         ptrdiff_t stride, taps* t) {
-  double bases[LANES], next[LANES];
+  const double behind = (double)size;
+  int64_t first[LANES];
   for (size_t i = 0; i < count; ++i) {
-    bases[i] = etx_floor_f64(at[i]);
-    next[i] = bases[i] + 1;
-    t->f64[0][i] = 1 - (at[i] - bases[i]);
-    t->f64[1][i] = at[i] - bases[i];
+    const double base = etx_floor_f64(at[i]);
+    const double from_low = base > -2 ? base : -2;
+    t->f64[0][i] = 1 - (at[i] - base);
+    t->f64[1][i] = at[i] - base;
+    first[i] = integer_of(from_low < behind ? from_low : behind);
   }
-  find_elements(bases, count, size, stride, t->at[0]);
-  find_elements(next, count, size, stride, t->at[1]);
+  for (size_t i = 0; i < count; ++i) {
+    t->at[0][i] = element_at(first[i], size, stride);
+    t->at[1][i] = element_at(first[i] + 1, size, stride);
+  }
 }
 
 static void find_nearest(const double* at, size_t count, int64_t size,

@@ -83,14 +83,17 @@ static void NAME(few)(etx_folded* folded, size_t at, const T* x, size_t count,
   folded->other.i64[at] = index;
 }
 
-// The same without the index and without branches.
+// The same without the index and without branches. No number comes before a
+// NaN that is there already; others are noted.
 static void NAME(few_values)(etx_folded* folded, size_t at, const T* x,
                              size_t count) {
   T best = (T)folded->value.member[at];
+  bool has_nan = false;
   for (size_t i = 0; i < count; ++i) {
-    const T taken = TAKES(x[i], best) ? x[i] : best;
-    best = IS_NAN(x[i]) ? x[i] : taken;
+    best = TAKES(x[i], best) ? x[i] : best;
+    has_nan |= IS_NAN(x[i]);
   }
+  if (has_nan && !IS_NAN(best)) best = x[NAME(find_nan)(x)];
   folded->value.member[at] = best;
 }
 

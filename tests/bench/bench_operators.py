@@ -320,9 +320,8 @@ first run finds here runs again with more rounds:
 At `small` a call takes a tenth of a microsecond, and what counts is how a loop
 is chosen by type, layout and size. The stock
 `max_pool2d_with_indices_backward` neither clears its result, so that a second
-run adds to the first, nor looks whether indices lie in the plane: both together
-take etx about as long as the sums themselves, and are what the row shows.
-Functions of doubles are computed without libm, so that every machine gives the
+run adds to the first, nor looks whether indices lie in the plane; etx does both
+on the way. Functions of doubles are computed without libm, so that every machine gives the
 same bits.
 
 ## All rows

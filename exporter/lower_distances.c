@@ -79,6 +79,10 @@ static etx_status as_matrix(etx_lower* lower, const etx_ir_arg* list,
     size_t* const axis = &order[is_left ? free + i : i];
     ETX_TRY(etx_lower_axis(lower, list->as.list.items[i].as.integer, shape.rank,
                            axis));
+    if (is_summed[*axis]) {
+      return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                           "'%t' sums a dimension twice", lower->node->aten);
+    }
     is_summed[*axis] = true;
   }
   size_t at = is_left ? 0 : summed;
@@ -86,10 +90,6 @@ static etx_status as_matrix(etx_lower* lower, const etx_ir_arg* list,
     if (is_summed[i]) continue;
     order[at++] = i;
     kept->dims[kept->rank++] = shape.dims[i];
-  }
-  if (at != (is_left ? free : shape.rank)) {
-    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
-                         "'%t' sums a dimension twice", lower->node->aten);
   }
   for (size_t i = 0; i < shape.rank; ++i) dims[i] = shape.dims[order[i]];
   const size_t middle = is_left ? free : summed;

@@ -60,6 +60,20 @@ static void contracted_dimensions_are_inner(void** state) {
       "return w\n");
 }
 
+// With as many dimensions as there may be, one that is named twice has no room.
+static void a_dimension_is_summed_once(void** state) {
+  (void)state;
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: "
+      "'float32[2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.tensordot.default, args: [x, x, [0, 1], "
+      "[0, 0]]}\n"
+      "outputs: [z]\n",
+      "sums a dimension twice");
+}
+
 static void a_cross_product_turns_by_one_and_two(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
@@ -122,6 +136,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(similarity_divides_by_lengths),
       cmocka_unit_test(contracted_dimensions_are_inner),
+      cmocka_unit_test(a_dimension_is_summed_once),
       cmocka_unit_test(a_cross_product_turns_by_one_and_two),
       cmocka_unit_test(places_are_counted),
       cmocka_unit_test(truths_are_sorted_as_bytes_for_stock),

@@ -56,8 +56,11 @@ static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
 // The product of two floats is exact in double. The sum with c is rounded to
 // odd: if it is not exact, its last bit is set. A double has more than twice
 // the bits of a float and two, so rounding that once more gives what rounding
-// the exact sum would have given.
-static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
+// the exact sum would have given. Some forty instructions: a call costs little
+// beside them, and the loops around would be a hundred times as large.
+static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
+                                                         etx_fused b,
+                                                         etx_fused c) {
   typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
   const wide p =

@@ -1,0 +1,96 @@
+"""etx: programs of several methods over one state, exported and run.
+
+    program = etx.load("model.pte")
+    session = program.session()
+    logits = session.decode(token, pos)
+
+Running needs NumPy. Exporting (`etx.export`, `etx.MultiEntryPointExporter`)
+needs torch too, which is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _arrays, _errors, _runtime
+from ._errors import (
+    ArgumentError,
+    Error,
+    ExportError,
+    FileError,
+    HostError,
+    InternalError,
+    MissingMethodError,
+    MissingOperatorError,
+    NotFoundError,
+    OutOfMemoryError,
+    PlanError,
+    RangeError,
+    StateError,
+    TornStateError,
+    UnsupportedError,
+)
+from ._plan import plan
+from ._ports import Dim, MethodInfo, Port, StateInfo
+from ._program import Program, load
+from ._report import Report
+from ._session import Session
+
+_runtime.connect(_errors.make, _arrays.wrap, _arrays.coerce, _arrays.flatten)
+
+__version__ = "0.1.0"
+
+# What needs torch, and the module it comes from.
+_LATER = {
+    "Exported": "_export",
+    "MethodArg": "_method_args",
+    "MultiEntryPointExporter": "model_exporter",
+    "export": "_export",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'etx' has no attribute '{name}'")
+    from importlib import import_module
+
+    try:
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    except ModuleNotFoundError as cause:
+        if cause.name != "torch":
+            raise
+        raise UnsupportedError(
+            f"'etx.{name}' needs torch, which is not installed", hint="pip install torch"
+        ) from cause
+
+
+__all__ = [
+    "ArgumentError",
+    "Dim",
+    "Error",
+    "ExportError",
+    "Exported",
+    "FileError",
+    "HostError",
+    "InternalError",
+    "MethodArg",
+    "MethodInfo",
+    "MissingMethodError",
+    "MissingOperatorError",
+    "MultiEntryPointExporter",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "PlanError",
+    "Port",
+    "Program",
+    "RangeError",
+    "Report",
+    "Session",
+    "StateError",
+    "StateInfo",
+    "TornStateError",
+    "UnsupportedError",
+    "export",
+    "load",
+    "plan",
+]

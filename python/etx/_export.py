@@ -1,0 +1,215 @@
+"""`etx.export`: several methods of a module, to be planned into one program."""
+
+from __future__ import annotations
+
+import fnmatch
+import inspect
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from . import _errors, _plan, _tensor_file, _trace
+from ._method_args import MethodArg, check
+from ._report import Report
+
+RESERVED = ("et_module_init", "et_get_shared_buffer_names", "et_get_shared_buffer_memory_plan")
+
+
+def method_of(model: torch.nn.Module, name: str) -> Callable[..., Any]:
+    """The model's method of that name. Raises ArgumentError if there is none."""
+    if name in RESERVED:
+        raise _errors.ArgumentError(f"the name '{name}' is made by etx itself: call it otherwise")
+    method = getattr(model, name, None)
+    if not callable(method) or isinstance(method, torch.nn.Module):
+        raise _errors.ArgumentError(f"'{type(model).__name__}' has no method '{name}'")
+    return method
+
+
+def shared_names(model: torch.nn.Module, name: str) -> list[str]:
+    """The buffers that a name stands for: a buffer's, or all below a module's, or
+    all that a pattern (`*`, `?`) matches. Raises ArgumentError if it is neither.
+    Of a buffer with many names it is the last, which PyTorch's graphs have."""
+    known = list(model.named_buffers(remove_duplicate=False))
+    last = {id(tensor): each for each, tensor in known}
+    buffers = {each: last[id(tensor)] for each, tensor in known}
+    owner = type(model).__name__
+    if name in buffers:
+        return [buffers[name]]
+    if any(mark in name for mark in "*?"):
+        found = fnmatch.filter(buffers, name)
+        if found:
+            return list(dict.fromkeys(buffers[each] for each in found))
+        raise _errors.ArgumentError(f"no buffer of '{owner}' matches '{name}'")
+    try:
+        thing = attrgetter(name)(model)
+    except AttributeError:
+        raise _errors.ArgumentError(f"'{name}' does not exist in '{owner}'") from None
+    if isinstance(thing, torch.nn.Module):
+        found = [kept for each, kept in buffers.items() if each.startswith(name + ".")]
+        return list(dict.fromkeys(found))
+    kind = "a parameter" if isinstance(thing, torch.nn.Parameter) else f"a '{type(thing).__name__}'"
+    raise _errors.ArgumentError(
+        f"'{name}' in '{owner}' is {kind}, expected a buffer or a module",
+        hint="register_buffer(name, tensor) makes a tensor a buffer",
+    )
+
+
+def arguments_of(name: str, method: Callable[..., Any], given: Any) -> dict[str, MethodArg]:
+    """Arguments by name, from a tuple in the method's order or a dictionary, of
+    MethodArgs or plain examples."""
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        if not isinstance(given, (tuple, list)):
+            given = (given,)
+        names = list(inspect.signature(method).parameters)
+        if len(given) > len(names):
+            raise _errors.ArgumentError(
+                f"method '{name}' takes {len(names)} arguments, {len(given)} examples were given"
+            )
+        pairs = list(zip(names, given))
+    return {
+        key: check(name, key, arg if isinstance(arg, MethodArg) else MethodArg(arg))
+        for key, arg in pairs
+    }
+
+
+class Exported:
+    """Methods that PyTorch exported, and what the program is to know beside them.
+
+    Attributes:
+      methods: torch.export.ExportedProgram by name, functional.
+      shared: full names of buffers that are state even if no method mutates them.
+      constants: values of constant methods.
+      initial: initial values of state by name, instead of the model's.
+    """
+
+    def __init__(
+        self,
+        methods: Mapping[str, ExportedProgram],
+        shared: Iterable[str] = (),
+        constants: Mapping[str, Any] | None = None,
+        initial: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
+        self.methods = dict(methods)
+        self.shared = list(shared)
+        self.constants = dict(constants or {})
+        self.initial = dict(initial or {})
+        self._check_names()
+
+    def _check_names(self) -> None:
+        for name in self.constants:
+            if name in self.methods:
+                raise _errors.ArgumentError(f"'{name}' is a method and a constant method")
+            if name in RESERVED:
+                raise _errors.ArgumentError(
+                    f"the name '{name}' is made by etx itself: call the constant otherwise"
+                )
+
+    def _stored(self, folder: Path, file: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        """Writes tensors and says how program.yaml names them."""
+        for name, tensor in tensors.items():
+            if not _tensor_file.can_write(tensor):
+                raise _errors.ArgumentError(f"'{name}' is {tensor.dtype}, which cannot be stored")
+        if tensors:
+            _tensor_file.write(folder / file, tensors)
+        return {name: {"tensor": f"{file}#{name}"} for name in tensors}
+
+    def _constants(self, folder: Path) -> dict[str, Any]:
+        plain = {}
+        tensors = {}
+        for name, value in self.constants.items():
+            if isinstance(value, torch.Tensor):
+                tensors[name] = value
+            elif isinstance(value, (bool, int, float, str)):
+                plain[name] = value
+            else:
+                raise _errors.ArgumentError(
+                    f"constant method '{name}' is a '{type(value).__name__}', "
+                    "expected a number, bool, str or tensor"
+                )
+        return plain | self._stored(folder, "constants.safetensors", tensors)
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes what `etx plan` reads: an archive for each method, program.yaml."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, program in self.methods.items():
+            torch.export.save(program, folder / f"{name}.pt2")
+        about: dict[str, Any] = {"etx": 1}
+        if self.shared:
+            about["shared_buffers"] = self.shared
+        if self.constants:
+            about["constant_methods"] = self._constants(folder)
+        if self.initial:
+            about["initial"] = self._stored(folder, "initial.safetensors", self.initial)
+        # JSON is YAML.
+        (folder / "program.yaml").write_text(json.dumps(about))
+        return folder
+
+    def plan(self, output: str | Path, *, keep: str | Path | None = None, **options: Any) -> Report:
+        """Plans the methods into a program file; options as `etx.plan` has them.
+
+        `keep` names a directory for what is planned, which is temporary otherwise.
+        """
+        with ExitStack() as stack:
+            folder = keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="etx-"))
+            return _plan.plan(self.save(folder), output, **options)
+
+
+def _declared(model: torch.nn.Module, shared: Sequence[str]) -> list[str]:
+    if isinstance(shared, str):
+        shared = (shared,)
+    names: list[str] = []
+    for i, name in enumerate(shared):
+        if name in shared[:i]:
+            raise _errors.ArgumentError(f"buffer '{name}' is shared twice")
+        names += [known for known in shared_names(model, name) if known not in names]
+    return names
+
+
+def export(
+    model: torch.nn.Module,
+    methods: Mapping[str, Any],
+    *,
+    shared: Sequence[str] = (),
+    constants: Mapping[str, Any] | None = None,
+) -> Exported:
+    """Exports methods of a module by `torch.export`.
+
+        exported = etx.export(model, {"encode": (tokens,), "decode": (token, pos)},
+                              shared=["cache"])
+        exported.plan("model.pte", quantize="int8")
+
+    Buffers that some method mutates are state anyway; `shared` adds others.
+    Their initial values are those that the model has now. An argument whose
+    sizes vary is a MethodArg(example, {dimension: torch.export.Dim}).
+
+    Args:
+      model: the module. It is not changed, and exported as it is: call `eval()`.
+      methods: for each method a tuple or dictionary of example arguments.
+      shared: names of buffers, of modules (all their buffers) or patterns.
+      constants: values that a program tells without running: constant methods.
+
+    Raises:
+      ArgumentError: methods, arguments or buffers that do not exist or fit.
+      ExportError: PyTorch cannot export a method; it names the source line.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise _errors.ArgumentError(f"the model is a '{type(model).__name__}', expected a torch.nn.Module")
+    if not methods:
+        raise _errors.ArgumentError("there is no method to export")
+    names = _declared(model, shared)
+    traced = {}
+    for name, given in methods.items():
+        method = method_of(model, name)
+        traced[name] = _trace.trace(model, name, method, arguments_of(name, method, given))
+    functional = {name: _trace.functional(program) for name, program in traced.items()}
+    return Exported(functional, names, constants)

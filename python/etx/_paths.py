@@ -1,0 +1,15 @@
+"""Paths and words as the extensions take them."""
+
+from __future__ import annotations
+
+import os
+
+from . import _errors
+
+
+def bytes_of(path: str | os.PathLike[str], what: str = "path") -> bytes:
+    """Raises ArgumentError for a zero byte, where C would end the text."""
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise _errors.ArgumentError(f"the {what} {os.fspath(path)!r} holds a zero byte")
+    return found

@@ -1,0 +1,130 @@
+"""The C planner: a directory of methods in, a program file out."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _errors
+from ._paths import bytes_of
+from ._progress import Progress, told
+from ._report import Report
+
+TARGETS = ("etx", "executorch")
+_CLASSES_OF_INPUT = {"BAD_ARGUMENT", "BAD_FILE", "UNSUPPORTED", "MISSING_OPERATOR", "OUT_OF_RANGE"}
+
+
+def native() -> Any:
+    """The extension that plans. Raises UnsupportedError in a build without it."""
+    try:
+        from . import _planner
+    except ImportError as cause:
+        raise _errors.UnsupportedError(
+            f"this installation of etx cannot make programs: {cause}",
+            hint="install libyaml, jansson and libzip (Debian: libyaml-dev libjansson-dev "
+            "libzip-dev) and then etx again",
+        ) from cause
+    return _planner
+
+
+def _words(value: str | Sequence[str] | None) -> tuple[bytes, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = (value,)
+    return tuple(bytes_of(item, "word") for item in value)
+
+
+def _text(value: str | os.PathLike[str] | None) -> bytes | None:
+    return None if value is None else bytes_of(value)
+
+
+def _describe(problem: Mapping[str, Any]) -> str:
+    place = problem.get("file") or ""
+    if "line" in problem:
+        place += f":{problem['line']}:{problem.get('column', 0)}"
+    node = problem.get("node")
+    if node and not problem["message"].startswith(f"node '{node}"):
+        place += f": node '{node}'"
+    source = f"\n  from the source line: {problem['source']}" if "source" in problem else ""
+    return f"{place.lstrip(': ')}: {problem['message']}{source}".lstrip(": ")
+
+
+def _raise(answer: dict[str, Any]) -> None:
+    problems = answer["problems"]
+    status = answer["status"]
+    text = "\n".join(map(_describe, problems)) or answer["message"]
+    if status in _CLASSES_OF_INPUT or problems:
+        error = _errors.ExportError(text, problems=problems)
+        error.code = status.lower()
+        raise error
+    raise _errors.make(status, text, answer["line"], answer["column"], answer["offset"], None)
+
+
+def plan(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    target: str = "etx",
+    quantize: str | Sequence[str] | None = None,
+    concurrent: str | Sequence[str] | None = None,
+    passes: str | None = None,
+    state_layout: str | os.PathLike[str] | None = None,
+    algorithm: str | None = None,
+    source_lines: bool = False,
+    progress: Progress = None,
+) -> Report:
+    """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
+
+    What `etx plan` does, in this process: the file gets its name after its plan
+    was proved from the bytes; until then nothing under that name changes.
+
+    Args:
+      source: the directory, or one file.
+      output: the program to write, .pte.
+      target: "etx", or "executorch" for the stock runtime.
+      quantize: rules such as "int8" or "int4:decoder.*", the last that matches
+        a weight decides.
+      concurrent: groups such as "encode,decode" that may run at the same time.
+      passes: "-name,-name": optional passes to switch off.
+      state_layout: an older program whose offsets of state are kept.
+      algorithm: one planner instead of the best of all.
+      source_lines: keep in the program which lines of which files each
+        instruction comes from, for messages, profiles and `etx diff`.
+      progress: called with (stage, done, total) as stages begin; True shows them
+        on the terminal, if there is one. What it raises ends up with the
+        caller, and no program is written.
+
+    Raises:
+      ExportError: the methods cannot be planned; `problems` holds each reason.
+      NotFoundError, HostError: files that are not there, or cannot be written.
+      PlanError: no plan, or one whose proof failed.
+    """
+    if target not in TARGETS:
+        raise _errors.ArgumentError(f"target '{target}' is none of {', '.join(TARGETS)}")
+    bytes_of(output)  # a path, before anything is made from it
+    if not os.path.exists(source):
+        raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
+    final = Path(output)
+    if not final.absolute().parent.is_dir():
+        raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
+    temporary = final.with_name(f"{final.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with told(progress) as tell:
+            answer = json.loads(
+                native().plan(
+                    bytes_of(source), bytes_of(temporary), TARGETS.index(target),
+                    _words(quantize), _words(concurrent), _text(passes), _text(state_layout),
+                    _text(algorithm), source_lines, tell,
+                )
+            )
+        if answer["status"] != "OK":
+            _raise(answer)
+        os.replace(temporary, final)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return Report(answer["report"] | {"file": str(final)})

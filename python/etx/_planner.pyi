@@ -1,0 +1,18 @@
+"""Types of the extension that plans; what each does stands in python/native."""
+
+from collections.abc import Callable
+
+def plan(
+    input: bytes,
+    output: bytes | None,
+    target: int,
+    quantize: tuple[bytes, ...],
+    concurrent: tuple[bytes, ...],
+    passes: bytes | None,
+    layout: bytes | None,
+    algorithm: bytes | None,
+    source_lines: bool,
+    progress: Callable[[str, int, int], object] | None,
+    /,
+) -> str: ...
+def memory_page(path: bytes, title: str, /) -> str: ...

@@ -1,0 +1,235 @@
+"""A program file, mapped: what is in it, and sessions over it."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _errors, _ports, _runtime
+from ._paths import bytes_of
+from ._report import table
+from ._session import Session
+
+_RESERVED = frozenset(
+    {"et_module_init", "et_get_shared_buffer_names", "et_get_shared_buffer_memory_plan"}
+)
+
+
+class Constants(Mapping[str, Any]):
+    """Values that are readable without running anything: constant methods."""
+
+    def __init__(self, native: _runtime.File, counts: dict[str, int]) -> None:
+        self._native = native
+        self._counts = counts
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._counts:
+            raise _errors.NotFoundError(
+                f"the program has no constant method '{name}'",
+                hint=f"it has {', '.join(self._counts) or 'none'}",
+            )
+        values = tuple(self._native.constant(name, i) for i in range(self._counts[name]))
+        return values[0] if len(values) == 1 else values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"<etx constants {', '.join(self)}>"
+
+
+class Program:
+    """A program file that `load` mapped and verified.
+
+    Any number of threads may use a program. A pickled program is its path and
+    the fingerprint of its content: where it is unpickled the file is mapped
+    again, and refused if it is another one. Processes that map the same file
+    share its weights in memory.
+
+    Attributes:
+      path: of the file, absolute.
+      threads: how many its kernels use.
+      methods: MethodInfo by name; those that etx adds itself are left out.
+      constants: values of constant methods by name.
+      state: StateInfo by full name; empty for files of the stock exporter.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = ()
+    ) -> None:
+        self.path = Path(path).absolute()
+        self.threads = threads
+        self._data = tuple(Path(item).absolute() for item in data)
+        self._marks = _marks_of((self.path, *self._data))
+        self._native = _runtime.File(
+            bytes_of(self.path), threads, tuple(bytes_of(item) for item in self._data)
+        )
+        about = self._native.describe()
+        rows = [row for row in about["methods"] if row["name"] not in _RESERVED]
+        self.methods: dict[str, _ports.MethodInfo] = {
+            row["name"]: _ports.method_of(row) for row in rows if not row["constant"]
+        }
+        self.constants = Constants(
+            self._native, {row["name"]: len(row["outputs"]) for row in rows if row["constant"]}
+        )
+        self.state: dict[str, _ports.StateInfo] = {
+            row["name"]: _ports.state_of(row) for row in about["states"]
+        }
+        self.state_bytes: int = about["state_bytes"]
+        self.file_bytes: int = about["file_bytes"]
+        self.is_stock: bool = about["is_stock"]
+        self.target: str | None = about.get("target")
+
+    def session(self) -> Session:
+        """A new session with initial values."""
+        return Session(self, _runtime.Session(self._native))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the file and its data files, in hexadecimal. Reads them.
+
+        Raises FileError if they are no longer those that were mapped.
+        """
+        paths = (self.path, *self._data)
+        try:
+            found = _fingerprint_of(paths)
+        except OSError as cause:
+            raise _errors.HostError(f"cannot read '{self.path}' again: {cause}") from cause
+        if _marks_of(paths) != self._marks:
+            raise _errors.FileError(
+                f"'{self.path}' changed since it was loaded", hint="load it again with etx.load(path)"
+            )
+        return found
+
+    def report(self) -> str:
+        """Methods, states and bytes as text."""
+        head = (
+            f"{self.path.name}: {self.file_bytes:,} bytes, state {self.state_bytes:,}"
+            + (", by the stock exporter" if self.is_stock else f", for {self.target}")
+        )
+        rows = self._rows()
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        lines = [
+            "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
+        states = [f"  state {state}, at {state.offset:,}" for state in self.state.values()]
+        return "\n".join([head, *lines, *states])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        def text(value: int | None) -> str:
+            return "-" if value is None else f"{value:,}"
+
+        rows: list[tuple[str, ...]] = [("method", "scratch", "structures", "temporary", "instructions")]
+        for method in self.methods.values():
+            rows.append((
+                str(method), text(method.scratch_bytes), text(method.structure_bytes),
+                text(method.temporary_bytes), text(method.instruction_count),
+            ))
+        return rows
+
+    def memory_page(self) -> str:
+        """What lies where in memory, and when: a page for a browser, complete in
+        itself. Raises UnsupportedError in a build that cannot make programs."""
+        from . import _plan
+
+        return _plan.native().memory_page(bytes_of(self.path), self.path.name)
+
+    def _repr_html_(self) -> str:
+        name = f"<p><b>{html.escape(self.path.name)}</b>, {self.file_bytes:,} bytes</p>"
+        states: list[tuple[str, ...]] = [("state", "offset")]
+        states += [(str(state), f"{state.offset:,}") for state in self.state.values()]
+        parts = [name, table(self._rows()), table(states) if self.state else ""]
+        try:
+            page = html.escape(self.memory_page(), quote=True)
+        except (_errors.UnsupportedError, ValueError):
+            page = ""  # a build without the exporter; a file with unknown parts
+        if page:
+            parts.append(f'<iframe srcdoc="{page}" width="100%" height="560"></iframe>')
+        return "".join(parts)
+
+    def close(self) -> None:
+        """Unmaps the file. Raises StateError while sessions are open."""
+        self._native.close()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        if _marks_of((self.path, *self._data)) != self._marks:
+            self.__dict__.pop("fingerprint", None)  # which then tells
+        data = tuple(map(str, self._data))
+        return _open_again, (str(self.path), self.fingerprint, self.threads, data)
+
+    def __repr__(self) -> str:
+        lines = [f"<etx program '{self.path.name}'"]
+        lines += [f"  {method}" for method in self.methods.values()]
+        lines += [f"  state {state}" for state in self.state.values()]
+        return "\n".join(lines) + ">"
+
+
+def load(
+    path: str | os.PathLike[str], *, threads: int = 1, data: Sequence[Any] = ()
+) -> Program:
+    """Maps a program file (.pte, of etx or of the stock exporter) and verifies it.
+
+    Args:
+      path: the file. It must not change while it is mapped.
+      threads: how many threads its kernels use; results do not depend on it.
+      data: files (.ptd) that hold tensors of the program.
+
+    Raises:
+      HostError (an OSError): the file cannot be read.
+      FileError: it is damaged or no program.
+      ArgumentError: `threads` is no number of threads, or a path holds a zero byte.
+    """
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise _errors.ArgumentError(f"'threads' is {threads!r}, expected a number from 1 on")
+    return Program(path, threads=threads, data=data)
+
+
+def _fingerprint_of(paths: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _marks_of(paths: Sequence[Path]) -> list[tuple[int, ...] | None]:
+    """What tells that a file is another one, without reading it; None: it cannot
+    be looked at, for reasons that opening it tells."""
+    marks: list[tuple[int, ...] | None] = []
+    for path in paths:
+        try:
+            seen = os.stat(path)
+        except (OSError, ValueError):
+            marks.append(None)
+        else:
+            marks.append((seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return marks
+
+
+def _open_again(path: str, fingerprint: str, threads: int, data: tuple[str, ...]) -> Program:
+    """Unpickles a program."""
+    program = Program(path, threads=threads, data=data)
+    if program.fingerprint != fingerprint:
+        raise _errors.FileError(
+            f"'{path}' is not the file that was pickled",
+            expected=fingerprint,
+            found=program.fingerprint,
+            hint="load it anew with etx.load(path) where you pickle it",
+        )
+    return program

@@ -1,0 +1,189 @@
+"""A session: one set of state over a program, and its methods as functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _arrays, _errors, _runtime
+from ._profile import Profile
+
+if TYPE_CHECKING:
+    from ._program import Program
+
+
+class States(Mapping[str, np.ndarray]):
+    """The states of a session by full name: arrays that show its memory.
+
+    What is written into such an array is what methods read next; an assignment
+    (`states["cache"] = x`) copies into it. An array keeps its session's memory
+    alive; do not use it while a thread runs the session.
+    """
+
+    def __init__(self, native: _runtime.Session) -> None:
+        self._native = native
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Raises NotFoundError, which is a LookupError."""
+        return _arrays.wrap(self._native.state(name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        array = self[name]
+        try:
+            array[...] = value
+        except (TypeError, ValueError) as cause:
+            raise _errors.ArgumentError(
+                f"state '{name}' is {array.dtype}{list(array.shape)}: {cause}"
+            ) from cause
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._native.state_names())
+
+    def __len__(self) -> int:
+        return len(self._native.state_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._native.state_names()
+
+    def __repr__(self) -> str:
+        return f"<etx states {', '.join(self)}>"
+
+
+class Methods(Mapping[str, Any]):
+    """The methods of a session by name, loaded when they are first asked for.
+
+    Each is called with arrays, tensors or numbers, by position or by name, and
+    returns None, its one output or a tuple of them, as arrays of their own.
+    `method.view(...)` returns arrays over the session's memory instead, which
+    hold until the next call of the session.
+    """
+
+    def __init__(self, program: Program, native: _runtime.Session) -> None:
+        self._program = program
+        self._native = native
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._loaded.get(name)
+        if found is None:
+            info = self._program.methods.get(name)
+            if info is None:
+                raise self._missing(name)
+            found = self._loaded[name] = self._native.method(name, info.signature)
+        return found
+
+    def _missing(self, name: str) -> _errors.Error:
+        near = difflib.get_close_matches(name, self._program.methods, 1)
+        known = ", ".join(self._program.methods) or "none"
+        hint = f"did you mean '{near[0]}'?" if near else f"it has {known}"
+        return _errors.MissingMethodError(f"the program has no method '{name}'", hint=hint)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._program.methods)
+
+    def __len__(self) -> int:
+        return len(self._program.methods)
+
+    def let_go(self) -> None:
+        """Forgets arrays of outputs that methods keep for the next call."""
+        for method in self._loaded.values():
+            method.forget()
+
+
+class Session:
+    """One set of state over a program, as `Program.session()` makes it.
+
+    Methods of the program are attributes: `session.decode(token, pos)`. Where
+    a method has the name of something that sessions have themselves (`state`,
+    `save`, `reset`, ...), it is `session.methods["reset"]`.
+
+    Threads: one session, one thread at a time; a second one gets StateError.
+    Any number of sessions run side by side. The interpreter's lock is released
+    while a method runs.
+
+    Processes: a session goes through `os.fork` with its memory, if nobody runs
+    it then; to another process its state goes as `save()`.
+    """
+
+    def __init__(self, program: Program, native: _runtime.Session) -> None:
+        self.program = program
+        self._native = native
+        self.methods = Methods(program, native)
+        self.state = States(native)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = self.methods[name]
+        self.__dict__[name] = method  # so that the next call finds it at once
+        return method
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.methods})
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a method by name, whatever the name is."""
+        return self.methods[method](*args, **kwargs)
+
+    def profile(self) -> Profile:
+        """Measures the methods that run in a `with` block, operator by operator.
+
+            with session.profile() as profile:
+                session.decode(token, pos)
+            print(profile)
+        """
+        return Profile(self.methods)
+
+    def reset(self, name: str = "") -> None:
+        """Writes initial values again: of all states, of the state of that name,
+        or of all below a module's name ("decoder" takes "decoder.0.k")."""
+        self._native.reset(name)
+
+    def save(self) -> bytes:
+        """A snapshot of all state, bound to the program's content."""
+        return self._native.save()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Takes state from a snapshot. Raises, and changes nothing, if it is
+        damaged or of another program."""
+        self._native.restore(snapshot)
+
+    def fork(self) -> Session:
+        """Another session that starts with a copy of this one's state."""
+        return Session(self.program, self._native.fork())
+
+    @property
+    def is_torn(self) -> bool:
+        """A run failed half-way: `reset()` or `restore()` come first."""
+        return self._native.is_torn
+
+    @property
+    def is_open(self) -> bool:
+        """`close()` was not called."""
+        return self._native.is_open
+
+    def close(self) -> None:
+        """Gives the memory back. Raises StateError while arrays show it; without
+        a call that happens when the last reference is gone."""
+        if self._native.is_open:
+            self.methods.let_go()
+        self._native.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise _errors.StateError(
+            "a session cannot be pickled",
+            hint="pickle the program and session.save(), and restore() it there",
+        )
+
+    def __repr__(self) -> str:
+        closed = "" if self.is_open else ", closed"
+        return f"<etx session of '{self.program.path.name}'{closed}>"

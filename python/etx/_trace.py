@@ -1,0 +1,158 @@
+"""From a method of a module to an ExportedProgram.
+
+torch.export takes a module's `forward`. A method is put there by a module that
+shares the tables of parameters, buffers and submodules with the model, so that
+names stay as they are, and whose `forward` calls the method of the model: which
+may be `forward` itself, or call it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from . import _boundaries, _errors
+from ._graphs import inputs_of
+from ._method_args import MethodArg, dynamic_shapes, tracing_example
+
+
+class _Shell(torch.nn.Module):
+    """A module with the tables of another one, and a method of it as forward."""
+
+    def __init__(self, model: torch.nn.Module, method: Callable[..., Any]) -> None:
+        super().__init__()
+        self.__dict__.update(
+            {
+                name: model.__dict__[name]
+                for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+            }
+        )
+        self.training = model.training
+        self.__dict__["forward"] = _named_forward(method)
+
+
+def _named_forward(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same method by the name `forward`: PyTorch keeps the source lines of
+    functions of that name, and messages about nodes quote them."""
+    function = getattr(method, "__func__", method)
+    if not isinstance(function, FunctionType):
+        return method
+    code = function.__code__.replace(co_name="forward")
+    copied = FunctionType(
+        code, function.__globals__, "forward", function.__defaults__, function.__closure__
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = function.__annotations__
+    copied.__dict__.update(function.__dict__)
+    owner = getattr(method, "__self__", None)
+    return copied if owner is None else MethodType(copied, owner)
+
+
+def parameters_of(name: str, method: Callable[..., Any], given: Mapping[str, MethodArg]) -> list[str]:
+    """The parameters to pass, in order. Raises ArgumentError if some are missing
+    or unknown."""
+    signature = inspect.signature(method).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.values())
+    named = [p for p in signature.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    for argument in given:
+        if argument not in signature and not takes_any:
+            raise _errors.ArgumentError(
+                f"method '{name}' has no argument '{argument}'",
+                where=name,
+                hint=f"it has {', '.join(p.name for p in named) or 'none'}",
+            )
+    for parameter in named:
+        if parameter.name not in given and parameter.default is parameter.empty:
+            raise _errors.ArgumentError(
+                f"argument '{parameter.name}' of method '{name}' is not registered", where=name
+            )
+    order = [p.name for p in named if p.name in given]
+    return order + [argument for argument in given if argument not in order]
+
+
+def _user_line(error: BaseException) -> str | None:
+    """The last line of a traceback that is not PyTorch's or etx's."""
+    ours = (os.path.dirname(torch.__file__), os.path.dirname(__file__))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else None
+
+
+def _refuse(name: str, error: Exception) -> _errors.ExportError:
+    text = str(error).strip() or type(error).__name__
+    line = _user_line(error)
+    problem = {"message": text, "method": name} | ({"source": line} if line else {})
+    source = f"\n  from the source line: {line}" if line else ""
+    return _errors.ExportError(
+        f"method '{name}' cannot be exported: {text}{source}", where=name, problems=[problem]
+    )
+
+
+def _export(shell: _Shell, examples: dict[str, Any], shapes: Any, **options: Any) -> ExportedProgram:
+    return torch.export.export(
+        shell, (), examples, dynamic_shapes=shapes, strict=False, **options
+    )
+
+
+def _export_all_sizes(shell: _Shell, examples: dict[str, Any], shapes: Any) -> ExportedProgram:
+    try:
+        return _export(shell, examples, shapes)
+    except Exception as error:
+        if not _boundaries.is_about_one_size(error):
+            raise
+        refusal = error
+    program = _export(
+        shell, examples, shapes, prefer_deferred_runtime_asserts_over_guards=True
+    )
+    if not _boundaries.open_boundaries(program, shell, examples):
+        raise refusal
+    return program
+
+
+def _drop_other_names(program: ExportedProgram) -> None:
+    """A tensor that the model has under two names is two inputs of the graph, one
+    of them unused; if a method writes it, PyTorch's own passes stop at that."""
+    graph, signature = program.graph, program.graph_signature
+    pairs = list(zip(inputs_of(graph), signature.input_specs))
+
+    def tensor_of(spec: Any) -> Any:
+        return program.state_dict.get(spec.target, program.constants.get(spec.target))
+
+    used = {id(tensor_of(spec)) for node, spec in pairs if spec.target and node.users}
+    for node, spec in pairs:
+        if spec.target and not node.users and id(tensor_of(spec)) in used:
+            graph.erase_node(node)
+            signature.input_specs.remove(spec)
+    program.graph_module.recompile()
+
+
+def trace(
+    model: torch.nn.Module, name: str, method: Callable[..., Any], given: Mapping[str, MethodArg]
+) -> ExportedProgram:
+    """Exports one method. Raises ArgumentError for arguments that do not fit it,
+    ExportError if PyTorch cannot export it."""
+    order = parameters_of(name, method, given)
+    examples = {argument: tracing_example(given[argument]) for argument in order}
+    shapes = {argument: dynamic_shapes(given[argument]) for argument in order}
+    varies = any(shape is not None for shape in shapes.values())
+    try:
+        with torch.no_grad():
+            program = _export_all_sizes(_Shell(model, method), examples, shapes if varies else None)
+            _drop_other_names(program)
+            return program
+    except _errors.Error:
+        raise
+    except Exception as error:
+        raise _refuse(name, error) from error
+
+
+def functional(program: ExportedProgram) -> ExportedProgram:
+    """The form that the planner reads: no mutation, operators as they are."""
+    with torch.no_grad():
+        return program.run_decompositions({})

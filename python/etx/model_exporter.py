@@ -1,0 +1,320 @@
+"""The exporter of ExecuTools, by its names and in its stages, over etx.
+
+    exporter = MultiEntryPointExporter(model)
+    exporter.register(model.decode, token=MethodArg(example, dynamic_dims={0: n}))
+    exporter.register_shared_buffer("cache")
+    exporter.export()
+    exporter.to_edge(constant_methods={"max_length": 64})
+    exporter.to_executorch()
+    exporter.save(directory, "model")
+
+A program written for `execu_tools.model_exporter` runs with this module instead.
+Not limited as there: initial values are kept, `forward` may be registered, an
+example may be as long as its dimension's maximum, buffers need not be
+persistent, arguments may be numbers and structures.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from . import _errors, _trace
+from ._export import RESERVED, Exported, method_of, shared_names
+from ._graphs import inputs_of
+from ._method_args import MethodArg, check
+from ._program import Program
+from ._report import Report
+
+__all__ = [
+    "EdgePrograms",
+    "MethodArg",
+    "MethodRegistration",
+    "MultiEntryPointExporter",
+    "PlannedProgram",
+    "SharedBufferRegistration",
+]
+
+INIT_METHOD = RESERVED[0]
+STATE_ARENA = 2
+
+
+@dataclass
+class MethodRegistration:
+    """A method of the model, and its arguments by name."""
+
+    fn: Callable[..., Any]
+    kwargs: dict[str, MethodArg]
+
+
+@dataclass
+class SharedBufferRegistration:
+    """A copy of the buffer as it was when registered: its initial value."""
+
+    buffer: torch.Tensor
+
+
+class EdgePrograms:
+    """Methods in functional form, as `to_edge` makes them."""
+
+    def __init__(self, programs: dict[str, ExportedProgram], constants: dict[str, Any]) -> None:
+        self._edge_programs = programs
+        self._config_methods = constants
+
+    @property
+    def methods(self) -> set[str]:
+        """Their names."""
+        return set(self._edge_programs)
+
+    def exported_program(self, name: str = "forward") -> ExportedProgram:
+        """The method of that name."""
+        return self._edge_programs[name]
+
+
+@dataclass
+class PlannedProgram:
+    """A program, planned: its bytes, its report, and the methods it was made of.
+
+    In their graphs `node.meta["spec"]` of a shared buffer says where it lies:
+    `mem_id`, `mem_obj_id`, `mem_offset`.
+    """
+
+    buffer: bytes
+    report: Report
+    _execution_programs: dict[str, ExportedProgram]
+
+    @property
+    def methods(self) -> set[str]:
+        """Their names."""
+        return set(self._execution_programs)
+
+    def exported_program(self, name: str = "forward") -> ExportedProgram:
+        """The method of that name."""
+        return self._execution_programs[name]
+
+
+def _mark_shared(program: ExportedProgram) -> None:
+    """Every buffer that a method uses is copied to itself first, so that the
+    graph shows it as written. The planner takes such copies out again."""
+    graph = program.graph
+    buffers = program.graph_signature.inputs_to_buffers
+    inputs = inputs_of(graph)
+    first = next(node for node in graph.nodes if node not in inputs)
+    for node in inputs:
+        if node.target not in buffers or not node.users:
+            continue
+        with graph.inserting_before(first):
+            copied = graph.call_function(torch.ops.aten.copy_.default, (node, node))
+        copied.meta["val"] = node.meta["val"]
+        node.replace_all_uses_with(copied, delete_user_cb=lambda user, own=copied: user is not own)
+    program.graph_module.recompile()
+
+
+def _set_places(programs: dict[str, ExportedProgram], places: dict[str, int]) -> None:
+    order = {name: i for i, name in enumerate(places)}
+    for program in programs.values():
+        buffers = program.graph_signature.inputs_to_buffers
+        for node in inputs_of(program.graph):
+            name = buffers.get(node.target)
+            if name in places:
+                node.meta["spec"] = SimpleNamespace(
+                    mem_id=STATE_ARENA, mem_obj_id=order[name], mem_offset=places[name]
+                )
+
+
+class MultiEntryPointExporter:
+    """Registers methods and shared buffers of a module and exports them together.
+
+    Attributes:
+      registered_method_dict: MethodRegistration by name.
+      registered_shared_buffers: SharedBufferRegistration by full name.
+      method_graphs: ExportedProgram by name, after `export()`.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise _errors.ArgumentError(
+                f"the model is a '{type(model).__name__}', expected a torch.nn.Module"
+            )
+        self.model = model
+        self.registered_method_dict: dict[str, MethodRegistration] = {}
+        self.registered_shared_buffers: dict[str, SharedBufferRegistration] = {}
+        self.method_graphs: dict[str, ExportedProgram] = {}
+        self.edge_program: EdgePrograms | None = None
+        self.executorch_program: PlannedProgram | None = None
+        self._asked: set[str] = set()
+
+    def register(self, fn: Callable[..., Any], **kwargs: MethodArg) -> None:
+        """Registers a method of the model with its arguments; once more: anew."""
+        name = getattr(fn, "__name__", str(fn))
+        if getattr(type(self.model), name, None) is None:
+            raise _errors.ArgumentError(
+                f"function '{name}' is no method of '{type(self.model).__name__}'"
+            )
+        method_of(self.model, name)
+        arguments = {key: check(name, key, arg) for key, arg in kwargs.items()}
+        self.registered_method_dict[name] = MethodRegistration(fn, arguments)
+
+    def register_shared_buffer(self, fqn: str) -> None:
+        """Registers a buffer by full name, or all buffers of a module."""
+        names = shared_names(self.model, fqn)
+        if fqn in self._asked:
+            raise _errors.ArgumentError(f"buffer '{fqn}' is shared twice")
+        self._asked.add(fqn)
+        buffers = dict(self.model.named_buffers())
+        for name in names:
+            value = buffers[name].detach().clone()
+            self.registered_shared_buffers[name] = SharedBufferRegistration(value)
+
+    def register_shared_buffers(self, fqn: list[str]) -> None:
+        """Registers several."""
+        for name in fqn:
+            self.register_shared_buffer(name)
+
+    def _initial(self) -> dict[str, torch.Tensor]:
+        return {name: row.buffer for name, row in self.registered_shared_buffers.items()}
+
+    def _init_method(self) -> Callable[[], None]:
+        initial = self._initial()
+        model = self.model
+
+        def et_module_init() -> None:
+            buffers = dict(model.named_buffers())
+            for name, value in initial.items():
+                buffers[name].copy_(value)
+
+        return et_module_init
+
+    def export(self) -> dict[str, ExportedProgram]:
+        """Exports every method by torch.export; with shared buffers also one that
+        sets their initial values, `et_module_init`."""
+        if not self.registered_method_dict:
+            raise _errors.StateError("no method is registered", hint="exporter.register(model.method)")
+        methods = {
+            name: (row.fn, row.kwargs)
+            for name, row in self.registered_method_dict.items()
+            if name != INIT_METHOD
+        }
+        graphs = {
+            name: _trace.trace(self.model, name, fn, given) for name, (fn, given) in methods.items()
+        }
+        if self.registered_shared_buffers:
+            init = self._init_method()
+            self.registered_method_dict[INIT_METHOD] = MethodRegistration(init, {})
+            graphs[INIT_METHOD] = _trace.trace(self.model, INIT_METHOD, init, {})
+        for program in graphs.values():
+            _mark_shared(program)
+        self.method_graphs = graphs
+        return graphs
+
+    def to_edge(
+        self, to_edge_function: Callable[..., Any] | None = None, **kwargs: Any
+    ) -> EdgePrograms:
+        """Brings methods to functional form. `constant_methods` are values by name;
+        what else ExecuTorch's own function takes has no meaning here."""
+        if not self.method_graphs:
+            raise _NotYet("no method is exported yet: call export() first")
+        constants = dict(kwargs.get("constant_methods") or {})
+        programs = {
+            name: _trace.functional(copy.copy(program))
+            for name, program in self.method_graphs.items()
+        }
+        self.edge_program = EdgePrograms(programs, constants)
+        self._exported()  # refuses names that clash
+        return self.edge_program
+
+    def _exported(self) -> Exported:
+        assert self.edge_program is not None
+        programs = self.edge_program._edge_programs
+        return Exported(
+            {name: program for name, program in programs.items() if name != INIT_METHOD},
+            self.registered_shared_buffers,
+            self.edge_program._config_methods,
+            self._initial(),
+        )
+
+    def to_executorch(self, *, target: str = "executorch", **options: Any) -> PlannedProgram:
+        """Plans the program, for the stock runtime or with target="etx" for etx's
+        alone, which knows more operators. Options as `etx.plan` has them."""
+        if self.edge_program is None:
+            raise _NotYet("there is no edge program yet: call to_edge() first")
+        with tempfile.TemporaryDirectory(prefix="etx-") as folder:
+            path = Path(folder) / "model.pte"
+            report = self._exported().plan(path, target=target, **options)
+            with Program(path) as program:
+                places = {name: state.offset for name, state in program.state.items()}
+            data = path.read_bytes()
+        _set_places(self.edge_program._edge_programs, places)
+        self.executorch_program = PlannedProgram(data, report, self.edge_program._edge_programs)
+        return self.executorch_program
+
+    def save(
+        self,
+        dir: str | Path,
+        name: str,
+        et_record: bool = True,
+        memory_trace: bool = True,
+        op_trace: bool = True,
+        mk_subdir: bool = True,
+    ) -> Path:
+        """Writes `name`.pte into the directory, or one in it of the model's name.
+
+        `et_record`: all exported methods beside it, a zip file of `.pt2` archives.
+        `memory_trace`: the memory of every method as a page for a browser.
+        `op_trace`: the graphs as text.
+        """
+        if self.executorch_program is None:
+            raise _NotYet("there is no program yet: call to_executorch() first")
+        folder = Path(dir) / type(self.model).__name__ if mk_subdir else Path(dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.pte"
+        path.write_bytes(self.executorch_program.buffer)
+        if et_record:
+            self._write_record(folder / f"{name}.etrecord")
+        if memory_trace:
+            self._write_memory(path)
+        if op_trace:
+            self._write_graphs(folder, name)
+        return path
+
+    def _write_record(self, path: Path) -> None:
+        assert self.executorch_program is not None
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, program in self.executorch_program._execution_programs.items():
+                saved = io.BytesIO()
+                for node in program.graph.nodes:
+                    node.meta.pop("spec", None)
+                torch.export.save(program, saved)
+                archive.writestr(f"{name}.pt2", saved.getvalue())
+
+    def _write_memory(self, path: Path) -> None:
+        from . import _plan
+
+        page = _plan.native().memory_page(bytes(path), path.name)
+        path.with_name(f"{path.stem}-memory_profile.html").write_text(page)
+
+    def _write_graphs(self, folder: Path, name: str) -> None:
+        assert self.executorch_program is not None
+        stages = {
+            "exported": self.method_graphs,
+            "edge": self.executorch_program._execution_programs,
+        }
+        for stage, programs in stages.items():
+            for method, program in programs.items():
+                stem = folder / f"{name}-{method}-graph_trace_{stage}"
+                stem.with_name(stem.name + ".txt").write_text(str(program.graph))
+                stem.with_name(stem.name + "_with_stack.txt").write_text(str(program))
+
+
+class _NotYet(_errors.StateError, ValueError):
+    """A stage was asked for before the one that it needs."""

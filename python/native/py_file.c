@@ -1,0 +1,196 @@
+// A program file, mapped and verified once; sessions share it. Threads of the
+// kernels belong to it, and stay behind when the process forks: a child does
+// without them.
+
+#include "python/native/native_internal.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+PyTypeObject* etx_py_file_type;
+
+static bool open_threads(etx_py_file* file, size_t count, etx_diag* diag) {
+  enum { ALIGNMENT = 64 };
+  if (count <= 1) return true;
+  const size_t size =
+      (etx_thread_pool_needed(count) / ALIGNMENT + 1) * ALIGNMENT;
+  file->pool_memory = aligned_alloc(ALIGNMENT, size);
+  if (file->pool_memory == NULL) {
+    PyErr_NoMemory();
+    return false;
+  }
+  const etx_bytes_mut memory = {file->pool_memory, size};
+  const etx_status status =
+      etx_thread_pool_init(&file->pool, count, memory, diag);
+  if (status == ETX_OK) {
+    file->pool_process = (long)getpid();
+    return true;
+  }
+  free(file->pool_memory);
+  file->pool_memory = NULL;
+  etx_py_fail(status, diag, NULL);
+  return false;
+}
+
+static void close_threads(etx_py_file* file) {
+  if (file->pool_memory == NULL) return;
+  if (file->pool_process == (long)getpid()) {
+    etx_thread_pool_close(&file->pool);
+    free(file->pool_memory);
+  }
+  file->pool_memory = NULL;
+}
+
+static void close_file(etx_py_file* file) {
+  if (!file->is_open) return;
+  file->is_open = false;
+  etx_module_close(&file->module);
+  close_threads(file);
+}
+
+// Paths of data files, borrowed from the tuple's items, which are bytes.
+static bool paths_of(PyObject* data, const char*** out_paths, size_t* out) {
+  const Py_ssize_t count = PyTuple_Size(data);
+  if (count < 0) return false;
+  const char** const paths =
+      (const char**)PyMem_Calloc((size_t)count + 1, sizeof *paths);
+  if (paths == NULL) {
+    PyErr_NoMemory();
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    paths[i] = PyBytes_AsString(PyTuple_GetItem(data, i));
+    if (paths[i] != NULL) continue;
+    PyMem_Free((void*)paths);
+    return false;
+  }
+  *out_paths = paths;
+  *out = (size_t)count;
+  return true;
+}
+
+static bool open_module(etx_py_file* file, const char* path, PyObject* data,
+                        etx_diag* diag) {
+  const char** paths = NULL;
+  size_t count = 0;
+  etx_status status = ETX_OK;
+  if (!paths_of(data, &paths, &count)) return false;
+  const etx_module_options options = {
+      .data_paths = paths,
+      .data_path_count = count,
+      .parallel = file->pool_memory == NULL ? NULL : &file->pool.parallel,
+  };
+  Py_BEGIN_ALLOW_THREADS status =
+      etx_module_open(&file->module, path, &options, diag);
+  Py_END_ALLOW_THREADS PyMem_Free((void*)paths);
+  if (status == ETX_OK) return true;
+  etx_py_fail(status, diag, NULL);
+  return false;
+}
+
+// File(path: bytes, threads: int, data: tuple[bytes, ...])
+static PyObject* file_new(PyTypeObject* type, PyObject* args,
+                          PyObject* kwargs) {
+  const char* path = NULL;
+  Py_ssize_t threads = 1;
+  PyObject* data = NULL;
+  etx_diag diag;
+  (void)kwargs;
+  if (!PyArg_ParseTuple(args, "ynO!", &path, &threads, &PyTuple_Type, &data)) {
+    return NULL;
+  }
+  const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  etx_py_file* const file = (etx_py_file*)allocate(type, 0);
+  if (file == NULL) return NULL;
+  etx_diag_init(&diag);
+  if (!open_threads(file, threads < 1 ? 1 : (size_t)threads, &diag) ||
+      !open_module(file, path, data, &diag)) {
+    close_threads(file);
+    Py_DECREF((PyObject*)file);
+    return NULL;
+  }
+  file->is_open = true;
+  return (PyObject*)file;
+}
+
+static void file_dealloc(PyObject* self) {
+  close_file((etx_py_file*)self);
+  etx_py_free(self);
+}
+
+static bool is_open(const etx_py_file* file) {
+  if (file->is_open) return true;
+  etx_py_refuse(ETX_BAD_STATE, NULL, "this program is closed");
+  return false;
+}
+
+static PyObject* file_describe(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  const etx_py_file* const file = (etx_py_file*)self;
+  return is_open(file) ? etx_py_describe(&file->module.program) : NULL;
+}
+
+static PyObject* constant_at(etx_py_file* file, const char* name,
+                             size_t index) {
+  etx_diag diag;
+  etx_value value;
+  etx_constant_hold hold;
+  etx_diag_init(&diag);
+  const etx_status status = etx_program_constant_at(
+      &file->module.program, etx_text_of(name), index, &value, &hold, &diag);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  ++file->reader_count;  // an array is made of the file's memory by Python code
+  PyObject* const made = etx_py_value(&value);
+  --file->reader_count;
+  return made;
+}
+
+// constant(name, index): output `index` of a constant method.
+static PyObject* file_constant(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  Py_ssize_t index = 0;
+  etx_py_file* const file = (etx_py_file*)self;
+  if (!PyArg_ParseTuple(args, "sn", &name, &index)) return NULL;
+  return is_open(file) ? constant_at(file, name, (size_t)index) : NULL;
+}
+
+static PyObject* file_close(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  etx_py_file* const file = (etx_py_file*)self;
+  if (file->session_count > 0) {
+    return etx_py_refuse(ETX_BAD_STATE, NULL,
+                         "%z sessions of this program are open: close them "
+                         "first",
+                         file->session_count);
+  }
+  if (file->reader_count > 0) {
+    return etx_py_refuse(ETX_BAD_STATE, NULL,
+                         "a constant of this program is being read");
+  }
+  close_file(file);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"describe", file_describe, METH_NOARGS, "What is in the file."},
+    {"constant", file_constant, METH_VARARGS, "A constant method's value."},
+    {"close", file_close, METH_NOARGS, "Unmaps the file."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, (void*)file_new},
+    {Py_tp_dealloc, (void*)file_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"etx._runtime.File", sizeof(etx_py_file), 0,
+                           Py_TPFLAGS_DEFAULT, slots};
+
+bool etx_py_file_ready(PyObject* module) {
+  etx_py_file_type = (PyTypeObject*)PyType_FromSpec(&spec);
+  return etx_py_file_type != NULL &&
+         PyModule_AddObjectRef(module, "File", (PyObject*)etx_py_file_type) ==
+             0;
+}

@@ -1,0 +1,141 @@
+// Loading a method: its memory, its ports, and what to say of operators that
+// this build lacks.
+
+#include "python/native/native_internal.h"
+
+static PyObject* port_name(const etx_port_info* info, size_t index) {
+  PyObject* name = info->name.size > 0
+                       ? etx_py_text(info->name)
+                       : PyUnicode_FromFormat("input_%zu", index);
+  if (name != NULL) PyUnicode_InternInPlace(&name);
+  return name;
+}
+
+static etx_status read_input(etx_py_method* self, size_t index,
+                             etx_diag* diag) {
+  etx_port_info info;
+  etx_py_port* const port = &self->inputs[index];
+  ETX_TRY(etx_program_input_at(&self->session->module.program,
+                               etx_text_of(self->name), index, &info, diag));
+  *port = (etx_py_port){.name = port_name(&info, index), .kind = info.kind};
+  if (info.kind == ETX_PTE_TENSOR) {
+    port->dtype = info.value.as.tensor.dtype;
+    port->rank = info.value.as.tensor.rank;
+    port->is_mutable = info.is_mutable;
+  }
+  ++self->input_count;
+  return port->name == NULL ? ETX_OUT_OF_MEMORY : ETX_OK;
+}
+
+static etx_status read_output(etx_py_method* self, size_t index,
+                              etx_diag* diag) {
+  etx_port_info info;
+  ETX_TRY(etx_program_output_at(&self->session->module.program,
+                                etx_text_of(self->name), index, &info, diag));
+  if (info.mutated_input < 0) self->outputs[self->output_count++].index = index;
+  return ETX_OK;
+}
+
+static etx_status read_ports(etx_py_method* self, etx_diag* diag) {
+  const size_t inputs = self->method->input_count;
+  const size_t outputs = self->method->output_count;
+  self->inputs = PyMem_Calloc(inputs + 1, sizeof *self->inputs);
+  self->outputs = PyMem_Calloc(outputs + 1, sizeof *self->outputs);
+  if (self->inputs == NULL || self->outputs == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t i = 0; i < inputs; ++i) ETX_TRY(read_input(self, i, diag));
+  for (size_t i = 0; i < outputs; ++i) ETX_TRY(read_output(self, i, diag));
+  return ETX_OK;
+}
+
+// Operators that a method lacks, as one text.
+typedef struct missing_list {
+  PyObject* names;
+} missing_list;
+
+static void add_missing(void* context, etx_text name, etx_text overload,
+                        size_t instruction) {
+  missing_list* const list = context;
+  char text[256];
+  (void)instruction;
+  etx_format_text(text, sizeof text, "%t%s%t", name,
+                  overload.size == 0 ? "" : ".", overload);
+  PyObject* const word = PyUnicode_FromString(text);
+  if (word == NULL || PyList_Append(list->names, word) != 0) PyErr_Clear();
+  Py_XDECREF(word);
+}
+
+static PyObject* refuse_missing(const missing_list* list, etx_status status,
+                                const char* place) {
+  PyObject* const comma = PyUnicode_FromString(", ");
+  PyObject* const names =
+      comma == NULL ? NULL : PyUnicode_Join(comma, list->names);
+  Py_ssize_t size = 0;
+  const char* const text =
+      names == NULL ? NULL : PyUnicode_AsUTF8AndSize(names, &size);
+  if (text != NULL) {
+    etx_py_refuse(status, place, "this build lacks the operators %s", text);
+  }
+  Py_XDECREF(comma);
+  Py_XDECREF(names);
+  return NULL;
+}
+
+static PyObject* load(etx_py_session* session, const char* name,
+                      const char* place) {
+  etx_diag diag;
+  etx_planned_memory state;
+  etx_diag_init(&diag);
+  missing_list missing = {PyList_New(0)};
+  if (missing.names == NULL) return NULL;
+  // Python 3.11 collects garbage where it makes a list; that may have closed
+  // the session.
+  if (!etx_py_session_is_free(session)) {
+    Py_DECREF(missing.names);
+    return NULL;
+  }
+  const etx_missing_sink sink = {add_missing, &missing};
+  etx_status status = etx_shared_memory_allocator(
+      &session->shared, etx_text_of(name), &state, &diag);
+  if (status == ETX_OK) {
+    status = etx_module_load_method_telling(&session->module, name, &state,
+                                            &sink, &diag);
+  }
+  if (status == ETX_OK) {
+    Py_DECREF(missing.names);
+    Py_RETURN_NONE;
+  }
+  if (PyList_Size(missing.names) > 0) {
+    refuse_missing(&missing, status, place);
+  } else {
+    etx_py_fail(status, &diag, place);
+  }
+  Py_DECREF(missing.names);
+  return NULL;
+}
+
+PyObject* etx_py_method_of(etx_py_session* session, PyObject* name,
+                           PyObject* signature) {
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(name, &size);
+  const char* const place = PyUnicode_AsUTF8AndSize(signature, &size);
+  if (text == NULL || place == NULL) return NULL;
+  PyObject* const loaded = load(session, text, place);
+  if (loaded == NULL) return NULL;
+  Py_DECREF(loaded);
+  const allocfunc allocate =
+      (allocfunc)PyType_GetSlot(etx_py_method_type, Py_tp_alloc);
+  etx_py_method* const self = (etx_py_method*)allocate(etx_py_method_type, 0);
+  if (self == NULL) return NULL;
+  self->session = (etx_py_session*)Py_NewRef((PyObject*)session);
+  self->method = etx_module_method(&session->module, text);
+  self->name_object = Py_NewRef(name);
+  self->name = text;
+  self->signature = Py_NewRef(signature);
+  self->place = place;
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const etx_status status = read_ports(self, &diag);
+  if (status == ETX_OK) return (PyObject*)self;
+  Py_DECREF((PyObject*)self);
+  return etx_py_fail(status, &diag, place);
+}

@@ -1,0 +1,269 @@
+// Calling a method: inputs borrowed, the run without the interpreter's lock,
+// outputs as arrays. A call of small tensors must cost little more than the run
+// itself.
+
+#include "python/native/native_internal.h"
+
+PyTypeObject* etx_py_method_type;
+
+static bool place_named(etx_py_method* self, PyObject* kwargs,
+                        PyObject** objects) {
+  PyObject* key = NULL;
+  PyObject* value = NULL;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(kwargs, &at, &key, &value)) {
+    size_t i = 0;
+    while (i < self->input_count && self->inputs[i].name != key &&
+           PyUnicode_Compare(self->inputs[i].name, key) != 0) {
+      ++i;
+    }
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(key, &size);
+    if (text == NULL) return false;
+    if (i == self->input_count) {
+      etx_py_refuse(ETX_NOT_FOUND, self->place, "there is no input '%s'", text);
+      return false;
+    }
+    if (objects[i] != NULL) {
+      etx_py_refuse(ETX_BAD_ARGUMENT, self->place, "input '%s' is given twice",
+                    text);
+      return false;
+    }
+    objects[i] = value;
+  }
+  return true;
+}
+
+// Which object is for which input: all of them, each once.
+static bool place_arguments(etx_py_method* self, PyObject* args,
+                            PyObject* kwargs, PyObject** objects) {
+  const size_t count = (size_t)PyTuple_Size(args);
+  if (count > self->input_count) {
+    etx_py_refuse(ETX_BAD_ARGUMENT, self->place,
+                  "%z inputs were given, expected %z", count,
+                  self->input_count);
+    return false;
+  }
+  for (size_t i = 0; i < self->input_count; ++i) {
+    objects[i] = i < count ? PyTuple_GetItem(args, (Py_ssize_t)i) : NULL;
+  }
+  if (kwargs != NULL && !place_named(self, kwargs, objects)) return false;
+  for (size_t i = 0; i < self->input_count; ++i) {
+    if (objects[i] != NULL) continue;
+    Py_ssize_t size = 0;
+    const char* const name =
+        PyUnicode_AsUTF8AndSize(self->inputs[i].name, &size);
+    etx_py_refuse(ETX_BAD_ARGUMENT, self->place, "input '%s' is missing",
+                  name == NULL ? "?" : name);
+    return false;
+  }
+  return true;
+}
+
+static etx_status run(etx_py_method* self, const etx_py_input* inputs,
+                      etx_diag* diag) {
+  for (size_t i = 0; i < self->input_count; ++i) {
+    ETX_TRY(etx_method_set_value(self->method, i, &inputs[i].value, diag));
+  }
+  return etx_method_run(self->method, diag);
+}
+
+static bool borrow_all(etx_py_method* self, PyObject* const* objects,
+                       etx_py_input* inputs) {
+  for (size_t i = 0; i < self->input_count; ++i) {
+    if (etx_py_input_borrow(&inputs[i], &self->inputs[i], objects[i],
+                            self->place)) {
+      continue;
+    }
+    while (i-- > 0) etx_py_input_give_back(&inputs[i]);
+    return false;
+  }
+  return true;
+}
+
+static PyObject* call_on(etx_py_method* self, PyObject* args, PyObject* kwargs,
+                         PyObject** objects, etx_py_input* inputs,
+                         bool copies) {
+  etx_diag diag;
+  etx_status status = ETX_OK;
+  if (!place_arguments(self, args, kwargs, objects) ||
+      !borrow_all(self, objects, inputs)) {
+    return NULL;
+  }
+  etx_diag_init(&diag);
+  Py_BEGIN_ALLOW_THREADS status = run(self, inputs, &diag);
+  Py_END_ALLOW_THREADS PyObject* const result =
+      status == ETX_OK ? etx_py_outputs_of(self, inputs, copies)
+                       : etx_py_fail(status, &diag, self->place);
+  // Not before: an output may lie in an input.
+  for (size_t i = 0; i < self->input_count; ++i) {
+    etx_py_input_give_back(&inputs[i]);
+  }
+  return result;
+}
+
+// Most methods have few inputs; for the others memory is taken.
+static PyObject* call_with(etx_py_method* self, PyObject* args,
+                           PyObject* kwargs, bool copies) {
+  PyObject* local_objects[ETX_PY_LOCAL_INPUTS];
+  etx_py_input local_inputs[ETX_PY_LOCAL_INPUTS];
+  if (self->input_count <= ETX_PY_LOCAL_INPUTS) {
+    return call_on(self, args, kwargs, local_objects, local_inputs, copies);
+  }
+  PyObject* result = NULL;
+  PyObject** const objects =
+      (PyObject**)PyMem_Calloc(self->input_count, sizeof *objects);
+  etx_py_input* const inputs =
+      (etx_py_input*)PyMem_Calloc(self->input_count, sizeof *inputs);
+  if (objects != NULL && inputs != NULL) {
+    result = call_on(self, args, kwargs, objects, inputs, copies);
+  } else {
+    PyErr_NoMemory();
+  }
+  PyMem_Free((void*)objects);
+  PyMem_Free(inputs);
+  return result;
+}
+
+// What was a structure when the method was exported has an input for each part,
+// and may be passed as a structure: there are fewer arguments than inputs then.
+static PyObject* flat_arguments(const etx_py_method* self, PyObject* args,
+                                PyObject* kwargs) {
+  const bool is_named = kwargs != NULL && PyDict_Size(kwargs) > 0;
+  if (is_named || (size_t)PyTuple_Size(args) >= self->input_count) {
+    return Py_NewRef(args);
+  }
+  return PyObject_CallFunctionObjArgs(etx_py_hook.flatten, args, NULL);
+}
+
+static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs,
+                      bool copies) {
+  etx_py_method* const self = (etx_py_method*)object;
+  etx_py_session* const session = self->session;
+  if (!etx_py_session_is_free(session)) return NULL;
+  session->runs = self->name;  // first: what follows calls code of the user
+  PyObject* const flat = flat_arguments(self, args, kwargs);
+  PyObject* const result =
+      flat == NULL ? NULL : call_with(self, flat, kwargs, copies);
+  session->runs = NULL;
+  Py_XDECREF(flat);
+  return result;
+}
+
+static PyObject* method_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call(self, args, kwargs, true);
+}
+
+static PyObject* method_view(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call(self, args, kwargs, false);
+}
+
+static PyObject* method_seed(PyObject* object, PyObject* argument) {
+  const etx_py_method* const self = (etx_py_method*)object;
+  const unsigned long long seed = PyLong_AsUnsignedLongLongMask(argument);
+  if (PyErr_Occurred() != NULL) return NULL;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  etx_method_seed(self->method, seed);
+  Py_RETURN_NONE;
+}
+
+static PyObject* method_forget(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  for (size_t i = 0; i < self->output_count; ++i)
+    etx_py_output_forget(&self->outputs[i]);
+  Py_RETURN_NONE;
+}
+
+// profile_start(), profile_rows(), profile_stop()
+static PyObject* method_profile_start(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  if (self->profile.observer.context != NULL) {
+    return etx_py_refuse(ETX_BAD_STATE, self->place,
+                         "method '%s' is measured already", self->name);
+  }
+  etx_py_profile_start(&self->profile, self->method);
+  Py_RETURN_NONE;
+}
+
+static PyObject* method_profile_rows(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  const etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  return etx_py_profile_rows(&self->profile);
+}
+
+static PyObject* method_profile_stop(PyObject* object, PyObject* ignored) {
+  (void)ignored;
+  etx_py_method* const self = (etx_py_method*)object;
+  if (!etx_py_session_is_free(self->session)) return NULL;
+  etx_py_profile_stop(&self->profile, self->method);
+  Py_RETURN_NONE;
+}
+
+static void method_dealloc(PyObject* object) {
+  etx_py_method* const self = (etx_py_method*)object;
+  const bool is_loaded = self->session != NULL && self->session->is_open;
+  etx_py_profile_stop(&self->profile, is_loaded ? self->method : NULL);
+  for (size_t i = 0; i < self->output_count; ++i)
+    etx_py_output_forget(&self->outputs[i]);
+  for (size_t i = 0; i < self->input_count; ++i) {
+    Py_XDECREF(self->inputs[i].name);
+  }
+  PyMem_Free(self->inputs);
+  PyMem_Free(self->outputs);
+  Py_XDECREF(self->signature);
+  Py_XDECREF(self->name_object);
+  Py_XDECREF((PyObject*)self->session);
+  etx_py_free(object);
+}
+
+static PyObject* method_signature(PyObject* self, void* closure) {
+  (void)closure;
+  return Py_NewRef(((etx_py_method*)self)->signature);
+}
+
+static PyObject* method_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<etx method %S>",
+                              ((etx_py_method*)self)->signature);
+}
+
+static PyMethodDef methods[] = {
+    {"view", (PyCFunction)(void (*)(void))method_view,
+     METH_VARARGS | METH_KEYWORDS,
+     "Calls the method; arrays show its memory until the next call."},
+    {"seed", method_seed, METH_O, "Starts its random numbers anew."},
+    {"profile_start", method_profile_start, METH_NOARGS, "Measures runs."},
+    {"profile_rows", method_profile_rows, METH_NOARGS, "What was measured."},
+    {"profile_stop", method_profile_stop, METH_NOARGS, "Measures no more."},
+    {"forget", method_forget, METH_NOARGS, "Lets go of arrays of outputs."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef fields[] = {
+    {"signature", method_signature, NULL, "Its inputs and their types.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, (void*)method_dealloc},
+    {Py_tp_call, (void*)method_call},
+    {Py_tp_repr, (void*)method_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, fields},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    "etx._runtime.Method", sizeof(etx_py_method), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+bool etx_py_method_ready(PyObject* module) {
+  etx_py_method_type = (PyTypeObject*)PyType_FromSpec(&spec);
+  return etx_py_method_type != NULL &&
+         PyModule_AddObjectRef(module, "Method",
+                               (PyObject*)etx_py_method_type) == 0;
+}

@@ -1,0 +1,292 @@
+// The extension module `etx._planner`: methods in, a program out, in this
+// process; and the picture of a program's memory.
+//
+// Everything is answered as JSON text, refusals too: the package makes
+// exceptions of them. The interpreter's lock is released while planning.
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/evaluate_node.h"
+#include "cli/json_value.h"
+#include "cli/mapped_file.h"
+#include "cli/memory_views.h"
+#include "cli/plan_report.h"
+#include "cli/problem_list.h"
+#include "cli/verify_program.h"
+#include "exporter/export.h"
+
+enum { MOST_RULES = 64 };
+
+// A list of texts, borrowed from a tuple of bytes.
+typedef struct words {
+  const char* items[MOST_RULES];
+  size_t count;
+} words;
+
+// What one call is about; borrowed until it ends.
+typedef struct request {
+  const char* input;   // directory or file
+  const char* output;  // written and proved here; NULL: nowhere
+  const char* passes;
+  const char* layout;
+  const char* algorithm;
+  int target;
+  int source_lines;
+  words quantize;
+  words concurrent;
+  PyObject* progress;  // called with (stage, done, total), or None
+} request;
+
+typedef struct planning {
+  const request* in;
+  etx_pool pool;
+  etx_problem_list problems;
+  etx_export_report report;
+  etx_diag diag;
+  PyThreadState* thread;  // that planning gave up the interpreter's lock from
+  bool is_interrupted;    // `progress` raised: its exception is set there
+} planning;
+
+static etx_status swallow(void* context, etx_bytes bytes) {
+  (void)context;
+  (void)bytes;
+  return ETX_OK;
+}
+
+static const etx_sink nowhere = {swallow, NULL};
+
+static etx_status write_file(void* context, etx_bytes bytes) {
+  FILE* const file = context;
+  return fwrite(bytes.data, 1, bytes.size, file) == bytes.size
+             ? ETX_OK
+             : ETX_HOST_FAILED;
+}
+
+static etx_status host_failed(planning* plan, const char* what) {
+  return etx_diag_fail(&plan->diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what,
+                       plan->in->output, strerror(errno));
+}
+
+static etx_status add_rules(planning* plan, etx_ir_module* module) {
+  for (size_t i = 0; i < plan->in->concurrent.count; ++i) {
+    ETX_TRY(etx_export_concurrent(module, plan->in->concurrent.items[i],
+                                  &plan->diag));
+  }
+  for (size_t i = 0; i < plan->in->quantize.count; ++i) {
+    ETX_TRY(
+        etx_export_quantize(module, plan->in->quantize.items[i], &plan->diag));
+  }
+  return ETX_OK;
+}
+
+static etx_status prove(planning* plan) {
+  etx_mapped_file file;
+  ETX_TRY(etx_mapped_file_open(&file, plan->in->output, &plan->diag));
+  const etx_status status = etx_verify_program(file.bytes, NULL, &plan->diag);
+  etx_mapped_file_close(&file);
+  return status;
+}
+
+static void tell(void* context, const char* stage, size_t done, size_t total) {
+  planning* const plan = context;
+  if (plan->is_interrupted) return;
+  PyEval_RestoreThread(plan->thread);
+  PyObject* const answer = PyObject_CallFunction(
+      plan->in->progress, "snn", stage, (Py_ssize_t)done, (Py_ssize_t)total);
+  plan->is_interrupted = answer == NULL;
+  Py_XDECREF(answer);
+  plan->thread = PyEval_SaveThread();
+}
+
+static etx_status plan_module(planning* plan, etx_ir_module* module,
+                              const etx_sink* sink) {
+  const etx_export_options options = {
+      .target = plan->in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
+      .evaluator = etx_evaluate_node(),
+      .passes = plan->in->passes,
+      .algorithm = plan->in->algorithm,
+      .keep_layout = plan->in->layout,
+      .source_lines = plan->in->source_lines != 0,
+      .progress = plan->in->progress == Py_None ? NULL : tell,
+      .progress_context = plan,
+  };
+  return etx_export_plan(module, &options, sink, &plan->report,
+                         &plan->problems.problems, &plan->diag);
+}
+
+static etx_status plan_to_file(planning* plan, etx_ir_module* module) {
+  FILE* const file = fopen(plan->in->output, "wb");
+  if (file == NULL) return host_failed(plan, "write");
+  const etx_sink sink = {write_file, file};
+  const etx_status status = plan_module(plan, module, &sink);
+  const bool is_written = fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const bool is_closed = fclose(file) == 0;
+  if (status != ETX_OK) return status;
+  return is_written && is_closed ? prove(plan) : host_failed(plan, "write");
+}
+
+static etx_status plan_all(planning* plan) {
+  etx_ir_module module;
+  etx_ir_module_init(&module, &plan->pool);
+  const etx_status read = etx_export_read(
+      &module, plan->in->input, &plan->problems.problems, &plan->diag);
+  if (read != ETX_OK) {
+    // Methods beside a faulty one may have problems too: all are told.
+    if (module.method_count > 0) {
+      const etx_status known = plan_module(plan, &module, &nowhere);
+      (void)known;
+    }
+    return read;
+  }
+  ETX_TRY(add_rules(plan, &module));
+  return plan->in->output == NULL ? plan_module(plan, &module, &nowhere)
+                                  : plan_to_file(plan, &module);
+}
+
+// {"status", "message", "line", "column", "offset", "problems", "report"}
+static char* answer(planning* plan, etx_status status) {
+  json_t* const root = json_object();
+  json_object_set_new(root, "status", json_string(etx_status_name(status)));
+  json_object_set_new(
+      root, "message",
+      json_string(plan->diag.text_size > 0 ? plan->diag.text
+                                           : etx_status_text(status)));
+  json_object_set_new(root, "line", json_integer(plan->diag.line));
+  json_object_set_new(root, "column", json_integer(plan->diag.column));
+  json_object_set_new(root, "offset", etx_json_unsigned(plan->diag.offset));
+  json_object_set_new(root, "problems", etx_problem_list_take(&plan->problems));
+  if (status == ETX_OK) {
+    const char* const path = plan->in->output == NULL ? "" : plan->in->output;
+    json_object_set_new(root, "report",
+                        etx_plan_report_json(path, &plan->report));
+  }
+  char* const text = json_dumps(root, JSON_COMPACT);
+  json_decref(root);
+  return text;
+}
+
+static bool read_words(PyObject* tuple, words* out) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  if (count < 0 || count > MOST_RULES) {
+    PyErr_SetString(PyExc_ValueError, "too many rules");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    out->items[i] = PyBytes_AsString(PyTuple_GetItem(tuple, i));
+    if (out->items[i] == NULL) return false;
+  }
+  out->count = (size_t)count;
+  return true;
+}
+
+static PyObject* str_of(char* text) {
+  if (text == NULL) return PyErr_NoMemory();
+  PyObject* const made =
+      PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  free(text);
+  return made;
+}
+
+// As str, without the interpreter's lock while it plans. NULL with an exception
+// of `progress`, or without memory.
+static PyObject* run(const request* in) {
+  planning plan = {.in = in};
+  etx_diag_init(&plan.diag);
+  etx_pool_init(&plan.pool);
+  etx_problem_list_init(&plan.problems, true);
+  plan.thread = PyEval_SaveThread();
+  char* const text = answer(&plan, plan_all(&plan));
+  etx_pool_close(&plan.pool);
+  PyEval_RestoreThread(plan.thread);
+  if (!plan.is_interrupted) return str_of(text);
+  free(text);
+  return NULL;
+}
+
+// An argument's bytes, or NULL for None: PyArg_ParseTuple's converter.
+static int text_or_none(PyObject* object, void* out) {
+  const char** const text = out;
+  *text = object == Py_None ? NULL : PyBytes_AsString(object);
+  return object == Py_None || *text != NULL;
+}
+
+// plan(input, output, target, quantize, concurrent, passes, layout, algorithm,
+//      source_lines, progress)
+static PyObject* plan(PyObject* module, PyObject* args) {
+  (void)module;
+  request in = {.input = NULL};
+  PyObject* quantize = NULL;
+  PyObject* concurrent = NULL;
+  if (!PyArg_ParseTuple(args, "yO&iO!O!O&O&O&pO", &in.input, text_or_none,
+                        &in.output, &in.target, &PyTuple_Type, &quantize,
+                        &PyTuple_Type, &concurrent, text_or_none, &in.passes,
+                        text_or_none, &in.layout, text_or_none, &in.algorithm,
+                        &in.source_lines, &in.progress) ||
+      !read_words(quantize, &in.quantize) ||
+      !read_words(concurrent, &in.concurrent)) {
+    return NULL;
+  }
+  return run(&in);
+}
+
+static char* page_of(const char* path, const char* title, etx_diag* diag) {
+  etx_mapped_file file;
+  etx_memory_map map;
+  char* text = NULL;
+  size_t size = 0;
+  if (etx_mapped_file_open(&file, path, diag) != ETX_OK) return NULL;
+  FILE* const out = open_memstream(&text, &size);
+  if (etx_memory_map_read(&map, file.bytes, diag) == ETX_OK && out != NULL) {
+    etx_memory_page_print(&map, title, out);
+  }
+  if (out != NULL) fclose(out);
+  etx_memory_map_close(&map);
+  etx_mapped_file_close(&file);
+  return text;
+}
+
+// memory_page(path, title): HTML that needs nothing else; "" if it cannot.
+static PyObject* memory_page(PyObject* module, PyObject* args) {
+  (void)module;
+  const char* path = NULL;
+  const char* title = NULL;
+  etx_diag diag;
+  char* text = NULL;
+  if (!PyArg_ParseTuple(args, "ys", &path, &title)) return NULL;
+  etx_diag_init(&diag);
+  Py_BEGIN_ALLOW_THREADS text = page_of(path, title, &diag);
+  Py_END_ALLOW_THREADS if (diag.status == ETX_OK) return str_of(text);
+  free(text);
+  PyErr_SetString(PyExc_ValueError, diag.text);
+  return NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"plan", plan, METH_VARARGS, "Compiles methods into a program."},
+    {"memory_page", memory_page, METH_VARARGS, "A program's memory, as HTML."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "etx._planner",
+    "The compiler of etx; the package etx is what users import.",
+    -1,
+    functions,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+};
+
+PyMODINIT_FUNC PyInit__planner(void);
+
+PyMODINIT_FUNC PyInit__planner(void) { return PyModule_Create(&definition); }

@@ -1,0 +1,273 @@
+// A session: state, scratch and methods of its own over a shared file, so that
+// any number of threads may each have one.
+
+#include "python/native/native_internal.h"
+
+#include <stdlib.h>
+
+PyTypeObject* etx_py_session_type;
+
+bool etx_py_session_is_free(const etx_py_session* session) {
+  if (!session->is_open) {
+    etx_py_refuse(ETX_BAD_STATE, NULL, "this session is closed");
+    return false;
+  }
+  if (session->runs != NULL) {
+    etx_py_refuse(ETX_BAD_STATE, NULL,
+                  "another thread runs method '%s' of this session: one "
+                  "session, one thread",
+                  session->runs);
+    return false;
+  }
+  return true;
+}
+
+static etx_status take_block(etx_py_session* session, etx_bytes_mut* out,
+                             etx_diag* diag) {
+  const size_t rounding = ETX_SHARED_MEMORY_ALIGNMENT - 1;
+  size_t bytes = 0;
+  ETX_TRY(etx_shared_memory_needed(&session->module.program, &bytes));
+  session->block = bytes > SIZE_MAX - rounding
+                       ? NULL
+                       : aligned_alloc(ETX_SHARED_MEMORY_ALIGNMENT,
+                                       (bytes + rounding) & ~rounding);
+  if (session->block == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "no memory for a session: %z bytes", bytes);
+  }
+  *out = (etx_bytes_mut){session->block, bytes};
+  return ETX_OK;
+}
+
+static etx_status start(etx_py_session* session, const etx_py_session* from,
+                        etx_diag* diag) {
+  etx_bytes_mut block = {NULL, 0};
+  ETX_TRY(take_block(session, &block, diag));
+  if (from == NULL) {
+    return etx_shared_memory_init(&session->shared, &session->module.program,
+                                  block, diag);
+  }
+  ETX_TRY(etx_shared_memory_fork(&from->shared, &session->shared, block, diag));
+  session->shared.program = &session->module.program;
+  return ETX_OK;
+}
+
+// A new session over `file`; with a copy of the state of `from`, if not NULL.
+static PyObject* make(PyTypeObject* type, etx_py_file* file,
+                      const etx_py_session* from) {
+  etx_diag diag;
+  etx_diag_init(&diag);
+  const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  etx_py_session* const session = (etx_py_session*)allocate(type, 0);
+  if (session == NULL) return NULL;
+  etx_module_share(&session->module, &file->module);
+  const etx_status status = start(session, from, &diag);
+  if (status != ETX_OK) {
+    free(session->block);
+    session->block = NULL;
+    Py_DECREF((PyObject*)session);
+    return etx_py_fail(status, &diag, NULL);
+  }
+  session->file = (etx_py_file*)Py_NewRef((PyObject*)file);
+  ++file->session_count;
+  session->is_open = true;
+  return (PyObject*)session;
+}
+
+// Session(file)
+static PyObject* session_new(PyTypeObject* type, PyObject* args,
+                             PyObject* kwargs) {
+  PyObject* file = NULL;
+  (void)kwargs;
+  if (!PyArg_ParseTuple(args, "O!", etx_py_file_type, &file)) return NULL;
+  if (!((etx_py_file*)file)->is_open) {
+    return etx_py_refuse(ETX_BAD_STATE, NULL, "this program is closed");
+  }
+  return make(type, (etx_py_file*)file, NULL);
+}
+
+static void close_session(etx_py_session* session) {
+  if (!session->is_open) return;
+  session->is_open = false;
+  etx_module_close(&session->module);
+  free(session->block);
+  session->block = NULL;
+  --session->file->session_count;
+}
+
+static void session_dealloc(PyObject* self) {
+  etx_py_session* const session = (etx_py_session*)self;
+  close_session(session);
+  Py_XDECREF((PyObject*)session->file);
+  etx_py_free(self);
+}
+
+static PyObject* session_close(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!session->is_open) Py_RETURN_NONE;
+  if (!etx_py_session_is_free(session)) return NULL;
+  if (session->view_count > 0) {
+    return etx_py_refuse(ETX_BAD_STATE, NULL,
+                         "%z arrays still show memory of this session: delete "
+                         "or copy them first",
+                         session->view_count);
+  }
+  close_session(session);
+  Py_RETURN_NONE;
+}
+
+static PyObject* session_fork(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!etx_py_session_is_free(session)) return NULL;
+  return make(Py_TYPE(self), session->file, session);
+}
+
+// method(name, signature)
+static PyObject* session_method(PyObject* self, PyObject* args) {
+  PyObject* name = NULL;
+  PyObject* signature = NULL;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "UU", &name, &signature)) return NULL;
+  return etx_py_session_is_free(session)
+             ? etx_py_method_of(session, name, signature)
+             : NULL;
+}
+
+static PyObject* session_state_names(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!etx_py_session_is_free(session)) return NULL;
+  const size_t count = etx_shared_memory_count(&session->shared);
+  PyObject* const names = PyTuple_New((Py_ssize_t)count);
+  if (names != NULL && !etx_py_session_is_free(session)) {
+    Py_DECREF(names);  // garbage that was collected here closed the session
+    return NULL;
+  }
+  for (size_t i = 0; names != NULL && i < count; ++i) {
+    PyObject* const name =
+        etx_py_text(etx_shared_memory_name_at(&session->shared, i));
+    if (name == NULL || PyTuple_SetItem(names, (Py_ssize_t)i, name) != 0) {
+      Py_DECREF(names);
+      return NULL;
+    }
+  }
+  return names;
+}
+
+// state(name): a View over it.
+static PyObject* session_state(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  Py_ssize_t size = 0;
+  etx_diag diag;
+  etx_tensor tensor;
+  etx_state_hold hold;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "s#", &name, &size)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  const etx_status status = etx_shared_memory_find(
+      &session->shared, (etx_text){name, (size_t)size}, &tensor, &hold, &diag);
+  return status == ETX_OK ? etx_py_view_of(session, NULL, &tensor, true)
+                          : etx_py_fail(status, &diag, NULL);
+}
+
+// reset(name or prefix; "" for all)
+static PyObject* session_reset(PyObject* self, PyObject* args) {
+  const char* name = NULL;
+  Py_ssize_t size = 0;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "s#", &name, &size)) return NULL;
+  if (!etx_py_session_is_free(session)) return NULL;
+  etx_diag_init(&diag);
+  const etx_status status = etx_shared_memory_reset(
+      &session->shared, (etx_text){name, (size_t)size}, &diag);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  Py_RETURN_NONE;
+}
+
+static PyObject* session_save(PyObject* self, PyObject* ignored) {
+  (void)ignored;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!etx_py_session_is_free(session)) return NULL;
+  const size_t needed = etx_shared_memory_save_needed(&session->shared);
+  PyObject* const bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)needed);
+  if (bytes == NULL) return NULL;
+  size_t size = 0;
+  const etx_bytes_mut out = {(uint8_t*)PyBytes_AsString(bytes), needed};
+  etx_diag_init(&diag);
+  const etx_status status =
+      etx_shared_memory_save(&session->shared, out, &size, &diag);
+  if (status == ETX_OK) return bytes;
+  Py_DECREF(bytes);
+  return etx_py_fail(status, &diag, NULL);
+}
+
+static PyObject* session_restore(PyObject* self, PyObject* args) {
+  Py_buffer snapshot;
+  etx_diag diag;
+  etx_py_session* const session = (etx_py_session*)self;
+  if (!PyArg_ParseTuple(args, "y*", &snapshot)) return NULL;
+  if (!etx_py_session_is_free(session)) {
+    PyBuffer_Release(&snapshot);
+    return NULL;
+  }
+  etx_diag_init(&diag);
+  const etx_bytes bytes = {snapshot.buf, (size_t)snapshot.len};
+  const etx_status status =
+      etx_shared_memory_restore(&session->shared, bytes, &diag);
+  PyBuffer_Release(&snapshot);
+  if (status != ETX_OK) return etx_py_fail(status, &diag, NULL);
+  Py_RETURN_NONE;
+}
+
+static PyObject* session_is_torn(PyObject* self, void* closure) {
+  (void)closure;
+  const etx_py_session* const session = (etx_py_session*)self;
+  return PyBool_FromLong(session->is_open &&
+                         etx_shared_memory_is_torn(&session->shared));
+}
+
+static PyObject* session_is_open(PyObject* self, void* closure) {
+  (void)closure;
+  return PyBool_FromLong(((etx_py_session*)self)->is_open);
+}
+
+static PyMethodDef methods[] = {
+    {"method", session_method, METH_VARARGS, "Loads a method."},
+    {"state_names", session_state_names, METH_NOARGS, "Names of all states."},
+    {"state", session_state, METH_VARARGS, "A state's memory."},
+    {"reset", session_reset, METH_VARARGS, "Writes initial values again."},
+    {"save", session_save, METH_NOARGS, "A snapshot of all state."},
+    {"restore", session_restore, METH_VARARGS, "State from a snapshot."},
+    {"fork", session_fork, METH_NOARGS, "A session with a copy of the state."},
+    {"close", session_close, METH_NOARGS, "Gives the memory back."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef fields[] = {
+    {"is_torn", session_is_torn, NULL, "A run left state half-written.", NULL},
+    {"is_open", session_is_open, NULL, "It was not closed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, (void*)session_new},
+    {Py_tp_dealloc, (void*)session_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, fields},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"etx._runtime.Session", sizeof(etx_py_session), 0,
+                           Py_TPFLAGS_DEFAULT, slots};
+
+bool etx_py_session_ready(PyObject* module) {
+  etx_py_session_type = (PyTypeObject*)PyType_FromSpec(&spec);
+  return etx_py_session_type != NULL &&
+         PyModule_AddObjectRef(module, "Session",
+                               (PyObject*)etx_py_session_type) == 0;
+}

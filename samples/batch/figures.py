@@ -1,0 +1,109 @@
+"""Sentences a second and memory: one session, threads with sessions of their own,
+processes under Ray. Answers are compared with the recorded ones.
+
+    python samples/batch/figures.py build/translate.pte
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import etx
+
+from tokenizer import Tokenizer
+from translate_batch import start_ray
+from translator import Translator
+
+MODEL = Path(__file__).resolve().parents[1] / "translate" / "model"
+
+
+class Worker:
+    """A session and the sentences of samples/translate/model/test.tsv."""
+
+    def __init__(self, program: etx.Program) -> None:
+        self._path = program.path
+        rows = [line.split(b"\t") for line in (MODEL / "test.tsv").read_bytes().splitlines()]
+        tokenizer = Tokenizer(MODEL / "vocab.txt")
+        self._sources = [tokenizer.encode(row[0]) for row in rows]
+        self._expected = [tokenizer.decode(map(int, row[3].split())) for row in rows]
+        self._decode = tokenizer.decode
+        self._translator = Translator(program, tokenizer.padding)
+        self.translate()  # methods are loaded, pages are there
+
+    def translate(self) -> int:
+        """How many sentences; all of them right."""
+        answers = self._translator.translate(self._sources)
+        assert [*map(self._decode, answers)] == self._expected
+        return len(answers)
+
+    def mapping(self) -> dict[str, int]:
+        """kB of the program file's mappings in this process."""
+        return mapping_of(self._path)
+
+
+def mapping_of(path: Path) -> dict[str, int]:
+    """Sums over /proc/self/smaps: Rss is resident, Pss divides what is shared by
+    those who share it."""
+    sums = dict.fromkeys(("Rss", "Pss", "Private_Dirty"), 0)
+    is_meant = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        if name in sums:
+            sums[name] += int(rest.split()[0]) if is_meant else 0
+        elif "-" in name.split()[0]:  # addresses: the next mapping begins
+            is_meant = line.endswith(str(path))
+    return sums
+
+
+def show(what: str, sentences: float, kilobytes: list[dict[str, int]]) -> None:
+    sums = {key: sum(one[key] for one in kilobytes) for key in kilobytes[0]}
+    print(f"{what:33}{sentences:6.0f} sentences/s   program in memory: "
+          + ", ".join(f"{key} {value:,} kB" for key, value in sums.items()), flush=True)
+
+
+def rates(*runs: Callable[[], Iterable[int]]) -> list[float]:
+    """Sentences a second, each the best of seven and all of them in turn: others
+    use the machine too."""
+    best = [0.0] * len(runs)
+    for _ in range(7):
+        for i, run in enumerate(runs):
+            began = time.perf_counter()
+            done = sum(run())
+            best[i] = max(best[i], done / (time.perf_counter() - began))
+    return best
+
+
+def measure_threads(program: etx.Program) -> None:
+    workers = [Worker(program) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        one, all_of_them = rates(
+            lambda: [workers[0].translate()], lambda: pool.map(Worker.translate, workers))
+    show("1 thread, 1 session", one, [mapping_of(program.path)])
+    show("8 threads, 8 sessions", all_of_them, [mapping_of(program.path)])
+
+
+def measure_processes(program: etx.Program) -> None:
+    ray = start_ray(None)
+    workers = [ray.remote(num_cpus=0)(Worker).remote(program) for _ in range(4)]
+    mappings = ray.get([worker.mapping.remote() for worker in workers])  # all of them stand
+    one, all_of_them = rates(
+        lambda: [ray.get(workers[0].translate.remote())],
+        lambda: ray.get([worker.translate.remote() for worker in workers]))
+    show("Ray, 1 of 4 processes at work", one, mappings[:1])
+    show("Ray, 4 processes", all_of_them, [*mappings, mapping_of(program.path)])
+
+
+def main() -> None:
+    program = etx.load(sys.argv[1])
+    print(f"{program.path.name}: {program.file_bytes // 1024:,} kB; {os.cpu_count()} processors")
+    measure_threads(program)
+    measure_processes(program)
+
+
+if __name__ == "__main__":
+    main()

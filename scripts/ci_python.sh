@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# The Python package as users get it: a wheel built by pip, installed where no
+# compiler is, and its tests; those of exporting with the interpreter that has
+# torch. Where pip cannot get its packages it says so and leaves.
+#
+#   scripts/ci_python.sh <scratch directory>
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mkdir -p "$1" && cd "$1" && pwd)
+skip() {
+  echo "python: skipped, $1"
+  exit 0
+}
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "Python is older than 3.11"
+[ -x "$work/venv/bin/python" ] || python3 -m venv "$work/venv" || skip "no virtual environment"
+"$work/venv/bin/pip" install -q scikit-build-core numpy pytest 2>"$work/pip.log" ||
+  skip "the packages cannot be installed: $(tail -1 "$work/pip.log")"
+# For samples/batch. Bytecode of all of it would take longer than its tests.
+"$work/venv/bin/pip" install -q --no-compile 'ray[data]' 'dask[bag]' 2>"$work/pip.log" ||
+  echo "python: samples/batch is tested without Ray and Dask: $(tail -1 "$work/pip.log")"
+
+rm -rf "$work/wheel" "$work/site"
+"$work/venv/bin/pip" wheel -q --no-build-isolation --no-deps -w "$work/wheel" "$here"
+wheel=$(echo "$work"/wheel/etx-*-abi3-*.whl)
+echo "python: $(basename "$wheel"), $(stat -c %s "$wheel") bytes"
+CC=/bin/false "$work/venv/bin/pip" install -q --no-deps --target "$work/site" "$wheel"
+"$work/site/bin/etx" plan "$here/samples/stateful_model" -o "$work/stateful.pte" --quiet
+
+# run PYTHON FILES...: as many lines as pytest's -q has, more for what fails.
+run() {
+  local python=$1
+  shift
+  "$python" -W ignore -m pytest -q -p no:cacheprovider --show-capture=no "$@"
+}
+cd "$work"
+tests=$here/tests/python
+torch=${ETX_TORCH_PYTHON:-$here/build-venv/bin/python}
+export PYTHONPATH=$work/site ETX_TRANSLATE=$here/build-test/translate
+run "$work/venv/bin/python" "$tests" >"$work/plain.txt" 2>&1 &
+plain=$!
+failed=0
+if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+  "$work/venv/bin/pip" install -q --upgrade --target "$work/tools" pytest
+  export PYTHONPATH=$work/site:$work/tools
+  run "$torch" "$tests/test_models.py" >"$work/models.txt" 2>&1 &
+  models=$!
+  run "$torch" "$tests"/test_{documents,export,model_exporter,tensors,wrong_export}.py || failed=$?
+  wait $models || failed=$?
+  cat "$work/models.txt"
+else
+  echo "python: exporting is not tested, there is no torch"
+fi
+wait $plain || failed=$?
+cat "$work/plain.txt"
+exit $failed

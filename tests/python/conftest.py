@@ -1,0 +1,109 @@
+"""Programs for the tests, planned with the `etx` command.
+
+The command is the one that ETX_COMMAND names, else the one beside this tree's
+build, else the package's own planner.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
+
+TWO_INPUTS = """\
+etx: 1
+method: add
+inputs:
+  - {name: x, type: "float32[4]"}
+  - {name: y, type: "float32[4]"}
+nodes:
+  - {out: z, op: aten.add.Tensor, args: [x, y]}
+outputs: [z]
+mutates: {}
+"""
+
+MANY_TYPES = """\
+etx: 1
+method: pass_on
+inputs:
+  - {name: a, type: "int64[2]"}
+  - {name: b, type: "float64[]"}
+  - {name: c, type: "bool[3]"}
+  - {name: d, type: "uint8[2]"}
+  - {name: e, type: "float16[1, 2]"}
+  - {name: f, type: "bfloat16[2]"}
+nodes:
+  - {out: ra, op: aten.clone.default, args: [a]}
+  - {out: rb, op: aten.clone.default, args: [b]}
+  - {out: rc, op: aten.logical_not.default, args: [c]}
+  - {out: rd, op: aten.clone.default, args: [d]}
+  - {out: re, op: aten.clone.default, args: [e]}
+  - {out: rf, op: aten.clone.default, args: [f]}
+outputs: [ra, rb, rc, rd, re, rf]
+mutates: {}
+"""
+
+
+# A method with the name of something that sessions have themselves, and one
+# whose index may be beyond its table.
+CLASH = """\
+etx: 1
+method: reset
+inputs: []
+buffers:
+  - {name: count, type: "float32[2]", init: 3}
+nodes:
+  - {out: more, op: aten.add.Tensor, args: [count, 1]}
+outputs: [more]
+mutates: {count: more}
+"""
+
+LOOK_UP = """\
+etx: 1
+method: look_up
+inputs:
+  - {name: index, type: "int64[n]"}
+dims: {n: {min: 1, max: 4}}
+buffers:
+  - {name: table, type: "float32[3, 2]", init: 1}
+nodes:
+  - {out: rows, op: aten.index_select.default, args: [table, 0, index]}
+outputs: [rows]
+mutates: {}
+"""
+
+
+def make_program(source: Path, output: Path) -> Path:
+    """Plans a directory of methods into a program file."""
+    command = os.environ.get("ETX_COMMAND")
+    if command is not None:
+        subprocess.run([command, "plan", source, "-o", output, "-q"], check=True)
+    else:
+        import etx
+
+        etx.plan(source, output)
+    return output
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Program files by name."""
+    folder = tmp_path_factory.mktemp("programs")
+    made = {"stateful": make_program(ROOT / "samples" / "stateful_model", folder / "stateful.pte")}
+    sources = {
+        "two": {"add": TWO_INPUTS},
+        "types": {"pass_on": MANY_TYPES},
+        "clash": {"reset": CLASH, "look_up": LOOK_UP},
+    }
+    for name, methods in sources.items():
+        (folder / name).mkdir()
+        for method, text in methods.items():
+            (folder / name / f"{method}.yaml").write_text(text)
+        made[name] = make_program(folder / name, folder / f"{name}.pte")
+    made["kv"] = make_program(DATA / "pt2" / "kv", folder / "kv.pte")
+    return made

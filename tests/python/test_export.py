@@ -1,0 +1,204 @@
+"""`etx.export`: methods of a module become one program that does what they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch.export import Dim
+
+import etx
+from etx import MethodArg
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Model(torch.nn.Module):
+    """State with values, a buffer that is not saved, a parameter that is written,
+    `forward` beside other methods, and arguments of every form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.register_buffer("cache", torch.full((10, 20), 3.0))
+        self.register_buffer("scale", torch.tensor([1.0, 2, 3, 4]), persistent=False)
+        self.gain = torch.nn.Parameter(torch.ones(4))
+        self.linear = torch.nn.Linear(20, 64)
+
+    def forward(self, x):
+        return self.linear(x) * self.scale.sum()
+
+    def set_cache(self, data):
+        self.cache[0 : data.shape[0], 0 : data.shape[1]] = data
+
+    def get_cache(self, data):
+        data.copy_(self.cache.narrow(0, 0, data.size(0)).narrow(1, 0, data.size(1)))
+
+    def grow(self):
+        self.gain.add_(1)
+        return self.gain * 2, self.forward(torch.ones(1, 20))
+
+    def mix(self, pair, times: int, is_long: bool):
+        return pair[0] + pair[1] * times if is_long else pair[0]
+
+
+def example(rows: int, columns: int) -> MethodArg:
+    dims = {0: Dim("rows", min=1, max=10), 1: Dim("columns", min=1, max=20)}
+    return MethodArg(torch.ones(rows, columns), dims)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Model().eval()
+
+
+@pytest.fixture(scope="module")
+def exported(model):
+    methods = {
+        "forward": (torch.ones(2, 20),),
+        "set_cache": (example(10, 20),),  # as long as the maxima
+        "get_cache": {"data": example(1, 1)},  # and as short as can be
+        "grow": (),
+        "mix": ((torch.ones(3), torch.ones(3)), 2, True),
+    }
+    constants = {"length": 20, "ready": True, "name": "tiny", "table": torch.arange(3)}
+    return etx.export(model, methods, shared=["cache"], constants=constants)
+
+
+@pytest.fixture
+def session(exported, tmp_path):
+    report = exported.plan(tmp_path / "model.pte")
+    assert report["state_bytes"] >= 816 and "set_cache" in str(report)
+    return etx.load(tmp_path / "model.pte").session()
+
+
+def test_all_sizes_up_to_the_largest_run(session):
+    for rows, columns in ((10, 20), (1, 1), (9, 19), (10, 1), (1, 20), (3, 20)):
+        session.reset()
+        session.set_cache(torch.full((rows, columns), 5.0))
+        data = torch.zeros(10, 20)
+        session.get_cache(data)
+        expected = torch.full((10, 20), 3.0)
+        expected[:rows, :columns] = 5
+        assert torch.equal(data, expected)
+
+
+def test_initial_values_are_the_model_s(session):
+    assert (session.state["cache"] == 3).all()
+    assert session.state["gain"].tolist() == [1, 1, 1, 1]
+
+
+def test_forward_runs_beside_other_methods(session, model):
+    x = torch.randn(2, 20)
+    assert np.allclose(session.forward(x), model(x).detach(), atol=1e-5)
+
+
+def test_a_parameter_that_a_method_writes_is_state(session):
+    assert session.grow()[0].tolist() == [4] * 4
+    assert session.grow()[0].tolist() == [6] * 4
+    session.reset("gain")
+    assert session.grow()[0].tolist() == [4] * 4
+
+
+def test_structures_and_numbers_are_arguments(session):
+    info = session.program.methods["mix"]
+    assert [port.name for port in info.inputs] == ["pair_0", "pair_1", "times", "is_long"]
+    result = session.mix([1, 2, 3], torch.ones(3), 2, True)
+    assert result.tolist() == [3, 4, 5]
+    assert session.mix((torch.ones(3), [1, 2, 3]), 2, True).tolist() == [3, 5, 7]
+    with pytest.raises(etx.ArgumentError, match="fixed when the program was exported"):
+        session.mix([1, 2, 3], torch.ones(3), 5, True)
+
+
+def test_constants_are_read_without_a_session(session):
+    constants = session.program.constants
+    assert constants["length"] == 20 and constants["ready"] is True
+    assert constants["name"] == "tiny" and constants["table"].tolist() == [0, 1, 2]
+
+
+def test_tensors_of_torch_are_written_in_place(session):
+    data = torch.zeros(2, 2)
+    assert session.get_cache(data) is None
+    assert torch.equal(data, torch.full((2, 2), 3.0))
+
+
+def test_bfloat16_tensors_go_in(tmp_path):
+    class Half(torch.nn.Module):
+        def double(self, x):
+            return (x * 2).float()
+
+    etx.export(Half(), {"double": (torch.ones(3, dtype=torch.bfloat16),)}).plan(tmp_path / "half.pte")
+    session = etx.load(tmp_path / "half.pte").session()
+    assert session.double(torch.tensor([1, 2.5, -3], dtype=torch.bfloat16)).tolist() == [2, 5, -6]
+
+
+def test_weights_are_rounded_when_asked(exported, tmp_path):
+    report = exported.plan(tmp_path / "small.pte", quantize="int8")
+    assert report["quantized"]
+    assert etx.load(tmp_path / "small.pte").session().forward(torch.ones(2, 20)).shape == (2, 64)
+
+
+def test_the_same_model_gives_the_same_bytes(exported, tmp_path):
+    exported.plan(tmp_path / "one.pte")
+    exported.plan(tmp_path / "two.pte", keep=tmp_path / "methods")
+    assert (tmp_path / "one.pte").read_bytes() == (tmp_path / "two.pte").read_bytes()
+    assert (tmp_path / "methods" / "grow.pt2").exists()
+
+
+def test_the_model_is_not_changed(model, exported):
+    assert torch.equal(model.cache, torch.full((10, 20), 3.0))
+    assert model.forward.__func__ is Model.forward
+
+
+def test_a_method_that_tells_its_largest_size_apart_is_refused(tmp_path):
+    """What the graph for a part does is not what the method does for the whole."""
+
+    class Tells(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(8))
+
+        def step(self, x):
+            self.cache[: x.shape[0]] = x
+            return x * 2 if x.shape[0] != 8 else x
+
+    with pytest.raises(etx.ExportError, match="step"):
+        etx.export(Tells(), {"step": (MethodArg(torch.ones(4), {0: Dim("n", max=8)}),)})
+
+
+class Part(torch.nn.Module):
+    def __init__(self, cache: torch.nn.Module) -> None:
+        super().__init__()
+        self.cache = cache
+
+
+class Shared(torch.nn.Module):
+    """One cache under two names, as an encoder and a decoder have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        cache = torch.nn.Module()
+        cache.register_buffer("k", torch.zeros(4))
+        cache.register_buffer("v", torch.ones(4), persistent=False)
+        self.encoder, self.decoder = Part(cache), Part(cache)
+
+    def encode(self, x):
+        self.encoder.cache.k.copy_(x)
+        return x + 1
+
+    def decode(self, x):
+        self.decoder.cache.v.add_(self.encoder.cache.k)
+        return self.decoder.cache.v + x
+
+
+@pytest.mark.parametrize("shared", [(), ["encoder.cache"], ["*.cache.*", "decoder"]])
+def test_a_buffer_with_two_names_is_one_state(tmp_path, shared):
+    model, x = Shared(), torch.arange(4.0)
+    methods = {"encode": (x,), "decode": (x,)}
+    etx.export(model, methods, shared=shared).plan(tmp_path / "shared.pte")
+    session = etx.load(tmp_path / "shared.pte").session()
+    for name in ("encode", "decode", "decode"):
+        expected = getattr(model, name)(x)
+        assert np.array_equal(getattr(session, name)(x), expected)
+    assert sorted(session.state) == ["decoder.cache.k", "decoder.cache.v"]

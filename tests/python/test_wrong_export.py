@@ -1,0 +1,111 @@
+"""Wrong use of the exporters: the method, the argument and the line are named."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch.export import Dim
+
+import etx
+from etx import MethodArg
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(4))
+        self.weight = torch.nn.Parameter(torch.ones(4))
+        self.inner = torch.nn.Linear(4, 4)
+
+    def step(self, x):
+        return x + self.cache
+
+    def depends_on_data(self, x):
+        if x.sum() > 0:
+            return x
+        return x * 2
+
+    def prints_item(self, x):
+        return torch.ones(int(x.sum()))
+
+    def unknown_operator(self, x):
+        return torch.linalg.svd(x)[1]
+
+    def et_module_init(self):
+        return None
+
+
+FOUR = torch.ones(4)
+
+# (methods, other arguments, exception, words of the message)
+CASES = [
+    ({}, {}, etx.ArgumentError, "no method to export"),
+    ({"jump": (FOUR,)}, {}, etx.ArgumentError, "no method 'jump'"),
+    ({"weight": (FOUR,)}, {}, etx.ArgumentError, "no method 'weight'"),
+    ({"inner": (FOUR,)}, {}, etx.ArgumentError, "no method 'inner'"),
+    ({"et_module_init": ()}, {}, etx.ArgumentError, "made by etx"),
+    ({"step": ()}, {}, etx.ArgumentError, "'x' of method 'step'"),
+    ({"step": (FOUR, FOUR)}, {}, etx.ArgumentError, "takes 1 arguments, 2"),
+    ({"step": {"y": FOUR}}, {}, etx.ArgumentError, "no argument 'y'"),
+    ({"step": (MethodArg(FOUR, {0: "n"}),)}, {}, etx.ArgumentError, "expected a Dim"),
+    ({"step": (MethodArg(FOUR, {1: Dim("n", max=9)}),)}, {}, etx.RangeError, "dimension 1"),
+    ({"step": (MethodArg(FOUR, {0: Dim("n", max=3)}),)}, {}, etx.RangeError, "size 4"),
+    ({"step": (FOUR,)}, {"shared": ["cash"]}, etx.ArgumentError, "'cash' does not exist"),
+    ({"step": (FOUR,)}, {"shared": ["weight"]}, etx.ArgumentError, "a parameter"),
+    ({"step": (FOUR,)}, {"shared": ["cache", "cache"]}, etx.ArgumentError, "shared twice"),
+    ({"step": (FOUR,)}, {"shared": ["cash*"]}, etx.ArgumentError, "matches 'cash*'"),
+    ({"step": (FOUR,)}, {"constants": {"step": 1}}, etx.ArgumentError, "'step' is a method and"),
+    ({"step": (FOUR,)}, {"constants": {"et_module_init": 1}}, etx.ArgumentError, "made by etx"),
+    ({"depends_on_data": (FOUR,)}, {}, etx.ExportError, "if x.sum() > 0"),
+    ({"prints_item": (FOUR,)}, {}, etx.ExportError, "torch.ones(int(x.sum()))"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_wrong_exports_are_refused(number):
+    methods, others, kind, words = CASES[number]
+    with pytest.raises(kind) as caught:
+        etx.export(Model(), methods, **others)
+    assert words in str(caught.value) and isinstance(caught.value, ValueError)
+
+
+def test_the_model_is_a_module():
+    with pytest.raises(etx.ArgumentError, match="'int', expected a torch.nn.Module"):
+        etx.export(3, {"step": ()})
+    with pytest.raises(etx.ArgumentError, match="expected a torch.nn.Module"):
+        etx.MultiEntryPointExporter(None)
+
+
+def test_a_size_without_a_maximum_is_refused_by_the_planner(tmp_path):
+    exported = etx.export(torch.nn.Linear(4, 4), {
+        "forward": (MethodArg(torch.ones(3, 4), {0: Dim("n")}),)
+    })
+    with pytest.raises(etx.ExportError, match="upper bound"):
+        exported.plan(tmp_path / "x.pte")
+    assert not (tmp_path / "x.pte").exists()
+
+
+def test_an_operator_that_etx_does_not_know_is_named_with_its_line(tmp_path):
+    exported = etx.export(Model(), {"unknown_operator": (torch.ones(3, 3),)})
+    with pytest.raises(etx.ExportError) as caught:
+        exported.plan(tmp_path / "x.pte")
+    assert "svd" in str(caught.value) and caught.value.problems
+    assert "torch.linalg.svd(x)[1]" in str(caught.value)
+
+
+def test_a_constant_of_another_kind_is_refused(tmp_path):
+    exported = etx.export(Model(), {"step": (FOUR,)}, constants={"names": ["a", "b"]})
+    with pytest.raises(etx.ArgumentError, match="'list'"):
+        exported.plan(tmp_path / "x.pte")
+
+
+def test_stages_out_of_order_are_refused():
+    exporter = etx.MultiEntryPointExporter(Model())
+    with pytest.raises(etx.StateError, match="no method is registered"):
+        exporter.export()
+    exporter.register_shared_buffer("cache")
+    with pytest.raises(etx.ArgumentError, match="shared twice"):
+        exporter.register_shared_buffer("cache")

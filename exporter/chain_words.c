@@ -214,3 +214,42 @@ etx_status etx_chain_words_args(etx_lower* lower, const etx_chain_words* words,
   *out_fits = true;
   return ETX_OK;
 }
+
+// ------------------------------------------------ layers in front
+
+static const etx_ir_node* read_node(const etx_rewrite* rewrite,
+                                    const etx_chain_word* word, etx_op_id op) {
+  if (word->step != ETX_STEP_X) return NULL;
+  const etx_ir_node* const node =
+      etx_ir_definition(rewrite->lower.method, word->value);
+  return node != NULL && node->op->id == op ? node : NULL;
+}
+
+const etx_ir_node* etx_chain_words_layer(const etx_rewrite* rewrite,
+                                         const etx_chain_words* words,
+                                         etx_op_id op) {
+  const etx_ir_node* found = NULL;
+  for (size_t i = 0; i < words->count; ++i) {
+    const etx_ir_node* const node = read_node(rewrite, &words->items[i], op);
+    if (node == NULL ||
+        !etx_rewrite_is_only_use(rewrite, words->items[i].value) ||
+        !etx_chain_is_full(rewrite, rewrite->lower.node,
+                           words->items[i].value)) {
+      continue;
+    }
+    if (found == NULL || node > found) found = node;
+  }
+  return found;
+}
+
+etx_status etx_chain_words_missed(const etx_rewrite* rewrite,
+                                  const etx_chain_words* words, etx_op_id op,
+                                  const char* kind) {
+  for (size_t i = 0; i < words->count; ++i) {
+    if (read_node(rewrite, &words->items[i], op) != NULL) {
+      return etx_fusion_missed(rewrite->fusions, &rewrite->lower, kind,
+                               "what it gives is read by others too");
+    }
+  }
+  return ETX_OK;
+}

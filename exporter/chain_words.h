@@ -27,6 +27,18 @@ bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
 bool etx_chain_words_inline(etx_chain_words* words, uint32_t value,
                             const etx_chain_words* inner);
 
+// The node of `op` whose result is read by the chain at hand alone, and has its
+// sizes; NULL if there is none. The last of several is taken: the others are
+// there when it runs.
+const etx_ir_node* etx_chain_words_layer(const etx_rewrite* rewrite,
+                                         const etx_chain_words* words,
+                                         etx_op_id op);
+
+// Notes as a `kind` that was missed a node of `op` that others read, too.
+ETX_MUST_USE etx_status etx_chain_words_missed(const etx_rewrite* rewrite,
+                                               const etx_chain_words* words,
+                                               etx_op_id op, const char* kind);
+
 // The text of a chain and the list of what it reads but for `self`, which is
 // its x, as arguments. False if it reads too many tensors.
 ETX_MUST_USE etx_status etx_chain_words_args(

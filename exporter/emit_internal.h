@@ -6,6 +6,7 @@
 //   emit_values    tensors and scalars of a plan
 //   emit_symbols   integers that depend on the sizes of inputs
 //   emit_constants data_buffer_index of constants
+//   emit_sources   lines of the author's files
 
 #ifndef ETX_EXPORTER_EMIT_INTERNAL_H
 #define ETX_EXPORTER_EMIT_INTERNAL_H
@@ -35,6 +36,8 @@ typedef struct etx_emit {
   size_t constant_hash_size;
   uint32_t* index_of_constant;  // by constant of the module, 0: not yet
   size_t index_of_constant_count;
+  etx_source_method* sources;  // of methods so far; NULL: not asked for
+  size_t source_count;
 } etx_emit;
 
 typedef struct etx_emit_choice etx_emit_choice;  // emit_choices.c
@@ -135,6 +138,19 @@ ETX_MUST_USE etx_status etx_emit_head(etx_emit_method* m,
                                       const etx_ir_node* head);
 // Ends branches until instructions of `branch` may follow.
 ETX_MUST_USE etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch);
+
+// emit_sources.c
+
+// Room for the lines of all methods, if they are to be written.
+ETX_MUST_USE etx_status etx_emit_sources_start(etx_emit* emit);
+// Notes the lines of a method whose nodes have these first instructions.
+ETX_MUST_USE etx_status etx_emit_source(etx_emit* emit,
+                                        const etx_ir_method* method,
+                                        const int32_t* node_starts,
+                                        size_t instruction_count);
+// The named data, when all methods are there.
+ETX_MUST_USE etx_status etx_emit_sources_build(etx_emit* emit,
+                                               etx_bytes* out_data);
 
 // emit_method.c
 

@@ -472,9 +472,15 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   ports p = {0};
   ETX_TRY(start(&m, &p));
   ETX_TRY(emit_inputs(&m, &p));
+  int32_t* const starts =
+      etx_pool_take(emit->pool, (source->node_count + 1) * sizeof *starts);
+  if (starts == NULL) return ETX_OUT_OF_MEMORY;
   for (size_t n = 0; n < source->node_count; ++n) {
-    if (n == memory->peak_node) *out_peak = m.instruction_count;
+    starts[n] = (int32_t)m.instruction_count;
     ETX_TRY(emit_node(&m, &source->nodes[n]));
+  }
+  if (memory->peak_node < source->node_count) {
+    *out_peak = (size_t)starts[memory->peak_node];
   }
   ETX_TRY(etx_emit_go_to(&m, 0));
   ETX_TRY(emit_outputs(&m, &p));
@@ -487,5 +493,6 @@ etx_status etx_emit_plan(etx_emit* emit, size_t method,
   out_blob->output_count = p.output_count;
   out_blob->views = m.views;
   out_blob->view_count = m.view_count;
+  ETX_TRY(etx_emit_source(emit, source, starts, m.instruction_count));
   return finish(&m, &p, memory->scratch_bytes, out_plan);
 }

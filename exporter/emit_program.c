@@ -263,13 +263,18 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
       etx_pool_take(emit.pool, (module->method_count + 1) * sizeof *blobs);
   if (plans == NULL || blobs == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_emit_constants_start(&emit));
+  ETX_TRY(etx_emit_sources_start(&emit));
 
   etx_emit_result result = {0};
   size_t blob_count = 0;
   ETX_TRY(emit_plans(&emit, plans, blobs, &blob_count, &result));
-  etx_pte_named_data blob = {.key = etx_text_of(ETX_BLOB_KEY),
-                             .alignment = BLOB_ALIGNMENT};
-  ETX_TRY(build_blob(&emit, blobs, blob_count, &blob.data));
+  etx_pte_named_data named[] = {
+      {.key = etx_text_of(ETX_BLOB_KEY), .alignment = BLOB_ALIGNMENT},
+      {.key = etx_text_of(ETX_SOURCE_KEY), .alignment = BLOB_ALIGNMENT}};
+  ETX_TRY(build_blob(&emit, blobs, blob_count, &named[0].data));
+  if (emit.sources != NULL) {
+    ETX_TRY(etx_emit_sources_build(&emit, &named[1].data));
+  }
   const uint32_t alignment = module->alignment < MIN_CONSTANT_ALIGNMENT
                                  ? MIN_CONSTANT_ALIGNMENT
                                  : (uint32_t)module->alignment;
@@ -281,8 +286,8 @@ etx_status etx_emit_write(const etx_emit_program* program, const etx_sink* sink,
       .constants = emit.constants,
       .constant_count = emit.constant_count,
       .constant_hosts = hosts,
-      .named_data = &blob,
-      .named_data_count = 1,
+      .named_data = named,
+      .named_data_count = emit.sources == NULL ? 1 : 2,
       .constant_alignment = alignment,
   };
   ETX_TRY(write_file(&emit, &content, sink, &result.file_bytes));

@@ -10,6 +10,7 @@
 #include "exporter/place.h"
 #include "exporter/plan_memory.h"
 #include "exporter/shared_state.h"
+#include "exporter/source_lines.h"
 #include "format/pte/etx_blob.h"
 
 typedef struct etx_emit_program {
@@ -20,6 +21,7 @@ typedef struct etx_emit_program {
   etx_target target;
   etx_text options;  // canonical text of the options that shaped the plan
   uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
+  const etx_source_lines* lines;  // to be written too; NULL: none
 } etx_emit_program;
 
 typedef struct etx_emit_result {

@@ -11,6 +11,7 @@
 #include "exporter/plan_memory.h"
 #include "exporter/quantize_rules.h"
 #include "exporter/shared_state.h"
+#include "exporter/source_lines.h"
 
 enum { MIN_ALIGNMENT = 16 };
 
@@ -23,6 +24,7 @@ typedef struct exporting {
   etx_state_layout layout;
   etx_method_memory* memory;
   etx_emit_program program;
+  etx_source_lines lines;
   etx_emit_result result;
 } exporting;
 
@@ -103,6 +105,7 @@ static etx_status write_program(exporting* e, const etx_sink* sink) {
   e->program.layout = &e->layout;
   e->program.target = e->options->target;
   e->program.options = describe_options(e);
+  if (e->options->source_lines) e->program.lines = &e->lines;
   if (e->program.options.data == NULL) return ETX_OUT_OF_MEMORY;
   return etx_emit_write(&e->program, sink, &e->result, e->diag);
 }
@@ -273,6 +276,9 @@ etx_status etx_export_plan(etx_ir_module* module,
   if (module->alignment < MIN_ALIGNMENT) module->alignment = MIN_ALIGNMENT;
   ETX_TRY(check_dump_after(&e));
   ETX_TRY(etx_ir_fingerprint(module, e.program.fingerprint));
+  if (options->source_lines) {
+    ETX_TRY(etx_source_lines_take(module, &e.lines));
+  }
   tell(&e, "passes", 0);
   ETX_TRY(run_passes(&e, &own));
   ETX_TRY(etx_copied_parts_find(module, e.passes.placements, &e.passes.copies));

@@ -26,6 +26,7 @@ typedef struct etx_export_options {
   const char* dump_after;   // pass after which the IR is dumped, or NULL
   etx_sink dump;            // where that dump goes
   const char* keep_layout;  // path of a .pte whose state layout is kept
+  bool source_lines;        // keep where instructions come from
   void (*progress)(void* context, const char* stage, size_t done,
                    size_t total);  // may be NULL
   void* progress_context;

@@ -34,8 +34,13 @@ typedef struct etx_ir_place {
   etx_text file;  // path as given, may be empty
   uint32_t line;  // 1-based, 0 if the format has none (.pt2)
   uint32_t column;
-  etx_text node;   // name of the node in an archive, may be empty
-  etx_text trace;  // the author's source line, may be empty
+  etx_text node;         // name of the node in an archive, may be empty
+  etx_text trace;        // the author's source line, may be empty
+  etx_text source_file;  // of that line, may be empty
+  uint32_t source_line;  // in it, 0: not known
+  etx_text module;       // of the model, in which it ran; may be empty
+  uint32_t imported;     // node it stands for, counted from 1; 0: not known
+                         // (source_lines.h)
 } etx_ir_place;
 
 typedef struct etx_ir_constant {

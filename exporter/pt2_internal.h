@@ -8,6 +8,7 @@
 //   pt2_outputs.c    outputs, mutations and their names
 //   pt2_arguments.c  arguments, a union of many tags
 //   pt2_nodes.c      nodes
+//   pt2_source.c     lines of the author's files that nodes come from
 //   pt2_choices.c    torch.cond: the sub-graphs of a node
 //
 // Two kinds of failure. What contradicts the format ends the file: functions
@@ -165,6 +166,13 @@ ETX_MUST_USE etx_status etx_pt2_read_outputs(etx_pt2_graph* graph);
 ETX_MUST_USE etx_status etx_pt2_check_pairs(etx_pt2_graph* graph,
                                             const char* key,
                                             const etx_json* specs);
+
+// ---- pt2_source.c
+
+// Lets `where` tell from which line of which file a node comes, and from which
+// module; nothing of that where the archive does not say.
+void etx_pt2_read_source(etx_pt2_graph* graph, const etx_json* node);
+void etx_pt2_forget_source(etx_pt2_graph* graph);
 
 // ---- pt2_nodes.c
 

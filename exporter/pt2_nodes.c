@@ -170,66 +170,6 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
 
 // ---------------------------------------------------------------- nodes
 
-// Frames of generated code and of PyTorch itself.
-static bool is_foreign(etx_text file) {
-  const etx_text torch = etx_text_of("/torch/");
-  if (starts_with(file, "<") || starts_with(file, "torch/")) return true;
-  for (size_t i = 0; i < file.size && file.data[i] != '"'; ++i) {
-    const etx_text rest = {file.data + i, file.size - i};
-    if (etx_text_starts_with(rest, torch)) return true;
-  }
-  return false;
-}
-
-// Start of the file name in the last frame of the author's own code: frames of
-// generated code and of PyTorch itself only count if there are no others.
-static size_t last_frame(etx_text text) {
-  const etx_text mark = etx_text_of("File \"");
-  size_t any = text.size, own = text.size;
-  for (size_t i = 0; i + mark.size < text.size; ++i) {
-    const etx_text rest = {text.data + i, text.size - i};
-    if (!etx_text_starts_with(rest, mark)) continue;
-    any = i + mark.size;
-    const etx_text file = {text.data + any, text.size - any};
-    if (!is_foreign(file)) own = any;
-  }
-  return own < text.size ? own : any;
-}
-
-static void skip_until(etx_text text, size_t* at, const char* stop) {
-  while (*at < text.size && strchr(stop, text.data[*at]) == NULL) ++*at;
-}
-
-// "model.py:12 return x @ w", from a stack trace such as
-//   File "model.py", line 12, in forward
-//     return x @ w
-static etx_text source_line(etx_pt2_graph* graph, const etx_json* node) {
-  const etx_json* const trace =
-      etx_json_member(etx_json_member(node, "metadata"), "stack_trace");
-  const etx_text none = {NULL, 0};
-  if (trace == NULL || trace->kind != ETX_JSON_STRING) return none;
-  const etx_text text = trace->string;
-  size_t at = last_frame(text), start = at;
-  if (at == text.size) return none;
-  skip_until(text, &at, "\"\n");
-  const etx_text file = {text.data + start, at - start};
-  skip_until(text, &at, "0123456789\n");
-  start = at;
-  while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9') ++at;
-  const etx_text line = {text.data + start, at - start};
-  skip_until(text, &at, "\n");
-  while (at < text.size && (text.data[at] == '\n' || text.data[at] == ' ')) {
-    ++at;
-  }
-  start = at;
-  skip_until(text, &at, "\n");
-  const etx_text code = {text.data + start, at - start};
-  return etx_pool_format(
-      graph->pool,
-      code.size == 0 || starts_with(code, "File \"") ? "%t:%t" : "%t:%t %t",
-      file, line, code);
-}
-
 // float(n) of a size as an operand: a 0-d tensor, which counts for types as a
 // number does. Its type holds sizes up to 2^24 exactly.
 static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
@@ -382,13 +322,14 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
       graph->where.node = name->string;
       etx_pt2_set_place(graph, "node '%t'", name->string);
     }
-    graph->where.trace = source_line(graph, json);
+    etx_pt2_read_source(graph, json);
     if (!starts_with(target, "torch.ops.")) {
       return etx_pt2_decline(graph, "target '%t' is not supported", target);
     }
     ETX_TRY(etx_pt2_is_choice(target) ? etx_pt2_read_choice(graph, json)
                                       : read_node(graph, json, target));
   }
-  graph->where.node.size = graph->where.trace.size = 0;
+  graph->where.node.size = 0;
+  etx_pt2_forget_source(graph);
   return ETX_OK;
 }

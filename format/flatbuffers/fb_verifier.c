@@ -7,6 +7,8 @@
 // before: of the same type, with the same vtable, at a position that is as far
 // from a multiple of eight. Where its fields lie was verified then; what is
 // left is that the table ends in the buffer, and what its references lead to.
+// If that are vectors and small tables, or a union that holds such a table,
+// there is nothing to come back to: no frame is opened (`is_seen`).
 
 #include "format/flatbuffers/fb_verifier.h"
 
@@ -38,15 +40,43 @@ static const char* const reason_texts[] = {
 #undef REASON
 };
 
+// What tables of a form lead to.
+typedef struct lead {
+  uint16_t offset;  // of the reference, from the start of a table
+  uint8_t bytes;    // of an element
+  uint8_t what;     // LEAD_VECTOR, LEAD_STRING, or LEAD_TABLE and its index
+} lead;
+
+enum { LEAD_VECTOR, LEAD_STRING, LEAD_TABLE };
+
+// Leads of a form that is looked at without a frame.
+enum { FORM_LEADS = 4 };
+
+typedef enum form_kind {
+  FORM_OTHER,
+  FORM_FLAT,     // leads to strings and vectors of scalars
+  FORM_NEST,     // and to tables
+  FORM_WRAPPER,  // nothing leads on but a union
+} form_kind;
+
+// Where the fields of a table lie.
+typedef struct layout {
+  const etx_fb_table_info* info;
+  uint32_t vtable;  // position of the vtable
+  uint32_t leads;   // fields that lead on, a bit each; they are there
+  uint16_t vtable_bytes;
+} layout;
+
 // Tables of one type and vtable.
 typedef struct form {
-  const etx_fb_table_info* info;  // NULL: none yet
-  uint32_t vtable;                // position of the vtable
-  uint32_t end;    // bytes from the start of a table to the end of its fields
-  uint32_t leads;  // fields that lead on, a bit each; they are there
-  uint16_t vtable_bytes;
+  layout layout;
+  uint32_t end;   // bytes from the start of a table to the end of its fields;
+                  // the largest number: none yet
+  uint8_t type;   // its index in the schema
   uint8_t phase;  // a table's position modulo 8
-  bool is_flat;   // what leads on leads to strings and vectors of scalars
+  uint8_t kind;   // form_kind
+  uint8_t lead_count;
+  lead list[FORM_LEADS];  // of a wrapper: the value, `what` the union; the code
 } form;
 
 // Forms that are remembered: more than real files have.
@@ -54,7 +84,7 @@ enum { FORMS = 64 };
 
 // A table that is being verified.
 typedef struct frame {
-  form form;
+  layout layout;
   uint32_t position;   // of the table
   uint32_t field;      // id of the field at hand
   uint32_t element;    // element of that field that comes next
@@ -83,7 +113,7 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
     return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "%s", text);
   }
   const frame* f = top(v);
-  const etx_fb_table_info* info = f->form.info;
+  const etx_fb_table_info* info = f->layout.info;
   if (f->field >= info->field_count) {
     return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s': %s",
                             info->name, text);
@@ -141,11 +171,11 @@ static etx_status check_vtable(verifier* v, uint32_t position, uint32_t vtable,
 }
 
 // Bytes from the start of a table to field `id`, or 0 if it is absent.
-static uint32_t offset_of(const verifier* v, const form* f, uint32_t id) {
+static uint32_t offset_of(const verifier* v, const layout* l, uint32_t id) {
   const uint32_t slot = 4 + 2 * id;
   uint16_t offset = 0;
-  if (slot + 2 <= f->vtable_bytes) {
-    (void)etx_fb_load_u16(v->buffer, (uint64_t)f->vtable + slot, &offset);
+  if (slot + 2 <= l->vtable_bytes) {
+    (void)etx_fb_load_u16(v->buffer, (uint64_t)l->vtable + slot, &offset);
   }
   return offset;
 }
@@ -154,7 +184,7 @@ static uint32_t offset_of(const verifier* v, const form* f, uint32_t id) {
 static etx_status locate(verifier* v, uint32_t id, uint32_t bytes,
                          uint32_t* out) {
   const frame* f = top(v);
-  const uint32_t offset = offset_of(v, &f->form, id);
+  const uint32_t offset = offset_of(v, &f->layout, id);
   *out = 0;
   if (offset == 0) return ETX_OK;
   const uint32_t left = v->buffer->size - f->position;
@@ -176,16 +206,67 @@ static uint32_t field_bytes(const etx_fb_table_info* info, uint32_t id) {
   return is_vector ? 4 : type.bytes;
 }
 
-// Verifies where the fields of the top frame's table lie, and notes in its form
+// How a form leads on by a field that is no union; false if it is a field that
+// needs a frame.
+static bool describe_lead(const verifier* v, const layout* l, uint32_t id,
+                          lead* out) {
+  const etx_fb_field_info* field = &l->info->fields[id];
+  const type_info type = types[field->type];
+  out->offset = (uint16_t)offset_of(v, l, id);
+  out->bytes = (uint8_t)type.bytes;
+  switch (type.shape) {
+    case VECTOR:
+      out->what = LEAD_VECTOR;
+      return true;
+    case STRING:
+      out->what = LEAD_STRING;
+      return true;
+    case TABLE:
+      out->what = (uint8_t)(LEAD_TABLE + field->target);
+      return field->target < UINT8_MAX - LEAD_TABLE;
+    default:
+      return false;
+  }
+}
+
+// Finds by what tables of a form can be looked at without a frame.
+static void sort_form(const verifier* v, form* f) {
+  const layout* const l = &f->layout;
+  const uint32_t first = (uint32_t)__builtin_ctz(l->leads | 1u << 31);
+  const bool is_one = l->leads != 0 && (l->leads & (l->leads - 1)) == 0;
+  form_kind kind = FORM_FLAT;
+  f->kind = FORM_OTHER;
+  f->lead_count = 0;
+  if (is_one && types[l->info->fields[first].type].shape == UNION) {
+    f->list[0].offset = (uint16_t)offset_of(v, l, first);
+    f->list[0].what = l->info->fields[first].target;
+    f->list[1].offset = (uint16_t)offset_of(v, l, first - 1);
+    if (f->list[0].offset != 0 && f->list[1].offset != 0) {
+      f->kind = FORM_WRAPPER;
+    }
+    return;
+  }
+  for (uint32_t left = l->leads; left != 0; left &= left - 1) {
+    lead* const next = &f->list[f->lead_count];
+    if (f->lead_count == FORM_LEADS ||
+        !describe_lead(v, l, (uint32_t)__builtin_ctz(left), next)) {
+      return;
+    }
+    if (next->what >= LEAD_TABLE) kind = FORM_NEST;
+    ++f->lead_count;
+  }
+  f->kind = (uint8_t)kind;
+}
+
+// Verifies where the fields of the top frame's table lie, and notes in a form
 // how far they reach and which lead on. A union leads on if only its code is
 // there, which has to be looked at.
-static etx_status learn(verifier* v) {
+static etx_status learn(verifier* v, form* out) {
   frame* f = top(v);
-  const etx_fb_table_info* info = f->form.info;
+  const etx_fb_table_info* info = f->layout.info;
   ETX_ASSERT(info->field_count <= 32);
-  f->form.end = 4;
-  f->form.leads = 0;
-  f->form.is_flat = true;
+  out->end = 4;
+  f->layout.leads = 0;
   uint32_t before = 0;
   for (f->field = 0; f->field < info->field_count; ++f->field) {
     const etx_fb_field_info* field = &info->fields[f->field];
@@ -197,62 +278,156 @@ static etx_status learn(verifier* v) {
       return refuse(v, FIELD_MISSING, f->position, f->position, f->field);
     }
     const uint32_t end = position == 0 ? 0 : position + bytes - f->position;
-    if (end > f->form.end) f->form.end = end;
+    if (end > out->end) out->end = end;
     const bool leads = kind == UNION
                            ? position != 0 || before != 0
                            : position != 0 && kind != SCALAR && kind != CODE;
-    if (leads) f->form.leads |= (uint32_t)1 << f->field;
-    if (leads && kind != VECTOR && kind != STRING) f->form.is_flat = false;
+    if (leads) f->layout.leads |= (uint32_t)1 << f->field;
     before = position;
   }
+  out->layout = f->layout;
+  sort_form(v, out);
   return ETX_OK;
 }
 
 // True if the vector or string that the reference at `position` leads to is
 // good. Otherwise check_vector and check_string tell why.
-static bool is_good_vector(const verifier* v, type_info type,
-                           uint32_t position) {
-  const uint32_t size = v->buffer->size;
+static inline bool is_good_vector(const verifier* v, lead l,
+                                  uint32_t position) {
+  const uint8_t* const data = v->buffer->data;
+  const uint64_t size = v->buffer->size;
   uint32_t distance = 0;
   uint32_t count = 0;
-  uint8_t last = 0;
-  (void)etx_fb_load_u32(v->buffer, position, &distance);
-  const uint64_t goal = (uint64_t)position + distance;
-  if (distance == 0 || goal % 4 != 0 ||
-      !etx_fb_load_u32(v->buffer, goal, &count)) {
-    return false;
-  }
-  const uint64_t start = goal + 4;
-  const uint64_t end = start + (uint64_t)count * type.bytes;
-  if (end > size || (count > 0 && (start & (type.bytes - 1)) != 0)) {
-    return false;
-  }
-  return type.shape != STRING ||
-         (etx_fb_load_u8(v->buffer, end, &last) && last == 0);
+  memcpy(&distance, data + position, sizeof distance);
+  const uint64_t start = (uint64_t)position + distance + 4;
+  if (distance == 0 || start % 4 != 0 || start > size) return false;
+  memcpy(&count, data + start - 4, sizeof count);
+  const uint64_t end = start + (uint64_t)count * l.bytes;
+  if (end > size || (count > 0 && (start & (l.bytes - 1u)) != 0)) return false;
+  return l.what != LEAD_STRING || (end < size && data[end] == 0);
 }
 
-// True if all that a table of a flat form leads to is good.
-static bool leads_to_good(const verifier* v, const form* f, uint32_t position) {
-  for (uint32_t left = f->leads; left != 0; left &= left - 1) {
-    const uint32_t id = (uint32_t)__builtin_ctz(left);
-    const type_info type = types[f->info->fields[id].type];
-    if (!is_good_vector(v, type, position + offset_of(v, f, id))) return false;
+// Where a form is remembered, if it is: there or in the place beside. Vtables
+// lie close to each other and differ in their low bits.
+static inline uint32_t slot_of(uint32_t type, uint32_t vtable, uint32_t phase) {
+  return (vtable / 2 + 7 * type + 4 * phase) % FORMS;
+}
+
+static inline bool is_form(const form* f, uint32_t type, uint32_t vtable,
+                           uint32_t phase) {
+  return f->layout.vtable == vtable && f->type == type && f->phase == phase;
+}
+
+// The form that tables such as this one were seen in, if it is remembered and
+// the table ends inside; NULL otherwise. Forms are learned from tables that are
+// aligned, so one of the same phase is, too.
+static inline const form* recall(const verifier* v, uint32_t type,
+                                 uint32_t position) {
+  uint32_t distance = 0;
+  if (!etx_fb_load_u32(v->buffer, position, &distance)) return NULL;
+  const uint32_t vtable = position - distance;
+  const uint32_t phase = position % 8;
+  const uint32_t slot = slot_of(type, vtable, phase);
+  const form* known = &v->forms[slot];
+  if (!is_form(known, type, vtable, phase)) {
+    known = &v->forms[slot ^ 1];
+    if (!is_form(known, type, vtable, phase)) return NULL;
+  }
+  return known->end <= v->buffer->size - position ? known : NULL;
+}
+
+// Of two forms that want one place, the newer one gets it.
+static void remember(verifier* v, const form* f) {
+  const uint32_t slot = slot_of(f->type, f->layout.vtable, f->phase);
+  v->forms[slot ^ 1] = v->forms[slot];
+  v->forms[slot] = *f;
+}
+
+// True if all that a table of a flat form, which lies inside, leads to is good.
+static inline bool is_good_flat(const verifier* v, const form* f,
+                                uint32_t position) {
+  for (uint32_t i = 0; i < f->lead_count; ++i) {
+    if (!is_good_vector(v, f->list[i], position + f->list[i].offset)) {
+      return false;
+    }
   }
   return true;
 }
 
-// Where a form is remembered, if it is. Factors with well mixed bits: vtables
-// lie close to each other.
-static uint32_t slot_of(uint32_t vtable, uint32_t type, uint32_t phase) {
-  const uint32_t mixed =
-      vtable * 2654435761u + type * 2246822519u + phase * 3266489917u;
-  return (mixed >> 16) % FORMS;
+// The same for a nest. Counts tables.
+static bool is_good_nest(const verifier* v, const form* f, uint32_t position,
+                         uint32_t* count) {
+  for (uint32_t i = 0; i < f->lead_count; ++i) {
+    const lead l = f->list[i];
+    const uint32_t at = position + l.offset;
+    if (l.what < LEAD_TABLE) {
+      if (!is_good_vector(v, l, at)) return false;
+      continue;
+    }
+    uint32_t distance = 0;
+    memcpy(&distance, v->buffer->data + at, sizeof distance);
+    const uint64_t goal = (uint64_t)at + distance;
+    if (distance == 0 || goal >= v->buffer->size || *count == v->max_tables) {
+      return false;
+    }
+    ++*count;
+    const form* const inner =
+        recall(v, l.what - (uint32_t)LEAD_TABLE, (uint32_t)goal);
+    if (inner == NULL || inner->kind != FORM_FLAT ||
+        !is_good_flat(v, inner, (uint32_t)goal)) {
+      return false;
+    }
+  }
+  return true;
 }
 
-// Opens the table at `position` as one of `info`, unless nothing is left to be
+// Goes from a table of a wrapping form to the member of its union. False if the
+// union is not as it should be; check_union tells why.
+static inline bool unwrap(const verifier* v, const form* f, uint32_t* type,
+                          uint32_t* position) {
+  const etx_fb_union_info* const choices = &v->schema->unions[f->list[0].what];
+  const uint8_t* const table = v->buffer->data + *position;
+  const uint32_t value = f->list[0].offset;
+  const uint8_t code = table[f->list[1].offset];
+  uint32_t distance = 0;
+  memcpy(&distance, table + value, sizeof distance);
+  const uint64_t goal = (uint64_t)*position + value + distance;
+  if (code == 0 || code > choices->member_count || distance == 0 ||
+      goal >= v->buffer->size) {
+    return false;
+  }
+  *type = choices->members[code - 1];
+  *position = (uint32_t)goal;
+  return true;
+}
+
+// True if the table at `position` and all that it leads to is good, found
+// without opening it. If not, nothing was done, and it has to be opened.
+static bool is_seen(verifier* v, uint32_t type, uint32_t position) {
+  uint32_t count = v->table_count;
+  for (uint32_t depth = v->depth; depth < ETX_MAX_FB_DEPTH; ++depth) {
+    const form* const known = recall(v, type, position);
+    if (known == NULL || known->kind == FORM_OTHER || count == v->max_tables) {
+      return false;
+    }
+    ++count;
+    if (known->kind != FORM_WRAPPER) {
+      const bool is_good = known->kind == FORM_FLAT
+                               ? is_good_flat(v, known, position)
+                               : depth + 1 < ETX_MAX_FB_DEPTH &&
+                                     is_good_nest(v, known, position, &count);
+      if (is_good) v->table_count = count;
+      return is_good;
+    }
+    if (!unwrap(v, known, &type, &position)) return false;
+  }
+  return false;
+}
+
+// Opens the table at `position` as one of `type`, unless nothing is left to be
 // done for it.
-static etx_status push(verifier* v, const etx_fb_table_info* info,
-                       uint32_t position) {
+static etx_status push(verifier* v, uint32_t type, uint32_t position) {
+  if (is_seen(v, type, position)) return ETX_OK;
   if (v->depth == ETX_MAX_FB_DEPTH) {
     return refuse(v, TOO_DEEP, position, (uint64_t)v->depth + 1,
                   ETX_MAX_FB_DEPTH);
@@ -263,28 +438,21 @@ static etx_status push(verifier* v, const etx_fb_table_info* info,
   ++v->table_count;
   uint32_t vtable = 0;
   ETX_TRY(find_vtable(v, position, &vtable));
-  form* known = &v->forms[slot_of(vtable, (uint32_t)(info - v->schema->tables),
-                                  position % 8)];
-  const bool is_known = known->info == info && known->vtable == vtable &&
-                        known->phase == position % 8 &&
-                        known->end <= v->buffer->size - position;
-  if (is_known && known->is_flat && leads_to_good(v, known, position)) {
-    return ETX_OK;
-  }
+  const form* const known = recall(v, type, position);
   frame* f = &v->frames[v->depth];
   f->position = position;
   f->element = 0;
   f->is_open = false;
-  if (is_known) {
-    f->form = *known;
+  if (known != NULL) {
+    f->layout = known->layout;
   } else {
-    f->form = (form){
-        .info = info, .vtable = vtable, .phase = (uint8_t)(position % 8)};
-    ETX_TRY(check_vtable(v, position, vtable, &f->form.vtable_bytes));
+    form learned = {.type = (uint8_t)type, .phase = (uint8_t)(position % 8)};
+    f->layout = (layout){.info = &v->schema->tables[type], .vtable = vtable};
+    ETX_TRY(check_vtable(v, position, vtable, &f->layout.vtable_bytes));
     ++v->depth;
-    ETX_TRY(learn(v));
+    ETX_TRY(learn(v, &learned));
     --v->depth;
-    *known = f->form;
+    remember(v, &learned);
   }
   f->field = 0;
   ++v->depth;
@@ -332,7 +500,7 @@ static etx_status check_union(verifier* v, const etx_fb_union_info* info,
   frame* f = top(v);
   uint8_t code = 0;
   uint32_t table = 0;
-  const uint32_t code_offset = offset_of(v, &f->form, f->field - 1);
+  const uint32_t code_offset = offset_of(v, &f->layout, f->field - 1);
   if (code_offset != 0) {
     (void)etx_fb_load_u8(v->buffer, (uint64_t)f->position + code_offset, &code);
   }
@@ -344,13 +512,12 @@ static etx_status check_union(verifier* v, const etx_fb_union_info* info,
   }
   if (position == 0) return ETX_OK;
   ETX_TRY(follow(v, position, &table));
-  return push(v, &v->schema->tables[info->members[code - 1]], table);
+  return push(v, info->members[code - 1], table);
 }
 
 // Goes on with the vector of tables at `position` until one of them is opened
 // or none is left.
-static etx_status check_tables(verifier* v, const etx_fb_table_info* info,
-                               uint32_t position) {
+static etx_status check_tables(verifier* v, uint32_t type, uint32_t position) {
   frame* f = top(v);
   const uint32_t depth = v->depth;
   if (!f->is_open) {
@@ -361,7 +528,7 @@ static etx_status check_tables(verifier* v, const etx_fb_table_info* info,
   while (f->element < f->rows.count) {
     uint32_t table = 0;
     ETX_TRY(follow(v, f->rows.position + 4 * f->element, &table));
-    ETX_TRY(push(v, info, table));
+    ETX_TRY(push(v, type, table));
     ++f->element;
     if (v->depth != depth) return ETX_OK;
   }
@@ -371,9 +538,9 @@ static etx_status check_tables(verifier* v, const etx_fb_table_info* info,
 
 // Verifies what field `f->field` of the open table leads to.
 static etx_status check_field(verifier* v, const frame* f) {
-  const etx_fb_field_info* field = &f->form.info->fields[f->field];
+  const etx_fb_field_info* field = &f->layout.info->fields[f->field];
   const type_info type = types[field->type];
-  const uint32_t offset = offset_of(v, &f->form, f->field);
+  const uint32_t offset = offset_of(v, &f->layout, f->field);
   const uint32_t position = offset == 0 ? 0 : f->position + offset;
   etx_fb_vector vector = {0, 0};
   uint32_t table = 0;
@@ -381,10 +548,10 @@ static etx_status check_field(verifier* v, const frame* f) {
     case UNION:
       return check_union(v, &v->schema->unions[field->target], position);
     case TABLES:
-      return check_tables(v, &v->schema->tables[field->target], position);
+      return check_tables(v, field->target, position);
     case TABLE:
       ETX_TRY(follow(v, position, &table));
-      return push(v, &v->schema->tables[field->target], table);
+      return push(v, field->target, table);
     case STRING:
       return check_string(v, position);
     case VECTOR:
@@ -401,10 +568,10 @@ static etx_status check_field(verifier* v, const frame* f) {
 static etx_status check_fields(verifier* v) {
   frame* f = top(v);
   const uint32_t depth = v->depth;
-  while (f->form.leads != 0) {
-    f->field = (uint32_t)__builtin_ctz(f->form.leads);
+  while (f->layout.leads != 0) {
+    f->field = (uint32_t)__builtin_ctz(f->layout.leads);
     ETX_TRY(check_field(v, f));
-    if (!f->is_open) f->form.leads &= f->form.leads - 1;
+    if (!f->is_open) f->layout.leads &= f->layout.leads - 1;
     if (v->depth != depth) return ETX_OK;
   }
   --v->depth;
@@ -437,10 +604,10 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
   v.table_count = 0;
   v.depth = 0;
-  memset(v.forms, 0, sizeof v.forms);
+  for (size_t i = 0; i < FORMS; ++i) v.forms[i] = (form){.end = UINT32_MAX};
   uint32_t root = 0;
   ETX_TRY(check_head(&v, &root));
-  ETX_TRY(push(&v, &schema->tables[0], root));
+  ETX_TRY(push(&v, 0, root));
   while (v.depth > 0) ETX_TRY(check_fields(&v));
   return ETX_OK;
 }

@@ -126,19 +126,31 @@ static etx_status result(const etx_shape_call* call, const parameters* p,
   return ETX_OK;
 }
 
+static etx_status forward(const etx_shape_call* call, etx_shape* out) {
+  etx_shape input, weight, bias;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &weight));
+  ETX_TRY(result(call, &forward_parameters, &input, &weight, out));
+  if (etx_shape_is_none(call, 2)) return ETX_OK;
+  ETX_TRY(etx_shape_tensor(call, 2, &bias));
+  ETX_TRY(etx_shape_want_rank(call, "bias", &bias, 1));
+  return etx_shape_want_equal(call, "the size of 'bias'", out->dims[1],
+                              bias.dims[0]);
+}
+
 // (input, weight, bias, stride, padding, dilation, transposed,
 // output_padding, groups)
 etx_status etx_shape_convolution(etx_shape_call* call) {
-  etx_shape input, weight, bias, out;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(etx_shape_tensor(call, 1, &weight));
-  ETX_TRY(result(call, &forward_parameters, &input, &weight, &out));
-  if (!etx_shape_is_none(call, 2)) {
-    ETX_TRY(etx_shape_tensor(call, 2, &bias));
-    ETX_TRY(etx_shape_want_rank(call, "bias", &bias, 1));
-    ETX_TRY(etx_shape_want_equal(call, "the size of 'bias'", out.dims[1],
-                                 bias.dims[0]));
-  }
+  etx_shape out;
+  ETX_TRY(forward(call, &out));
+  return call->output(call->context, 0, &out);
+}
+
+// The same, and (others, steps)
+etx_status etx_shape_convolution_chain(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(forward(call, &out));
+  ETX_TRY(etx_shape_want_others(call, 9, &out));
   return call->output(call->context, 0, &out);
 }
 

@@ -3,8 +3,8 @@
 
 #include "format/pte/etx_blob.h"
 
-#include "format/base/arena.h"
 #include "format/base/assertion.h"
+#include "format/pte/etx_named.h"
 #include "format/pte/etx_blob_schema_internal.h"
 
 #define FB_SCHEMA "format/pte/etx_blob_schema.def"
@@ -21,22 +21,8 @@ static etx_fb_buffer buffer_of(const etx_blob* blob) {
 etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
   etx_blob opened;
   memset(&opened, 0, sizeof opened);
-  if (!etx_pte_named_data_find(pte, ETX_BLOB_KEY, &opened.bytes)) {
-    return ETX_NOT_FOUND;
-  }
-  const etx_bytes bytes = opened.bytes;
-  if (bytes.size > INT32_MAX ||
-      (uintptr_t)bytes.data % ETX_ARENA_ALIGNMENT != 0) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "'%s' has %z bytes at byte %z of the file, expected "
-                         "a multiple of %u",
-                         ETX_BLOB_KEY, bytes.size,
-                         (size_t)(bytes.data - pte->file.data),
-                         (uint64_t)ETX_ARENA_ALIGNMENT);
-  }
-  const etx_fb_buffer fb = buffer_of(&opened);
-  ETX_TRY(etx_fb_verify(&fb, &etx_blob_schema, 0, diag));
-  opened.root = etx_fb_root(&fb);
+  ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, &etx_blob_schema, &opened.bytes,
+                         &opened.root, diag));
   ETX_TRY(etx_blob_check(&opened, pte, diag));
   *blob = opened;
   return ETX_OK;

@@ -336,16 +336,18 @@ static etx_status check_plan_states(checker* c) {
         outline.memory_id != ETX_MEMORY_STATE) {
       continue;
     }
-    const etx_pte_tensor tensor = etx_pte_value_at(&c->plan, i).as.tensor;
-    if (tensor.name.size == 0) continue;
+    etx_pte_value value;
+    etx_pte_value_read(&c->plan, i, &value);
+    const etx_pte_tensor* const tensor = &value.as.tensor;
+    if (tensor->name.size == 0) continue;
     etx_blob_state state;
-    if (find_state(c, tensor.name, &state) && is_state(&tensor, &state)) {
+    if (find_state(c, tensor->name, &state) && is_state(tensor, &state)) {
       continue;
     }
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "value '%z' of method '%t' is state '%t', but '%s' "
                          "has no such state of this type, shape and place",
-                         i, c->method, tensor.name, ETX_BLOB_KEY);
+                         i, c->method, tensor->name, ETX_BLOB_KEY);
   }
   return ETX_OK;
 }

@@ -147,6 +147,8 @@ etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
 static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
                             etx_pte_tensor* tensor) {
   tensor->has_allocation = table != 0;
+  tensor->memory_id = 0;
+  tensor->memory_offset = 0;
   if (table == 0) return;
   const etx_fb_row row = etx_fb_row_of(fb, table);
   tensor->memory_id =
@@ -160,6 +162,10 @@ static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
 
 static void read_extra(const etx_fb_buffer* fb, uint32_t table,
                        etx_pte_tensor* tensor) {
+  tensor->location = (etx_pte_location)0;
+  tensor->name = (etx_text){NULL, 0};
+  tensor->device_type = 0;
+  tensor->device_index = 0;
   if (table == 0) return;
   const etx_fb_row row = etx_fb_row_of(fb, table);
   const etx_fb_vector name =
@@ -173,6 +179,8 @@ static void read_extra(const etx_fb_buffer* fb, uint32_t table,
       (int8_t)etx_fb_row_u8(&row, ETX_PTE_ExtraTensorInfo_device_index, 0);
 }
 
+// Sets every field: most values are tensors, and clearing them first costs as
+// much as reading them.
 static void read_tensor(const etx_fb_buffer* fb, uint32_t table,
                         etx_pte_tensor* tensor) {
   const etx_fb_row row = etx_fb_row_of(fb, table);
@@ -237,60 +245,62 @@ static double read_f64(const etx_fb_row* row, uint32_t id) {
   return value;
 }
 
-etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index) {
+void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
+                        etx_pte_value* out_value) {
   const etx_fb_buffer fb = buffer_of(plan);
   const etx_fb_row variant = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
-  etx_pte_value value;
-  memset(&value, 0, sizeof value);
-  value.kind =
+  out_value->kind =
       (etx_pte_kind)etx_fb_row_u8(&variant, ETX_PTE_EValue_val_type, 0);
-  if (value.kind == ETX_PTE_NULL) return value;
   const uint32_t table = etx_fb_row_table(&variant, ETX_PTE_EValue_val);
-  if (value.kind == ETX_PTE_TENSOR) {
-    read_tensor(&fb, table, &value.as.tensor);
-    return value;
+  if (out_value->kind == ETX_PTE_TENSOR) {
+    read_tensor(&fb, table, &out_value->as.tensor);
+    return;
   }
+  memset(&out_value->as, 0, sizeof out_value->as);
+  if (out_value->kind == ETX_PTE_NULL) return;
   const etx_fb_row row = etx_fb_row_of(&fb, table);
   // All lists are tables of one field, so the id is the same for all of them.
   const etx_fb_vector items =
-      value.kind >= ETX_PTE_INT_LIST
+      out_value->kind >= ETX_PTE_INT_LIST
           ? etx_fb_row_vector(&row, ETX_PTE_IntList_items)
           : (etx_fb_vector){0, 0};
-  switch (value.kind) {
+  switch (out_value->kind) {
     case ETX_PTE_NULL:
     case ETX_PTE_TENSOR:
       break;
     case ETX_PTE_INT:
-      value.as.integer = (int64_t)etx_fb_row_u64(&row, ETX_PTE_Int_int_val, 0);
+      out_value->as.integer =
+          (int64_t)etx_fb_row_u64(&row, ETX_PTE_Int_int_val, 0);
       break;
     case ETX_PTE_BOOL:
-      value.as.boolean = etx_fb_row_u8(&row, ETX_PTE_Bool_bool_val, 0) != 0;
+      out_value->as.boolean =
+          etx_fb_row_u8(&row, ETX_PTE_Bool_bool_val, 0) != 0;
       break;
     case ETX_PTE_DOUBLE:
-      value.as.real = read_f64(&row, ETX_PTE_Double_double_val);
+      out_value->as.real = read_f64(&row, ETX_PTE_Double_double_val);
       break;
     case ETX_PTE_STRING:
-      value.as.string = etx_fb_string(&fb, table, ETX_PTE_String_string_val);
+      out_value->as.string =
+          etx_fb_string(&fb, table, ETX_PTE_String_string_val);
       break;
     case ETX_PTE_INT_LIST:
-      value.as.integers.items = etx_fb_elements(&fb, items);
-      value.as.integers.count = items.count;
+      out_value->as.integers.items = etx_fb_elements(&fb, items);
+      out_value->as.integers.count = items.count;
       break;
     case ETX_PTE_DOUBLE_LIST:
-      value.as.reals.items = etx_fb_elements(&fb, items);
-      value.as.reals.count = items.count;
+      out_value->as.reals.items = etx_fb_elements(&fb, items);
+      out_value->as.reals.count = items.count;
       break;
     case ETX_PTE_BOOL_LIST:
-      value.as.booleans.items = etx_fb_elements(&fb, items);
-      value.as.booleans.count = items.count;
+      out_value->as.booleans.items = etx_fb_elements(&fb, items);
+      out_value->as.booleans.count = items.count;
       break;
     case ETX_PTE_TENSOR_LIST:
     case ETX_PTE_OPTIONAL_TENSOR_LIST:
-      value.as.tensors.items = etx_fb_elements(&fb, items);
-      value.as.tensors.count = items.count;
+      out_value->as.tensors.items = etx_fb_elements(&fb, items);
+      out_value->as.tensors.count = items.count;
       break;
   }
-  return value;
 }
 
 size_t etx_pte_input_count(const etx_pte_plan* plan) {

@@ -77,7 +77,15 @@ etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
 etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
 
 size_t etx_pte_value_count(const etx_pte_plan* plan);
-etx_pte_value etx_pte_value_at(const etx_pte_plan* plan, size_t index);
+void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
+                        etx_pte_value* out_value);
+// The same as a result: for where a copy more does not count.
+static inline etx_pte_value etx_pte_value_at(const etx_pte_plan* plan,
+                                             size_t index) {
+  etx_pte_value value;
+  etx_pte_value_read(plan, index, &value);
+  return value;
+}
 // Only the kind: cheaper than the whole value.
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index);
 

@@ -180,19 +180,21 @@ static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
 static etx_status check_tensor(etx_pte_verifier* v, uint32_t table,
                                size_t index) {
   ETX_TRY(check_tensor_fields(v, table));
-  const etx_pte_tensor tensor = etx_pte_value_at(&v->plan, index).as.tensor;
-  if ((int)tensor.dynamism < 0 || tensor.dynamism > ETX_PTE_DYNAMIC_UNBOUND) {
+  etx_pte_value value;
+  etx_pte_value_read(&v->plan, index, &value);
+  const etx_pte_tensor* const tensor = &value.as.tensor;
+  if ((int)tensor->dynamism < 0 || tensor->dynamism > ETX_PTE_DYNAMIC_UNBOUND) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown dynamism %i",
-                         (int64_t)tensor.dynamism);
+                         (int64_t)tensor->dynamism);
   }
-  if ((int)tensor.location < 0 || tensor.location > ETX_PTE_EXTERNAL) {
+  if ((int)tensor->location < 0 || tensor->location > ETX_PTE_EXTERNAL) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown data location %i",
-                         (int64_t)tensor.location);
+                         (int64_t)tensor->location);
   }
-  ETX_TRY(check_layout(v, &tensor));
-  return check_data(v, &tensor);
+  ETX_TRY(check_layout(v, tensor));
+  return check_data(v, tensor);
 }
 
 static etx_status check_int_list(etx_pte_verifier* v,

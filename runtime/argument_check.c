@@ -84,7 +84,8 @@ static etx_status check_built(const etx_pte_plan* plan, size_t index,
                               const etx_argument* argument, const etx_op* op,
                               etx_diag* diag) {
   if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return ETX_OK;
-  const etx_pte_value value = etx_pte_value_at(plan, index);
+  etx_pte_value value;
+  etx_pte_value_read(plan, index, &value);
   return etx_argument_check_built(argument->name, value.as.tensor.dtype, op,
                                   diag);
 }

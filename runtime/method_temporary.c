@@ -50,7 +50,8 @@ static bool add_plain(frame* f, const etx_pte_value* from,
 }
 
 static bool add_item(frame* f, size_t index, const etx_value** out_value) {
-  const etx_pte_value from = etx_pte_value_at(f->plan, index);
+  etx_pte_value from;
+  etx_pte_value_read(f->plan, index, &from);
   return add_plain(f, &from, out_value);
 }
 
@@ -95,7 +96,8 @@ static bool add_tensors(frame* f, const etx_pte_value* from, etx_value* out) {
 
 // Reads one argument from the file into the frame. False if it is full.
 static bool add_argument(frame* f, size_t index, const etx_value** out_value) {
-  const etx_pte_value from = etx_pte_value_at(f->plan, index);
+  etx_pte_value from;
+  etx_pte_value_read(f->plan, index, &from);
   const bool is_integers = from.kind == ETX_PTE_INT_LIST;
   const bool is_tensors = from.kind == ETX_PTE_TENSOR_LIST ||
                           from.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;

@@ -89,7 +89,6 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   }
   const uint32_t at = (uint32_t)method->tensor_count++;
   etx_method_tensor* tensor = &method->tensors[at];
-  memset(tensor, 0, sizeof *tensor);
   method->tensor_of[index] = at;
   tensor->value = value;
   tensor->bounds = from->sizes;
@@ -145,11 +144,18 @@ static void decode_tensors(etx_method* method, etx_method_pieces* pieces,
 
 static etx_status decode_slots(etx_method* method, etx_method_pieces* pieces,
                                etx_diag* diag) {
+  // Cleared as a whole: one by one takes longer than filling them.
+  if (method->value_count != 0) {
+    memset(method->values, 0, method->value_count * sizeof *method->values);
+  }
+  if (method->tensor_count != 0) {
+    memset(method->tensors, 0, method->tensor_count * sizeof *method->tensors);
+  }
   method->tensor_count = 0;  // counted up again, to the same number
   for (size_t i = 0; i < method->value_count; ++i) {
-    const etx_pte_value from = etx_pte_value_at(&method->plan, i);
+    etx_pte_value from;
+    etx_pte_value_read(&method->plan, i, &from);
     etx_value* out = &method->values[i];
-    memset(out, 0, sizeof *out);
     method->tensor_of[i] = ETX_NO_INDEX;
     method->marks[i] = 0;
     switch (from.kind) {

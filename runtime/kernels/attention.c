@@ -1,9 +1,12 @@
-// Tiles of eight query rows meet blocks of 64 keys. Dense float32 is used where
-// it lies, and sums are kept in the result's own rows; anything else is
-// converted block by block into the share's piece of temporary memory:
+// Tiles of query rows meet blocks of 64 keys. Dense float32 is used where it
+// lies, and sums are kept in the result's own rows; anything else is converted
+// block by block into the share's piece of temporary memory:
 //
-//   query tile [8, width] | key block [64, width] | value block [64, value
-//   width] | sums [8, value width]
+//   query tile [rows, width] | key block [64, width] | value block [64, value
+//   width] | sums [rows, value width]
+//
+// Keys are turned for a tile, a group of them at a time, so that each score is
+// summed from the first element to the last, whatever is computed beside it.
 
 #include "runtime/kernels/attention.h"
 
@@ -16,8 +19,10 @@
 #include "runtime/kernels/panel_loops.h"
 
 enum {
-  TILE = 8,
+  TILE = 48,  // rows of a tile, at most
   KEYS = ETX_BLOCK,
+  TURNED = 64,  // elements of the keys of a block that are turned at a time
+  GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float),
   // Multiply-adds below which other threads are not worth waking.
   PARALLEL_LEAST = 100000,
 };
@@ -87,6 +92,12 @@ static bool needs_pieces(const etx_attention* a) {
          !is_dense(&a->out);
 }
 
+// Rows of a tile: as even as possible.
+static size_t tile_rows(const etx_attention* a) {
+  const size_t tiles = (a->queries + TILE - 1) / TILE;
+  return tiles == 0 ? 0 : (a->queries + tiles - 1) / tiles;
+}
+
 // ------------------------------------------------ temporary memory
 
 // Floats (doubles) of one share's pieces.
@@ -96,8 +107,10 @@ static bool piece_elements(const etx_attention* a, size_t* out) {
     *out = a->value_width;
     return true;
   }
-  return etx_multiply_size(a->width, TILE + KEYS, &keys) &&
-         etx_multiply_size(a->value_width, TILE + KEYS, &values) &&
+  // With fewer queries there are never more rows.
+  const size_t held = (a->queries < TILE ? a->queries : TILE) + KEYS;
+  return etx_multiply_size(a->width, held, &keys) &&
+         etx_multiply_size(a->value_width, held, &values) &&
          etx_add_size(keys, values, out);
 }
 
@@ -145,19 +158,34 @@ static rows load_rows(const tile* t, const etx_attention_side* side,
 
 // ------------------------------------------------ scores
 
-// scores[r][k] = query row r * key k, for `count` keys.
+// scores[r][k] = query row r * key k, for `count` keys, and 0 behind them up to
+// a whole group.
 static void multiply_keys(const tile* t, rows keys, size_t count,
                           float scores[TILE][KEYS]) {
-  const etx_dot_block b = {.out = scores[0],
-                           .out_row = KEYS,
-                           .left = t->query.data,
-                           .left_row = t->query.stride,
-                           .right = keys.data,
-                           .right_row = keys.stride,
-                           .rows = t->count,
-                           .columns = count,
-                           .count = t->attention->width};
-  t->loops->dots(&b);
+  float turned[KEYS / GROUP][TURNED][GROUP];
+  const size_t width = t->attention->width;
+  size_t first = 0;
+  do {
+    const size_t taps = width - first < TURNED ? width - first : TURNED;
+    for (size_t k = 0; k < count; k += GROUP) {
+      t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first,
+                     keys.stride, count - k < GROUP ? count - k : GROUP, taps,
+                     turned[k / GROUP][0]);
+    }
+    const etx_panel_block b = {.sums = scores[0],
+                               .sum_row = KEYS,
+                               .weights = t->query.data + first,
+                               .weight_row = t->query.stride,
+                               .panel = turned,
+                               .panel_row = GROUP,
+                               .panel_group = TURNED * GROUP,
+                               .rows = t->count,
+                               .taps = taps,
+                               .lanes = count,
+                               .starts = first == 0};
+    t->loops->by_wide[ETX_WIDE_F32](&b);
+    first += TURNED;
+  } while (first < width);
 }
 
 static float minus_infinity(void) {
@@ -219,14 +247,33 @@ static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
 }
 
+// The largest of some scores and `least`, NaN not counted.
+static float largest_of(const float* scores, size_t count, float least,
+                        bool* has_nan) {
+  etx_f32x4 all = etx_f32x4_all(least);
+  etx_i32x4 is_nan = {0};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const etx_f32x4 x = etx_f32x4_load(scores + k);
+    all = etx_f32x4_larger(x, all);
+    is_nan |= x != x;
+  }
+  float largest = least;
+  for (size_t i = 0; i < 4; ++i) {
+    largest = all[i] > largest ? all[i] : largest;
+    *has_nan |= is_nan[i] != 0;
+  }
+  for (; k < count; ++k) {
+    largest = scores[k] > largest ? scores[k] : largest;
+    *has_nan |= scores[k] != scores[k];
+  }
+  return largest;
+}
+
 // Makes powers of a row's scores and rescales what was summed before.
 static void absorb_row(tile* t, size_t r, size_t count, float* scores) {
-  float largest = t->largest[r];
   bool has_nan = false;
-  for (size_t k = 0; k < count; ++k) {
-    largest = scores[k] > largest ? scores[k] : largest;
-    has_nan |= scores[k] != scores[k];
-  }
+  const float largest = largest_of(scores, count, t->largest[r], &has_nan);
   const float least = minus_infinity();
   if (largest == least && !has_nan) {  // no key of this block is seen
     memset(scores, 0, count * sizeof(float));
@@ -273,7 +320,6 @@ static void add_rest(float* sums, const float* p, rows values, size_t count,
 // sums[r] += sum over k of powers[r][k] * value k
 static void add_values(tile* t, float powers[TILE][KEYS], rows values,
                        size_t count) {
-  enum { GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float) };
   const size_t width = t->attention->value_width;
   const size_t whole = width / GROUP * GROUP;
   const etx_panel_block b = {.sums = t->sums,
@@ -375,6 +421,7 @@ typedef struct share {
   etx_unary_loop exp;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
+  size_t rows;         // of a tile
   size_t tiles;        // of one batch
   size_t units;        // tiles of all batches
   size_t count;        // shares
@@ -386,8 +433,8 @@ static void run_unit(const share* s, size_t unit, char* piece) {
             .loops = s->loops,
             .exp = s->exp,
             .batch = unit / s->tiles,
-            .first = unit % s->tiles * TILE};
-  t.count = a->queries - t.first < TILE ? a->queries - t.first : TILE;
+            .first = unit % s->tiles * s->rows};
+  t.count = a->queries - t.first < s->rows ? a->queries - t.first : s->rows;
   if (is_double(a)) {
     for (size_t r = 0; r < t.count; ++r) {
       etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
@@ -396,7 +443,7 @@ static void run_unit(const share* s, size_t unit, char* piece) {
   }
   if (piece != NULL) {
     t.query_piece = (float*)(void*)piece;
-    t.key_piece = t.query_piece + TILE * a->width;
+    t.key_piece = t.query_piece + s->rows * a->width;
     t.value_piece = t.key_piece + KEYS * a->width;
     t.sum_piece = t.value_piece + KEYS * a->value_width;
   }
@@ -423,7 +470,8 @@ void etx_attention_run(const etx_attention* a, void* temporary,
              .count = 1};
   size_t batches = 1;
   for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
-  s.tiles = (a->queries + TILE - 1) / TILE;
+  s.rows = tile_rows(a);
+  s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;
   s.units = batches * s.tiles;
   if (s.units == 0 || a->value_width == 0) return;
   // The same number as when the bytes were stated.

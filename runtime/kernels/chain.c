@@ -175,6 +175,17 @@ etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
   return ETX_OK;
 }
 
+bool etx_chain_has_any_rows(const etx_call* call, size_t others) {
+  const size_t count = etx_call_value(call, others)->as.tensors.count;
+  const size_t numel =
+      etx_tensor_numel(etx_call_tensor(call, call->argument_count - 1));
+  for (size_t i = 0; i < count; ++i) {
+    const size_t own = etx_tensor_numel(other_at(call, others, i));
+    if (own != 1 && own != numel) return false;
+  }
+  return true;
+}
+
 void etx_chain_read(const etx_call* call, size_t others, size_t columns,
                     etx_chain* out_chain) {
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
@@ -214,15 +225,16 @@ static void run_items(const void* context, size_t first, size_t end) {
   }
 }
 
-// Without tensors along the last dimension everything is one row.
-static size_t columns_of(const etx_call* call, size_t numel) {
-  const etx_tensor* out = etx_call_tensor(call, 3);
-  const size_t count = etx_call_value(call, 1)->as.tensors.count;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t own = etx_tensor_numel(other_at(call, 1, i));
-    if (own != 1 && own != numel) return (size_t)out->sizes[out->rank - 1];
-  }
-  return numel;
+static void run_whole(const whole* w, const etx_parallel* parallel) {
+  const size_t each = w->columns == w->numel ? BLOCK : w->columns;
+  etx_shares_run(parallel, (w->numel + each - 1) / each,
+                 (double)w->numel * (double)w->chain.count, run_items, w);
+}
+
+void etx_chain_run_all(const etx_chain* chain, float* data, size_t numel,
+                       size_t columns, const etx_parallel* parallel) {
+  const whole w = {*chain, data, data, numel, columns};
+  run_whole(&w, parallel);
 }
 
 static etx_status run(etx_call* call) {
@@ -231,11 +243,11 @@ static etx_status run(etx_call* call) {
              .out = out->data,
              .numel = etx_tensor_numel(out)};
   if (w.numel == 0) return ETX_OK;
-  w.columns = columns_of(call, w.numel);
+  w.columns = etx_chain_has_any_rows(call, 1)
+                  ? w.numel
+                  : (size_t)out->sizes[out->rank - 1];
   etx_chain_read(call, 1, w.columns, &w.chain);
-  const size_t each = w.columns == w.numel ? BLOCK : w.columns;
-  etx_shares_run(call->parallel, (w.numel + each - 1) / each,
-                 (double)w.numel * (double)w.chain.count, run_items, &w);
+  run_whole(&w, call->parallel);
   return ETX_OK;
 }
 

@@ -32,9 +32,18 @@ ETX_MUST_USE etx_status etx_chain_check(etx_call* call, size_t others,
 void etx_chain_read(const etx_call* call, size_t others, size_t columns,
                     etx_chain* out_chain);
 
+// True if the list's tensors are as large as the result or of one element, so
+// that rows may be as long as one likes.
+bool etx_chain_has_any_rows(const etx_call* call, size_t others);
+
 // Computes `count` elements of row `row`, from column `first` on. `x` and `out`
 // are where they begin, and may be the same.
 void etx_chain_run(const etx_chain* chain, const float* x, float* out,
                    size_t row, size_t first, size_t count);
+
+// Computes all of a tensor of `numel` elements where it lies, in rows of
+// `columns`.
+void etx_chain_run_all(const etx_chain* chain, float* data, size_t numel,
+                       size_t columns, const etx_parallel* parallel);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_H
 
+#include "runtime/kernels/chain.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/window.h"
 
@@ -32,6 +33,9 @@ typedef struct etx_convolution {
   int64_t in_channels, out_channels;  // of one group
   etx_window windows[ETX_SPATIAL];
   bool transposed;
+  // Computed with dense float32 results before they leave the cache; NULL:
+  // nothing. A plane of results is a row of the chain.
+  const etx_chain* chain;
 } etx_convolution;
 
 // A tensor of rank 3 to 5 as volumes: also a weight, whose first dimensions

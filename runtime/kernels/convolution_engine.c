@@ -424,12 +424,10 @@ static int64_t phase_count(const etx_window* w) {
   return w->stride < w->out ? w->stride : w->out;
 }
 
-void etx_convolution_run(const etx_convolution* c,
-                         const etx_parallel* parallel) {
+static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
   axis axes[ETX_SPATIAL];
   const etx_window* w = c->windows;
   if (!c->transposed) {
-    if (etx_convolution_patches(c, parallel)) return;
     for (size_t d = 0; d < ETX_SPATIAL; ++d) axes[d] = plain_axis(&w[d]);
     run_phase(c, axes, parallel);
     return;
@@ -444,4 +442,16 @@ void etx_convolution_run(const etx_convolution* c,
       }
     }
   }
+}
+
+void etx_convolution_run(const etx_convolution* c,
+                         const etx_parallel* parallel) {
+  if (!c->transposed && etx_convolution_patches(c, parallel)) return;
+  run_phases(c, parallel);
+  if (c->chain == NULL) return;
+  const int64_t planes = c->out.images * c->out.channels;
+  const size_t columns =
+      (size_t)(c->out.sizes[0] * c->out.sizes[1] * c->out.sizes[2]);
+  etx_chain_run_all(c->chain, (float*)(void*)c->out.data,
+                    (size_t)planes * columns, columns, parallel);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernels/fused_template.h"
+#include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/turn_template.h"
 
@@ -14,6 +15,7 @@ enum {
   DOT_PARTS = ETX_FUSED_PARTS,
   // Rows of right that stay in the first cache while rows of left pass.
   DOT_TILE = 12,
+  DOT_AHEAD = 1024,  // the most elements that are worth asking for
 };
 
 // Some of a block's columns, `apart` from each other. What is read at a time
@@ -43,21 +45,24 @@ static inline __attribute__((always_inline)) void dot_step(
     const float* left, ptrdiff_t left_row, const float* right,
     ptrdiff_t right_row, size_t rows, size_t columns,
     etx_fused sums[4][6][DOT_PARTS]) {
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (size_t part = 0; part < DOT_PARTS; ++part) {
     const size_t at = part * ETX_FUSED_LANES;
     etx_fused y[6];
-#pragma GCC unroll 8
+    ETX_UNROLLED
     for (size_t j = 0; j < columns; ++j) {
       memcpy(&y[j], right + (ptrdiff_t)j * right_row + at, VECTOR_BYTES);
     }
-#pragma GCC unroll 8
+    etx_fused x[4];
+    ETX_UNROLLED
     for (size_t i = 0; i < rows; ++i) {
-      etx_fused x;
-      memcpy(&x, left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
-#pragma GCC unroll 8
-      for (size_t j = 0; j < columns; ++j) {
-        sums[i][j][part] = ETX_FUSED_ADD(x, y[j], sums[i][j][part]);
+      memcpy(&x[i], left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
+    }
+    ETX_UNROLLED
+    for (size_t j = 0; j < columns; ++j) {
+      ETX_UNROLLED
+      for (size_t i = 0; i < rows; ++i) {
+        sums[i][j][part] = ETX_FUSED_ADD(x[i], y[j], sums[i][j][part]);
       }
     }
   }
@@ -77,13 +82,20 @@ static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
 // `rows` times `columns` dots. Inlined with constants, so that the partial sums
 // stay in registers.
 static inline __attribute__((always_inline)) void dot_block(
-    const dot_tile* t, size_t row, size_t column, size_t rows, size_t columns) {
+    const dot_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    bool asks) {
   const etx_dot_block* b = t->b;
   const float* left = b->left + (ptrdiff_t)row * b->left_row;
   const float* right = t->right + (ptrdiff_t)column * t->right_row;
   etx_fused sums[4][6][DOT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + DOT_LANES <= b->count; k += DOT_LANES) {
+    if (asks) {
+      ETX_UNROLLED
+      for (size_t j = 0; j < columns; ++j) {
+        __builtin_prefetch(right + (ptrdiff_t)(columns + j) * t->right_row + k);
+      }
+    }
     dot_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
              sums);
   }
@@ -93,10 +105,12 @@ static inline __attribute__((always_inline)) void dot_block(
     dot_rest(right + k, t->right_row, columns, b->count - k, y);
     dot_step(x[0], DOT_LANES, y[0], DOT_LANES, rows, columns, sums);
   }
-#pragma GCC unroll 8
-  for (size_t i = 0; i < rows; ++i) {
-#pragma GCC unroll 8
-    for (size_t j = 0; j < columns; ++j) {
+  // Rows innermost: around a single turn of theirs clang (14) keeps sums in
+  // memory.
+  ETX_UNROLLED
+  for (size_t j = 0; j < columns; ++j) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; ++i) {
       t->out[(ptrdiff_t)(row + i) * b->out_row +
              (ptrdiff_t)((column + j) * t->apart)] =
           etx_fused_total(sums[i][j]);
@@ -109,10 +123,18 @@ static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
                                                            size_t rows,
                                                            size_t columns) {
   size_t column = 0;
-  for (; column + columns <= t->columns; column += columns) {
-    dot_block(t, row, column, rows, columns);
+  // Rows that come first find columns in memory, and ask for the next ones if
+  // they will still be in the first cache then.
+  const bool asks = row == 0 && t->b->count <= DOT_AHEAD;
+  for (; asks && column + 2 * columns <= t->columns; column += columns) {
+    dot_block(t, row, column, rows, columns, true);
   }
-  for (; column < t->columns; ++column) dot_block(t, row, column, rows, 1);
+  for (; column + columns <= t->columns; column += columns) {
+    dot_block(t, row, column, rows, columns, false);
+  }
+  for (; column < t->columns; ++column) {
+    dot_block(t, row, column, rows, 1, false);
+  }
 }
 
 // Columns that were turned, with all rows; `parts` vectors hold them. Inlined
@@ -124,7 +146,7 @@ static inline __attribute__((always_inline)) void short_rows(
     const float* x = b->left + (ptrdiff_t)row * b->left_row;
     etx_fused sums[ETX_TURNED_ROWS / ETX_FUSED_LANES] = {{0}};
     for (size_t k = 0; k < b->count; ++k) {
-#pragma GCC unroll 4
+      ETX_UNROLLED
       for (size_t part = 0; part < parts; ++part) {
         etx_fused y;
         memcpy(&y, turned[k] + part * ETX_FUSED_LANES, sizeof(y));
@@ -181,13 +203,15 @@ static void dots(const etx_dot_block* b) {
   size_t apart = b->columns / most;
   // An even distance is more often one that the cache has no room for.
   if (b->rows > 1 && apart > 1) apart -= (apart & 1) ^ 1;
-  for (size_t column = 0; column < apart; ++column) {
-    const dot_tile t = dot_tile_at(b, column, apart, most);
-    dot_tile_run(&t);
-  }
-  for (size_t column = apart * most; column < b->columns; column += most) {
+  // Columns that lie apart from each other, then the rest, which do not. One
+  // call: the tile is large.
+  for (size_t column = 0; column < b->columns;) {
+    const bool is_apart = column < apart;
     const size_t left = b->columns - column;
-    const dot_tile t = dot_tile_at(b, column, 1, left < most ? left : most);
+    const dot_tile t = dot_tile_at(b, column, is_apart ? apart : 1,
+                                   is_apart || left > most ? most : left);
     dot_tile_run(&t);
+    column += is_apart ? 1 : most;
+    if (is_apart && column == apart) column = apart * most;
   }
 }

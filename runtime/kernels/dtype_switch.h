@@ -36,9 +36,9 @@
   }
 
 // An element of 16 bytes, for code that only moves it.
-typedef struct etx_pair {
+typedef struct etx_two_words {
   uint64_t low, high;
-} etx_pair;
+} etx_two_words;
 
 // The same over a type of each size in bytes, for code that only moves
 // elements.
@@ -65,7 +65,7 @@ typedef struct etx_pair {
       break;                            \
     }                                   \
     case 16: {                          \
-      typedef etx_pair T;               \
+      typedef etx_two_words T;          \
       __VA_ARGS__                       \
       break;                            \
     }                                   \

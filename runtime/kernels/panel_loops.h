@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "runtime/instruction_set.h"
+#include "runtime/kernels/row_loops.h"
 
 // Lanes come in groups of so many bytes.
 enum { ETX_PANEL_GROUP_BYTES = 64 };
@@ -22,13 +23,24 @@ typedef struct etx_panel_block {
   const void* weights;
   ptrdiff_t weight_row;
   const void* panel;
-  ptrdiff_t panel_row;    // from tap to tap
+  ptrdiff_t panel_row;  // from tap to tap
   // Of float32: where each tap's row begins, instead; or NULL.
   const ptrdiff_t* offsets;
   ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
+  // What is asked of memory meanwhile, for whoever comes next: so many pieces,
+  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps;
+  // nothing with offsets.
+  const char* ahead;
+  ptrdiff_t ahead_row;
+  size_t ahead_pieces, ahead_step;
+  // Weights are many, and not in a near cache: they are asked for in advance.
+  bool fetches;
 } etx_panel_block;
+
+// Taps between questions: floats of a line of the cache.
+enum { ETX_PANEL_AHEAD = 16 };
 
 typedef void (*etx_panel_loop)(const etx_panel_block* block);
 
@@ -61,6 +73,9 @@ typedef struct etx_panel_loops {
   etx_panel_loop by_wide[3];  // by etx_wide
   etx_dot_loop dots;
   etx_turn_loop turn;
+  etx_row_copy_loop copy_rows;
+  etx_row_store_loop store_rows;
+  etx_plane_loop sum_plane;
   size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;
 

@@ -1,15 +1,27 @@
 // The loops of panel_loops.h for one instruction set, whose vector registers
 // have VECTOR_BYTES. Sums of PANEL_ROWS rows and PANEL_GROUPS groups of lanes,
 // or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; PANEL_FEW_SUMS
-// vectors of them hide how long a step takes.
+// vectors of them hide how long a step takes. PANEL_FLOAT_TAPS, if it is
+// defined, is a set's own way through eights of taps.
 
 #include "runtime/kernels/dots_template.h"
+#include "runtime/kernels/row_template.h"
+#include "runtime/kernels/plane_template.h"
 
 #define T float
 #define NAME(x) x##_f32
 #define STEP(weight, x, sums) ETX_FUSED_ADD(ETX_FUSED_ALL(weight), x, sums)
+#define ROWS PANEL_ROWS
+#ifdef PANEL_FLOAT_TAPS
+#define EIGHTS_OF_TAPS PANEL_FLOAT_TAPS
+#endif
 #include "runtime/kernels/panel_template.h"
+#undef EIGHTS_OF_TAPS
 #undef T
+#undef ROWS
+// Wider types are rare, and their steps are two operations each: fewer rows
+// keep them busy, in half the code.
+#define ROWS 3
 #undef NAME
 #undef STEP
 #define STEP(weight, x, sums) ((sums) + (weight) * (x))
@@ -25,11 +37,12 @@
 #undef T
 #undef NAME
 #undef STEP
+#undef ROWS
 
-#define ETX_PANEL_SET(name)                        \
-  {                                                \
-    name,                                          \
-        {add_products_i64, add_products_f32,       \
-         ETX_IF_DTYPE(FLOAT64, add_products_f64)}, \
-        dots, turn, PANEL_GROUPS                   \
+#define ETX_PANEL_SET(name)                                        \
+  {                                                                \
+    name,                                                          \
+        {add_products_i64, add_products_f32,                       \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                 \
+        dots, turn, copy_rows, store_rows, sum_plane, PANEL_GROUPS \
   }

@@ -1,11 +1,13 @@
 // The inner loop of panel.h: T is the C type of the elements, VECTOR_BYTES the
 // size of a vector register, NAME(x) a function's name, STEP(weight, x, sums)
-// what is done with a scalar weight and a vector. Read once for each type and
-// instruction set; all give the same bits.
+// what is done with a scalar weight and a vector, ROWS how many rows there are
+// sums of at a time. Read once for each type and instruction set; all give the
+// same bits.
 
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
 
@@ -16,49 +18,81 @@ enum {
   NAME(PARTS) = ETX_PANEL_GROUP_BYTES / VECTOR_BYTES,  // vectors of a group
 };
 
-// `rows` rows of `groups` groups of lanes from `row` and `group` on. Inlined
+// `rows` rows of `vectors` vectors of lanes from `row` and `group` on. Inlined
 // with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void NAME(add_block)(
-    const etx_panel_block* b, size_t row, size_t group, size_t rows,
-    size_t groups, bool is_scattered) {
-  const T* weights = (const T*)b->weights + (ptrdiff_t)row * b->weight_row;
-  const T* panel = (const T*)b->panel + (ptrdiff_t)group * b->panel_group;
-  T* sums = (T*)b->sums + (ptrdiff_t)row * b->sum_row + group * NAME(GROUP);
-  const size_t vectors = groups * NAME(PARTS);
+    const etx_panel_block *b, size_t row, size_t group, size_t rows,
+    size_t vectors, bool is_scattered) {
+  const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
+  const T *panel = (const T *)b->panel + (ptrdiff_t)group * b->panel_group;
+  T *sums = (T *)b->sums + (ptrdiff_t)row * b->sum_row + group * NAME(GROUP);
+  const ptrdiff_t panel_row = b->panel_row;
+  const ptrdiff_t *offsets = b->offsets;
   NAME(vector) own[6][8] = {{{0}}};
   if (!b->starts) {
-#pragma GCC unroll 8
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 8
+      ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
         memcpy(&own[r][v], sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH),
                VECTOR_BYTES);
       }
     }
   }
-  for (size_t k = 0; k < b->taps; ++k) {
-    const T* at =
-        panel + (is_scattered ? b->offsets[k] : (ptrdiff_t)k * b->panel_row);
-    NAME(vector) seen[8];
-#pragma GCC unroll 8
-    for (size_t v = 0; v < vectors; ++v) {
-      memcpy(&seen[v],
-             at + (ptrdiff_t)(v / NAME(PARTS)) * b->panel_group +
-                 v % NAME(PARTS) * NAME(WIDTH),
-             VECTOR_BYTES);
+  // A few rows ask for their share, once for all groups of lanes.
+  const size_t pieces = is_scattered || group > 0 ? 0 : b->ahead_pieces;
+  const size_t first = pieces * row / b->rows;
+  const size_t end = pieces * (row + rows) / b->rows;
+  const size_t step = first < end ? ETX_PANEL_AHEAD : b->taps;
+  // The next rows' sums, which are in no near cache if the result is large.
+  if (rows > 3 && row + 2 * rows <= b->rows) {
+    ETX_UNROLLED
+    for (size_t r = rows; r < 2 * rows; ++r) {
+      __builtin_prefetch(sums + (ptrdiff_t)r * b->sum_row, 1);
     }
-#pragma GCC unroll 8
-    for (size_t r = 0; r < rows; ++r) {
-      const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
-#pragma GCC unroll 8
+  }
+  const T *next = panel;
+  for (size_t k = 0; k < b->taps;) {
+    const size_t left = b->taps - k;
+    const size_t stop = k + (left < step ? left : step);
+    for (size_t i = first; i < end; ++i) {
+      __builtin_prefetch(b->ahead + (ptrdiff_t)i * b->ahead_row +
+                         k / ETX_PANEL_AHEAD * b->ahead_step);
+    }
+#ifdef EIGHTS_OF_TAPS
+    if (rows > 3 && vectors == 2 && k + 8 <= stop) {
+      const size_t eights = (stop - k) / 8;
+      EIGHTS_OF_TAPS(weights + k, b->weight_row, is_scattered ? panel : next,
+                     panel_row, is_scattered ? offsets + k : NULL, eights, rows,
+                     own);
+      next += (ptrdiff_t)(8 * eights) * panel_row;
+      k += 8 * eights;
+    }
+#endif
+    for (; k < stop; ++k) {
+      const T *at = is_scattered ? panel + offsets[k] : next;
+      if (!is_scattered) next += panel_row;
+      NAME(vector) seen[8];
+      ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
-        own[r][v] = STEP(weight, seen[v], own[r][v]);
+        memcpy(&seen[v],
+               at + (ptrdiff_t)(v / NAME(PARTS)) * b->panel_group +
+                   v % NAME(PARTS) * NAME(WIDTH),
+               VECTOR_BYTES);
+      }
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+        ETX_UNROLLED
+        for (size_t v = 0; v < vectors; ++v) {
+          own[r][v] = STEP(weight, seen[v], own[r][v]);
+        }
       }
     }
   }
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 8
+    ETX_UNROLLED
     for (size_t v = 0; v < vectors; ++v) {
       memcpy(sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH), &own[r][v],
              VECTOR_BYTES);
@@ -66,40 +100,59 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   }
 }
 
+// Asks memory for a share of the weights of the rows behind `row`: those that
+// come next, while one of `groups` groups is computed.
+static inline void NAME(fetch_rows)(const etx_panel_block *b, size_t row,
+                                    size_t rows, size_t group, size_t groups) {
+  enum { LINE = 64 / (int)sizeof(T) };
+  const size_t lines = b->taps / LINE + 1;
+  const size_t first = lines * group / groups;
+  const size_t end = lines * (group + 1) / groups;
+  if (row + rows > b->rows) return;
+  for (size_t r = 0; r < rows; ++r) {
+    const T *weights =
+        (const T *)b->weights + (ptrdiff_t)(row + r) * b->weight_row;
+    for (size_t i = first; i < end; ++i) __builtin_prefetch(weights + i * LINE);
+  }
+}
+
 // All groups of a few rows, as many at a time as have sums enough to keep the
 // processor busy: what the rows have in their taps stays in the first cache.
 static inline __attribute__((always_inline)) void NAME(add_rows)(
-    const etx_panel_block* b, size_t row, size_t rows, size_t groups,
+    const etx_panel_block *b, size_t row, size_t rows, size_t groups,
     bool is_scattered) {
-  enum { VECTORS = PANEL_FEW_SUMS < 8 ? PANEL_FEW_SUMS : 8 };
-  const size_t few = PANEL_FEW_SUMS / (rows * NAME(PARTS));
-  const size_t fit = few < VECTORS / NAME(PARTS) ? few : VECTORS / NAME(PARTS);
+  enum {
+    PARTS = NAME(PARTS),
+    VECTORS = PANEL_FEW_SUMS < 8 ? PANEL_FEW_SUMS : 8
+  };
+  const size_t few = PANEL_FEW_SUMS / (rows * PARTS);
+  const size_t fit = few < VECTORS / PARTS ? few : VECTORS / PARTS;
   const size_t most = fit > PANEL_GROUPS ? fit : PANEL_GROUPS;
   size_t group = 0;
   for (; group + most <= groups; group += most) {
-    NAME(add_block)(b, row, group, rows, most, is_scattered);
+    if (b->fetches) NAME(fetch_rows)(b, row + rows, rows, group, groups);
+    NAME(add_block)(b, row, group, rows, most * PARTS, is_scattered);
   }
   for (; most > 2 && group + 2 <= groups; group += 2) {
-    NAME(add_block)(b, row, group, rows, 2, is_scattered);
+    NAME(add_block)(b, row, group, rows, 2 * PARTS, is_scattered);
   }
   for (; most > 1 && group < groups; ++group) {
-    NAME(add_block)(b, row, group, rows, 1, is_scattered);
+    NAME(add_block)(b, row, group, rows, PARTS, is_scattered);
   }
 }
 
 static inline __attribute__((always_inline)) void NAME(add_all)(
-    const etx_panel_block* b, bool is_scattered) {
+    const etx_panel_block *b, bool is_scattered) {
   const size_t groups = (b->lanes + NAME(GROUP) - 1) / NAME(GROUP);
   for (size_t row = 0; row < b->rows;) {
     const size_t left = b->rows - row;
     size_t rows = left;
     // No block of one or two rows at the end if it can be helped.
-    if (left > PANEL_ROWS) {
-      rows =
-          left < PANEL_ROWS + 3 && PANEL_ROWS > 3 ? (left + 1) / 2 : PANEL_ROWS;
+    if (left > ROWS) {
+      rows = left < ROWS + 3 && ROWS > 3 ? (left + 1) / 2 : ROWS;
     }
     switch (rows) {
-#if PANEL_ROWS > 3
+#if ROWS > 3
       case 6:
         NAME(add_rows)(b, row, 6, groups, is_scattered);
         break;
@@ -124,7 +177,7 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
   }
 }
 
-static void NAME(add_products)(const etx_panel_block* b) {
+static void NAME(add_products)(const etx_panel_block *b) {
   if (sizeof(T) == sizeof(float) && b->offsets != NULL) {
     NAME(add_all)(b, true);
   } else {

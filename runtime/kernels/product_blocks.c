@@ -17,7 +17,7 @@
 
 enum {
   GROUP = ETX_PANEL_GROUP_BYTES / 4,
-  MANY_TAPS = 256,  // of a block of one group
+  MANY_TAPS = 512,  // of a block of one group
   FEW_TAPS = 128,   // of one of several, or whose elements are converted
   MOST_GROUPS = 4,  // of a block
   ROWS = 192,       // that share a block
@@ -98,48 +98,29 @@ static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
 
 // ------------------------------------------------ sums
 
-// Asks for a part of what the next block copies: many short pieces far from
-// each other, which no processor sees coming. Of `rows` that pass it is the
-// turn of `row` and those behind it.
-static void ask_ahead(const job* j, size_t tap, size_t column, size_t row,
-                      size_t count, size_t rows) {
-  enum { LINE = 64 };
+// Lets the loop ask for what the next block turns: many short pieces far from
+// each other, which no processor sees coming. All at once they would wait for
+// each other.
+static void ask_ahead(const job* j, size_t tap, size_t column,
+                      etx_panel_block* b) {
   const etx_product* p = j->p;
-  if (column >= p->columns) return;
-  const bool is_turned = p->right_inner == 1;
-  const size_t left = p->columns - column, behind = p->inner - tap;
-  const size_t columns = left < j->most_columns ? left : j->most_columns;
-  const size_t taps = behind < j->taps ? behind : j->taps;
-  const size_t pieces = is_turned ? columns : taps;
-  const size_t bytes = (is_turned ? taps : columns) * (size_t)j->bytes;
-  const size_t lines = (bytes + LINE - 1) / LINE;
-  const size_t first = pieces * lines * row / rows;
-  const size_t end = pieces * lines * (row + count) / rows;
-  for (size_t i = first; i < end; ++i) {
-    const size_t piece = i / lines;
-    __builtin_prefetch(right_at(j, is_turned ? tap : tap + piece,
-                                is_turned ? column + piece : column) +
-                       i % lines * LINE);
-  }
+  if (column >= p->columns || p->right_inner != 1) return;
+  const size_t left = p->columns - column;
+  b->ahead = right_at(j, tap, column);
+  b->ahead_row = p->right_column * j->bytes;
+  b->ahead_pieces = left < j->most_columns ? left : j->most_columns;
+  b->ahead_step = ETX_PANEL_AHEAD * (size_t)j->bytes;
 }
 
 // Left is read where it lies.
 static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
                            etx_panel_block* b) {
-  enum { STEP = 24 };
-  const etx_product* p = j->p;
-  float* sums = b->sums;
-  const bool is_last = tap + j->taps >= p->inner;
-  const size_t next_tap = is_last ? 0 : tap + j->taps;
-  const size_t next = is_last ? a->column + a->columns : a->column;
-  b->weight_row = p->left_row;
-  for (size_t done = 0; done < a->rows; done += b->rows) {
-    b->rows = a->rows - done < STEP ? a->rows - done : STEP;
-    ask_ahead(j, next_tap, next, done, b->rows, a->rows);
-    b->weights = left_at(j, a->row + done, tap);
-    b->sums = sums + (ptrdiff_t)done * b->sum_row;
-    j->loops->by_wide[ETX_WIDE_F32](b);
-  }
+  const bool is_last = tap + j->taps >= j->p->inner;
+  ask_ahead(j, is_last ? 0 : tap + j->taps,
+            is_last ? a->column + a->columns : a->column, b);
+  b->weights = left_at(j, a->row, tap);
+  b->weight_row = j->p->left_row;
+  j->loops->by_wide[ETX_WIDE_F32](b);
 }
 
 static void multiply_loaded(const job* j, size_t row, size_t tap,

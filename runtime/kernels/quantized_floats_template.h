@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernels/fused_template.h"
+#include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/quantized_loops.h"
 
 enum {
@@ -31,18 +32,18 @@ static inline __attribute__((always_inline)) void step8(
     const float* x, ptrdiff_t left_row, const int8_t* w, ptrdiff_t right_row,
     size_t rows, size_t columns,
     etx_fused sums[FLOAT_COLUMNS][FLOAT_ROWS][FLOAT_PARTS]) {
-#pragma GCC unroll 4
+  ETX_UNROLLED
   for (size_t part = 0; part < FLOAT_PARTS; ++part) {
     const size_t at = part * ETX_FUSED_LANES;
     etx_fused v[FLOAT_ROWS];
-#pragma GCC unroll 2
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       memcpy(&v[r], x + (ptrdiff_t)r * left_row + at, sizeof(v[r]));
     }
-#pragma GCC unroll 4
+    ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) {
       const etx_fused y = WIDEN(w + (ptrdiff_t)c * right_row + at);
-#pragma GCC unroll 2
+      ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
         sums[c][r][part] = ETX_FUSED_ADD(v[r], y, sums[c][r][part]);
       }
@@ -81,7 +82,7 @@ static inline __attribute__((always_inline)) void dot8(
   if (k < b->count) {
     rest8(b, x + k, rows, w + k, pitch, columns, b->count - k, sums);
   }
-#pragma GCC unroll 4
+  ETX_UNROLLED
   for (size_t c = 0; c < columns; ++c) {
     store_totals(b, row, rows, column + c * apart, sums[c]);
   }
@@ -111,11 +112,11 @@ static void floats8(const etx_quantized_block* b) {
 static inline __attribute__((always_inline)) void step4(
     const float* even, ptrdiff_t to_odd, ptrdiff_t left_row, const uint8_t* w,
     int32_t zero, size_t rows, etx_fused sums[FLOAT_ROWS][FLOAT_PARTS]) {
-#pragma GCC unroll 4
+  ETX_UNROLLED
   for (size_t part = 0; part < FLOAT_PARTS; ++part) {
     etx_fused y[2];
     HALVES(w + part * ETX_FUSED_LANES, zero, &y[0], &y[1]);
-#pragma GCC unroll 2
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       const float* x = even + (ptrdiff_t)r * left_row + part * ETX_FUSED_LANES;
       etx_fused v[2];
@@ -144,9 +145,9 @@ static inline __attribute__((always_inline)) void dot4(
             w + k / 2, zero, rows, own);
     }
     const etx_fused scale = ETX_FUSED_ALL(b->scales[at]);
-#pragma GCC unroll 2
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
+      ETX_UNROLLED
       for (size_t part = 0; part < FLOAT_PARTS; ++part) {
         sums[r][part] = ETX_FUSED_ADD(scale, own[r][part], sums[r][part]);
       }
@@ -167,18 +168,4 @@ static void floats4(const etx_quantized_block* b) {
 static inline float group_total(const float* sums) {
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
          ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
-
-// The number that makes doubles whole, to the nearest and halves to even.
-static void quantize(const float* x, size_t count, double inverse, double zero,
-                     int16_t* out) {
-  const double whole = 6755399441055744.0;
-  for (size_t i = 0; i < count; ++i) {
-    double y = (double)x[i] * inverse + zero;
-    const int32_t is_number = y == y ? -1 : 0;
-    y = y > -128.0 ? y : -128.0;
-    y = y < 127.0 ? y : 127.0;
-    y = (y + whole) - whole;
-    out[i] = (int16_t)((int32_t)(y - zero) & is_number);
-  }
 }

@@ -1,8 +1,9 @@
 // Tiles of eight rows by some columns: the weights of a tile stay in the cache
 // while rows pass, and where there is one row they are read once, in order.
 // Layouts that the inner loops know (quantized_loops.h) are multiplied as they
-// are stored; of others the weights are unpacked chunk by chunk for eight rows
-// by four columns. Every output is the same sum whatever tile it falls in.
+// are stored, or with many rows in panels (quantized_panels.h); of others the
+// weights are unpacked chunk by chunk for eight rows by four columns. Every
+// output is the same sum whatever tile it falls in.
 
 #include "runtime/kernels/quantized_linear.h"
 
@@ -10,6 +11,7 @@
 #include "runtime/kernels/choose_qparams.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/quantized_loops.h"
+#include "runtime/kernels/quantized_panels.h"
 #include "runtime/kernels/shares.h"
 
 enum {
@@ -27,6 +29,7 @@ typedef struct job {
   const etx_quantized_linear* linear;
   const etx_quantized_loops* loops;
   etx_quantized_loop loop;  // that knows the layout, or NULL
+  bool has_panels;          // rows are integers and pass panels
   size_t rows;
   size_t width;             // columns of a tile
   const float* floats;      // [rows, inner] in the weights' order
@@ -64,10 +67,19 @@ typedef struct integer_layout {
 // is padded. No group that has sums has less than LEAST_GROUP elements.
 enum { LEAST_GROUP = 32 };
 
+// Elements from row to row of the integers: not a multiple of what the first
+// cache repeats its places after, so that several rows stay in it.
+static size_t pitch_of(size_t inner) {
+  enum { PAGE = 2048, LINE = 32 };
+  return inner % PAGE == 0 && inner < SIZE_MAX - LINE && inner > 0
+             ? inner + LINE
+             : inner;
+}
+
 static bool lay_integers(size_t rows, size_t inner, integer_layout* out) {
   const size_t groups = inner / LEAST_GROUP;
   size_t elements, scales, sums;
-  if (!etx_multiply_size(rows, inner, &elements) ||
+  if (!etx_multiply_size(rows, pitch_of(inner), &elements) ||
       !etx_add_size(elements, elements & 1, &elements) ||
       !etx_multiply_size(elements, sizeof(int16_t), &out->scales) ||
       !etx_multiply_size(rows, sizeof(float), &scales) ||
@@ -156,13 +168,22 @@ static void quantize_row(const job* j, const char* row, int16_t* out,
   }
   *out_scale = (float)q.scale;
   if (q.zero_point < -128) q.zero_point = 0;  // the scale is not finite
+  const bool is_dense =
+      l->input->strides[l->input->rank - 1] == 1 && dtype == ETX_DTYPE_FLOAT32;
   for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
     float chunk[ETX_PACKED_CHUNK], ordered[ETX_PACKED_CHUNK];
     const size_t rest = inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
-    load_chunk(l->input, row, k, count, chunk);
-    order_chunk(l->weight.bits, chunk, count, ordered);
-    j->loops->quantize(ordered, count, 1.0 / q.scale, (double)q.zero_point,
+    const float* from = (const float*)(const void*)row + k;
+    if (!is_dense) {
+      load_chunk(l->input, row, k, count, chunk);
+      from = chunk;
+    }
+    if (l->weight.bits == 4) {
+      etx_packed_order(from, count, ordered);
+      from = ordered;
+    }
+    j->loops->quantize(from, count, 1.0 / q.scale, (double)q.zero_point,
                        out + k);
   }
 }
@@ -186,16 +207,16 @@ static void add_groups_of(const etx_packed_rows* w, const int16_t* row,
 static void prepare_integer_rows(const void* context, size_t first,
                                  size_t end) {
   const job* j = context;
-  const size_t inner = j->linear->weight.inner;
+  const size_t pitch = pitch_of(j->linear->weight.inner);
   int16_t* integers = (int16_t*)(uintptr_t)j->integers;
   float* row_scales = (float*)(uintptr_t)j->row_scales;
   int32_t* group_sums = (int32_t*)(uintptr_t)j->group_sums;
   const etx_packed_rows* w = &j->linear->weight;
   for (size_t row = first; row < end; ++row) {
-    quantize_row(j, row_at(j->linear->input, row), integers + row * inner,
+    quantize_row(j, row_at(j->linear->input, row), integers + row * pitch,
                  &row_scales[row]);
-    if (j->loop != j->loops->groups4) continue;
-    add_groups_of(w, integers + row * inner, group_sums + row * w->groups);
+    if (j->loop != j->loops->groups4 || j->has_panels) continue;
+    add_groups_of(w, integers + row * pitch, group_sums + row * w->groups);
   }
 }
 
@@ -280,8 +301,9 @@ static void add_groups(const job* j, size_t row, size_t rows, size_t k,
     const size_t rest = (group + 1) * weight->group - (k + done);
     const size_t part = rest < count - done ? rest : count - done;
     const float scale = etx_packed_scale(weight, column, group);
-    const int16_t* a = j->integers + row * weight->inner + k;
-    for (size_t r = 0; r < rows; ++r, a += weight->inner) {
+    const size_t pitch = pitch_of(weight->inner);
+    const int16_t* a = j->integers + row * pitch + k;
+    for (size_t r = 0; r < rows; ++r, a += pitch) {
       sums[r][place] +=
           scale * (float)dot_group(weight, a, w, count, done, part);
     }
@@ -299,8 +321,9 @@ static void sum_whole(const job* j, size_t row, size_t rows, size_t column,
     const size_t rest = weight->inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     etx_packed_integers(weight, column, k, count, w);
-    const int16_t* a = j->integers + row * weight->inner + k;
-    for (size_t r = 0; r < rows; ++r, a += weight->inner) {
+    const size_t pitch = pitch_of(weight->inner);
+    const int16_t* a = j->integers + row * pitch + k;
+    for (size_t r = 0; r < rows; ++r, a += pitch) {
       totals[r] += dot_integers(a, w, count);
     }
   }
@@ -359,7 +382,8 @@ static etx_quantized_block block_at(const job* j, size_t row, size_t rows,
                            .groups = w->groups,
                            .sum_row = (ptrdiff_t)columns};
   if (j->linear->is_integer) {
-    b.left = j->integers + row * w->inner;
+    b.left_row = (ptrdiff_t)pitch_of(w->inner);
+    b.left = j->integers + (ptrdiff_t)row * b.left_row;
   } else {
     b.left = j->floats + row * w->inner;
   }
@@ -490,13 +514,41 @@ static void run_unpacked(const job* j, size_t column, size_t columns) {
   }
 }
 
+static void run_panels(const job* j, size_t column, size_t columns) {
+  const etx_quantized_linear* l = j->linear;
+  const etx_quantized_panels panels = {
+      .loops = j->loops->pairs,
+      .weight = &l->weight,
+      .left = j->integers,
+      .left_row = (ptrdiff_t)pitch_of(l->weight.inner),
+      .row_scales = j->row_scales,
+      .rows = j->rows,
+      .columns = l->columns,
+      .out = l->out->data,
+      .dtype = l->out->dtype};
+  for (size_t done = 0; done < columns; done += ETX_PAIR_COLUMNS) {
+    const size_t left = columns - done;
+    const size_t some = left < ETX_PAIR_COLUMNS ? left : ETX_PAIR_COLUMNS;
+    last_line line;
+    read_last_line(j, column + done, some, &line);
+    for (size_t c = 0; c < ETX_PAIR_COLUMNS; ++c) {
+      if (!line.is_scaled || c >= some) line.scales[c] = 1;
+      if (l->bias == NULL || c >= some) line.bias[c] = -0.0f;
+    }
+    const etx_panel_line numbers = {line.scales, line.bias};
+    etx_quantized_panels_run(&panels, column + done, some, &numbers);
+  }
+}
+
 // Items are tiles.
 static void run_tiles(const void* context, size_t first, size_t end) {
   const job* j = context;
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
     const size_t columns = left < j->width ? left : j->width;
-    if (j->loop == NULL) {
+    if (j->has_panels) {
+      run_panels(j, column, columns);
+    } else if (j->loop == NULL) {
       run_unpacked(j, column, columns);
     } else {
       run_stored(j, column, columns);
@@ -507,6 +559,7 @@ static void run_tiles(const void* context, size_t first, size_t end) {
 // As many columns as a tile has sums for, as long as all threads have some.
 static size_t width_of(const job* j, const etx_parallel* parallel) {
   size_t width = WIDE_COLUMNS, rows = j->rows;
+  if (j->has_panels) return ETX_PAIR_COLUMNS;
   if (j->loop == NULL) return TILE_COLUMNS;
   const size_t shared =
       parallel->thread_count < 2
@@ -524,6 +577,8 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
            .rows = rows_of(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
   j.loop = loop_of(linear, j.loops);
+  j.has_panels = linear->is_integer && j.loops->pairs != NULL &&
+                 etx_quantized_panels_know(&linear->weight, j.rows);
   prepare(&j, temporary, parallel);
   j.width = width_of(&j, parallel);
   const double work =

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "runtime/instruction_set.h"
+#include "runtime/kernels/pair_loops.h"
 
 // Rows of a prepared input and rows of a weight, as packed_rows.h has them.
 typedef struct etx_quantized_block {
@@ -51,6 +52,7 @@ typedef struct etx_quantized_loops {
   // NaN becomes 0.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    int16_t* out);
+  const etx_pair_loops* pairs;  // for many rows of integers; NULL: none
 } etx_quantized_loops;
 
 // For every machine that the compiler was told of.

@@ -65,5 +65,19 @@ static void groups4(const etx_quantized_block* b) {
   }
 }
 
+// The number that makes doubles whole, to the nearest and halves to even.
+static void quantize(const float* x, size_t count, double inverse, double zero,
+                     int16_t* out) {
+  const double whole = 6755399441055744.0;
+  for (size_t i = 0; i < count; ++i) {
+    double y = (double)x[i] * inverse + zero;
+    const int32_t is_number = y == y ? -1 : 0;
+    y = y > -128.0 ? y : -128.0;
+    y = y < 127.0 ? y : 127.0;
+    y = (y + whole) - whole;
+    out[i] = (int16_t)((int32_t)(y - zero) & is_number);
+  }
+}
+
 const etx_quantized_loops etx_quantized_loops_base = {
-    "base", whole8, groups4, floats8, floats4, quantize};
+    "base", whole8, groups4, floats8, floats4, quantize, NULL};

@@ -71,8 +71,19 @@ static bool is_one_byte(const char* element, size_t bytes) {
   return memcmp(element, element + 1, bytes - 1) == 0;
 }
 
-// One element many times, one behind the other: the target is its own source
-// as soon as it has something.
+// Lines of as many copies of an element as fit, which registers hold.
+static void repeat_line(char* to, const char* from, size_t bytes,
+                        size_t total) {
+  enum { LINE = 64 };
+  char line[LINE];
+  for (size_t at = 0; at < LINE; at += bytes) memcpy(line + at, from, bytes);
+  size_t done = 0;
+  for (; done + LINE <= total; done += LINE) memcpy(to + done, line, LINE);
+  memcpy(to + done, line, total - done);
+}
+
+// One element many times, one behind the other. What is no element of a tensor
+// is its own source as soon as something is there.
 static void repeat_element(char* to, const char* from, size_t bytes,
                            size_t count) {
   enum { PIECE = 4096 };
@@ -80,6 +91,10 @@ static void repeat_element(char* to, const char* from, size_t bytes,
   size_t done = bytes;
   if (is_one_byte(from, bytes)) {
     memset(to, from[0], total);
+    return;
+  }
+  if (etx_is_element_size(bytes)) {
+    repeat_line(to, from, bytes, total);
     return;
   }
   memcpy(to, from, bytes);

@@ -99,18 +99,20 @@ static void sum_columns_i64(etx_folded* folded, const void* elements,
 }
 
 // Four partial products, multiplied in the end: the order is written out.
-static void multiply_row_f32(etx_folded* folded, size_t at,
-                             const void* elements, size_t count,
-                             int64_t before) {
-  const float* x = elements;
-  double part[4] = {folded->value.f64[at], 1, 1, 1};
+static inline double product_f32(double start, const float* x, size_t count) {
+  double part[4] = {start, 1, 1, 1};
   size_t i = 0;
-  (void)before;
   for (; i + 4 <= count; i += 4) {
     for (size_t j = 0; j < 4; ++j) part[j] *= (double)x[i + j];
   }
   for (; i < count; ++i) part[0] *= (double)x[i];
-  folded->value.f64[at] = (part[0] * part[1]) * (part[2] * part[3]);
+  return (part[0] * part[1]) * (part[2] * part[3]);
+}
+static void multiply_row_f32(etx_folded* folded, size_t at,
+                             const void* elements, size_t count,
+                             int64_t before) {
+  (void)before;
+  folded->value.f64[at] = product_f32(folded->value.f64[at], elements, count);
 }
 static void multiply_columns_f32(etx_folded* folded, const void* elements,
                                  size_t count, int64_t before, size_t rows,
@@ -256,27 +258,16 @@ static etx_status run_mean_all(etx_call* call) {
 // Short dense rows of float32, as most means are: what they sum to by the folds
 // above, without what those do for everything else.
 enum { ROWS, COUNT };  // left in etx_call.prepared
-enum { FEWEST = 4 };   // shorter rows are folded as columns
 
-// Sizes of 1 aside, the reduced dimensions are the last.
-static bool find_short_rows(etx_call* call) {
-  const etx_tensor* self = etx_call_tensor(call, 0);
-  const etx_tensor* out = last_tensor(call);
-  const uint32_t dims = etx_reduced_dims(call, 1, true);
-  size_t rows = 1, count = 1;
-  if (self->dtype != ETX_DTYPE_FLOAT32 || out->dtype != ETX_DTYPE_FLOAT32 ||
-      !etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
+static bool find_short_rows(etx_call* call, uint32_t dims) {
+  size_t rows, count;
+  if (!etx_reduces_short_rows(etx_call_tensor(call, 0), last_tensor(call), dims,
+                              &rows, &count)) {
     return false;
-  }
-  for (size_t i = 0; i < self->rank; ++i) {
-    const size_t size = (size_t)self->sizes[i];
-    const bool is_reduced = (dims >> i & 1) != 0;
-    if (!is_reduced && size != 1 && count != 1) return false;
-    *(is_reduced ? &count : &rows) *= size;
   }
   call->prepared[ROWS] = (int64_t)rows;
   call->prepared[COUNT] = (int64_t)count;
-  return count >= FEWEST && count <= RUN;
+  return true;
 }
 
 static void sum_short_rows(const etx_call* call, double divisor) {
@@ -294,6 +285,17 @@ static etx_status run_short_sum(etx_call* call) {
 }
 static etx_status run_short_mean(etx_call* call) {
   sum_short_rows(call, (double)call->prepared[COUNT]);
+  return ETX_OK;
+}
+
+static etx_status run_short_prod(etx_call* call) {
+  const float* x = etx_call_tensor(call, 0)->data;
+  float* out = last_tensor(call)->data;
+  const size_t rows = (size_t)call->prepared[ROWS];
+  const size_t count = (size_t)call->prepared[COUNT];
+  for (size_t i = 0; i < rows; ++i, x += count) {
+    out[i] = (float)product_f32(1, x, count);
+  }
   return ETX_OK;
 }
 
@@ -345,20 +347,32 @@ static etx_status prepare_product(etx_call* call, size_t dtype,
 
 etx_status etx_kernel_sum_intlist_out_prepare(etx_call* call) {
   ETX_TRY(prepare(call, 3, run_sum));
-  if (find_short_rows(call)) call->run = run_short_sum;
+  if (find_short_rows(call, etx_reduced_dims(call, 1, true))) {
+    call->run = run_short_sum;
+  }
   return ETX_OK;
 }
 etx_status etx_kernel_mean_out_prepare(etx_call* call) {
   ETX_TRY(prepare_mean(call, 3, run_mean));
-  if (find_short_rows(call)) call->run = run_short_mean;
+  if (find_short_rows(call, etx_reduced_dims(call, 1, true))) {
+    call->run = run_short_mean;
+  }
   return ETX_OK;
 }
 etx_status etx_kernel_mean_dtype_out_prepare(etx_call* call) {
-  return prepare_mean(call, 1, run_mean_all);
+  ETX_TRY(prepare_mean(call, 1, run_mean_all));
+  if (find_short_rows(call, all_dims(call))) call->run = run_short_mean;
+  return ETX_OK;
 }
 etx_status etx_kernel_prod_int_out_prepare(etx_call* call) {
-  return prepare_product(call, 3, run_prod);
+  ETX_TRY(prepare_product(call, 3, run_prod));
+  if (find_short_rows(call, etx_reduced_dims(call, 1, true))) {
+    call->run = run_short_prod;
+  }
+  return ETX_OK;
 }
 etx_status etx_kernel_prod_out_prepare(etx_call* call) {
-  return prepare_product(call, 1, run_prod_all);
+  ETX_TRY(prepare_product(call, 1, run_prod_all));
+  if (find_short_rows(call, all_dims(call))) call->run = run_short_prod;
+  return ETX_OK;
 }

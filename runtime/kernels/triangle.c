@@ -62,7 +62,7 @@ static void write_long_row(const matrices* m, zeros z, char* to,
 // Short rows element by element.
 static void write_short_row(const matrices* m, zeros z, char* to,
                             const char* from) {
-  static const etx_pair zero = {0, 0};
+  static const etx_two_words zero = {0, 0};
   ETX_SWITCH_BYTES(m->bytes, T, {
     for (int64_t i = 0; i < m->columns; ++i) {
       const ptrdiff_t at = (ptrdiff_t)i * (ptrdiff_t)sizeof(T);

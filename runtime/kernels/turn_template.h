@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel_loops.h"
 
 #if VECTOR_BYTES > 16
@@ -19,18 +20,18 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
                                                               ptrdiff_t row,
                                                               float* out) {
   turn_vector a[TURN], b[TURN];
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
-    // Pairs of rows, then fours, then eights.
-#pragma GCC unroll 8
+  // Pairs of rows, then fours, then eights.
+  ETX_UNROLLED
   for (int i = 0; i < TURN; i += 2) {
     b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
     b[i + 1] =
         __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (int i = 0; i < TURN; i += 4) {
-#pragma GCC unroll 8
+    ETX_UNROLLED
     for (int j = 0; j < 2; ++j) {
       const turn_vector x = b[i + j], y = b[i + j + 2];
       a[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
@@ -38,7 +39,7 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
           __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
     }
   }
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (int i = 0; i < 4; ++i) {
     const turn_vector x = a[i], y = a[i + 4];
     const turn_vector low =
@@ -85,11 +86,24 @@ static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
 // Squares of `rows` rows, a multiple of TURN.
 static inline __attribute__((always_inline)) void turn_squares(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
-  for (size_t k = 0; k + TURN <= count; k += TURN) {
-    float* to = out + k * ETX_TURNED_ROWS;
-#pragma GCC unroll 4
+  enum { LINE = 2 * TURN };
+  size_t k = 0;
+  // Both halves of what lies in a line before the next rows, which the first
+  // cache may have no room for beside these.
+  for (; k + LINE <= count; k += LINE) {
+    ETX_UNROLLED
     for (size_t i = 0; i < rows; i += TURN) {
-      turn_square(in + (ptrdiff_t)i * row + k, row, to + i);
+      const float* from = in + (ptrdiff_t)i * row + k;
+      float* to = out + k * ETX_TURNED_ROWS + i;
+      turn_square(from, row, to);
+      turn_square(from + TURN, row, to + TURN * ETX_TURNED_ROWS);
+    }
+  }
+  for (; k + TURN <= count; k += TURN) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; i += TURN) {
+      turn_square(in + (ptrdiff_t)i * row + k, row,
+                  out + k * ETX_TURNED_ROWS + i);
     }
   }
 }

@@ -50,24 +50,68 @@ static etx_status run_over(const etx_call* call, bool is_root,
   return ETX_OK;
 }
 
+// Short dense rows: the same without what a reduction does for all others.
+enum { ROWS, COUNT };  // left in etx_call.prepared
+
+static etx_status run_short_rows(const etx_call* call, bool is_root,
+                                 double correction, const etx_tensor* mean) {
+  const float* x = etx_call_tensor(call, 0)->data;
+  float* out = etx_call_tensor(call, 4)->data;
+  float* means = mean == NULL ? NULL : mean->data;
+  const size_t rows = (size_t)call->prepared[ROWS];
+  const size_t count = (size_t)call->prepared[COUNT];
+  const double left = (double)count - correction;
+  for (size_t i = 0; i < rows; ++i, x += count) {
+    etx_moments m = {0};
+    etx_moments_add(&m, ETX_WIDE_F32, x, count);
+    const double variance = m.squares / (left > 0 ? left : 0);
+    out[i] = (float)(is_root ? etx_sqrt_f64(variance) : variance);
+    if (means != NULL) means[i] = (float)m.mean;
+  }
+  return ETX_OK;
+}
+
+static bool find_short_rows(etx_call* call) {
+  size_t rows, count;
+  const uint32_t dims = etx_reduced_dims(call, 1, true);
+  for (size_t i = 4; i < call->argument_count; ++i) {
+    if (!etx_reduces_short_rows(etx_call_tensor(call, 0),
+                                etx_call_tensor(call, i), dims, &rows,
+                                &count)) {
+      return false;
+    }
+  }
+  call->prepared[ROWS] = (int64_t)rows;
+  call->prepared[COUNT] = (int64_t)count;
+  return true;
+}
+
+// What is known of a call: prepared[COUNT] is 0 unless its rows are short.
+static etx_status run_rows(const etx_call* call, bool is_root,
+                           double correction, const etx_tensor* mean) {
+  return call->prepared[COUNT] > 0
+             ? run_short_rows(call, is_root, correction, mean)
+             : run_over(call, is_root, correction, mean);
+}
+
 static double correction_of(const etx_call* call) {
   return etx_call_is_none(call, 2) ? 1 : etx_call_real(call, 2);
 }
 
 // (self, dim, unbiased, keepdim, out)
 static etx_status run_var(etx_call* call) {
-  return run_over(call, false, etx_call_boolean(call, 2) ? 1 : 0, NULL);
+  return run_rows(call, false, etx_call_boolean(call, 2) ? 1 : 0, NULL);
 }
 // (self, dim, correction, keepdim, out)
 static etx_status run_var_correction(etx_call* call) {
-  return run_over(call, false, correction_of(call), NULL);
+  return run_rows(call, false, correction_of(call), NULL);
 }
 static etx_status run_std(etx_call* call) {
-  return run_over(call, true, correction_of(call), NULL);
+  return run_rows(call, true, correction_of(call), NULL);
 }
 // (self, dim, correction, keepdim, variance, mean)
 static etx_status run_var_mean(etx_call* call) {
-  return run_over(call, false, correction_of(call), etx_call_tensor(call, 5));
+  return run_rows(call, false, correction_of(call), etx_call_tensor(call, 5));
 }
 
 static etx_status prepare(etx_call* call, etx_kernel_function run) {
@@ -79,6 +123,8 @@ static etx_status prepare(etx_call* call, etx_kernel_function run) {
     ETX_TRY(etx_call_check_same_dtype(call, 0, i));
   }
   call->run = run;
+  call->prepared[COUNT] = 0;
+  (void)find_short_rows(call);
   return ETX_OK;
 }
 

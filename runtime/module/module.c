@@ -99,6 +99,13 @@ etx_status etx_module_open(etx_module* module, const char* path,
   return status;
 }
 
+void etx_module_share(etx_module* module, const etx_module* owner) {
+  memset(module, 0, sizeof *module);
+  module->program = owner->program;
+  module->memory = owner->memory;
+  module->file = owner->file;
+}
+
 void etx_module_close(etx_module* module) {
   etx_module_methods_close(module);
   if (module->memory.give_back != NULL) close_data(module);

@@ -18,7 +18,8 @@
 //            whatever was opened is closed by the matching `close`. Its
 //            methods point into it, so a module stays where it was opened.
 //            Sessions are closed before their module.
-// Threads    one module, one thread; the program inside may be shared.
+// Threads    one module, one thread; more of them over one file are made by
+//            etx_module_share.
 
 #ifndef ETX_RUNTIME_MODULE_MODULE_H
 #define ETX_RUNTIME_MODULE_MODULE_H
@@ -78,6 +79,10 @@ ETX_MUST_USE etx_status etx_module_open_bytes(etx_module* module,
                                               etx_bytes file,
                                               const etx_module_options* options,
                                               etx_diag* diag);
+// A second module over what `owner` opened, which stays where it is and is
+// closed last: methods, scratch and temporary memory of its own, so that
+// another thread may run them.
+void etx_module_share(etx_module* module, const etx_module* owner);
 void etx_module_close(etx_module* module);
 
 // Starts a session with initial values in memory of its own.

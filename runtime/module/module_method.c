@@ -67,16 +67,22 @@ etx_method* etx_module_method(etx_module* module, const char* name) {
   return entry == NULL ? NULL : &entry->method;
 }
 
-// The most that any method needs, so that blocks never have to grow. What
-// cannot be counted cannot be loaded either, and is refused then.
-static void find_largest(const etx_module* module, size_t* out_scratch,
+// The most that any method needs, so that blocks never have to grow: `known`
+// is what the method `name` does. What cannot be counted cannot be loaded
+// either, and is refused then.
+static void find_largest(const etx_module* module, etx_text name,
+                         const etx_memory_needed* known, size_t* out_scratch,
                          size_t* out_temporary) {
   const etx_program* program = &module->program;
-  *out_scratch = *out_temporary = 0;
+  *out_scratch = known->scratch_bytes;
+  *out_temporary = known->temporary_bytes;
   for (size_t i = 0; i < etx_program_method_count(program); ++i) {
     etx_method_info info;
     etx_memory_needed needed;
-    if (etx_program_method_at(program, i, &info) != ETX_OK) continue;
+    if (etx_program_method_at(program, i, &info) != ETX_OK ||
+        etx_text_equal(info.name, name)) {
+      continue;
+    }
     if (etx_method_needed(program, info.name, &needed, NULL) != ETX_OK) {
       continue;
     }
@@ -91,11 +97,12 @@ static void find_largest(const etx_module* module, size_t* out_scratch,
 
 // A plan of etx's own reads nothing that it has not written, so the blocks stay
 // as they come: pages that no run touches are never there.
-static etx_status take_blocks(etx_module* module, etx_diag* diag) {
+static etx_status take_blocks(etx_module* module, etx_text name,
+                              const etx_memory_needed* known, etx_diag* diag) {
   etx_bytes_mut scratch = {NULL, 0};
   etx_bytes_mut temporary = {NULL, 0};
   if (module->temporary != NULL) return ETX_OK;
-  find_largest(module, &scratch.size, &temporary.size);
+  find_largest(module, name, known, &scratch.size, &temporary.size);
   if (module->program.has_blob && module->scratch == NULL) {
     ETX_TRY(etx_module_take_any(module, &scratch, "scratch", diag));
     module->scratch = scratch.data;
@@ -132,7 +139,7 @@ static etx_status init_method(etx_module* module,
   etx_method_memory memory;
   memset(&memory, 0, sizeof memory);
   ETX_TRY(etx_method_needed(&module->program, name, &needed, diag));
-  ETX_TRY(take_blocks(module, diag));
+  ETX_TRY(take_blocks(module, name, &needed, diag));
   entry->structures.size = needed.structure_bytes;
   ETX_TRY(etx_module_take(module, &entry->structures, "a method", diag));
   memory.scratch =

@@ -1,4 +1,8 @@
 #include "runtime/kernels/x86/panel_loops_wide.h"
+#ifdef __x86_64__
+#include "runtime/kernels/x86/panel_taps_avx2_template.h"
+#define PANEL_FLOAT_TAPS panel_eights_of_taps
+#endif
 
 #define VECTOR_BYTES 32
 #define PANEL_ROWS 6

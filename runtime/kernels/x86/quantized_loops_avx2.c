@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "runtime/kernels/loop_unrolled.h"
+#include "runtime/kernels/x86/half_rows_avx2.h"
+#include "runtime/kernels/x86/pair_loops_avx2.h"
 #include "runtime/kernels/x86/quantized_loops_wide.h"
 
 #define VECTOR_BYTES 32
@@ -101,22 +104,22 @@ static inline __attribute__((always_inline)) void whole_block(
   size_t k = 0;
   for (; k + WORDS <= b->count; k += WORDS) {
     words seen[2];
-#pragma GCC unroll 2
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       memcpy(&seen[r], x + (ptrdiff_t)r * b->left_row + k, sizeof(words));
     }
-#pragma GCC unroll 4
+    ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) {
       bytes16 bytes;
       memcpy(&bytes, w + (ptrdiff_t)c * pitch + k, sizeof(bytes));
       const words weight = widen_signed(bytes);
-#pragma GCC unroll 2
+      ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
         sums[r][c] += multiply_pairs(seen[r], weight);
       }
     }
   }
-#pragma GCC unroll 2
+  ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     four all = totals(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
     int32_t* out = (int32_t*)b->sums + (ptrdiff_t)(row + r) * b->sum_row +
@@ -127,7 +130,7 @@ static inline __attribute__((always_inline)) void whole_block(
         all[c] += seen * w[(ptrdiff_t)c * pitch + (ptrdiff_t)n];
       }
     }
-#pragma GCC unroll 4
+    ETX_UNROLLED
     for (size_t c = 0; c < columns; ++c) out[c * apart] = all[c];
   }
 }
@@ -180,7 +183,7 @@ static inline __attribute__((always_inline)) void group_sums(
     memcpy(&stored, right + k, sizeof(stored));
     const words both = widen_unsigned(stored);
     const words high = (words)((unsigned_words)both >> 4), low = both & 15;
-#pragma GCC unroll 2
+    ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       const int16_t* from = g->even + (ptrdiff_t)r * g->left_row + k;
       words even, odd;
@@ -189,7 +192,7 @@ static inline __attribute__((always_inline)) void group_sums(
       sums[r] += multiply_pairs(even, high) + multiply_pairs(odd, low);
     }
   }
-#pragma GCC unroll 2
+  ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) out[r * GROUPS] = sums[r];
 }
 
@@ -216,7 +219,7 @@ static inline __attribute__((always_inline)) void add_groups(
   eight scale = {0};
   longs zero = {8, 8, 8, 8, 8, 8, 8, 8};
   group_rows from = group_rows_at(b, row, group * bytes * 2);
-#pragma GCC unroll 8
+  ETX_UNROLLED
   for (size_t i = 0; i < groups; ++i) {
     group_sums(&from, right + i * bytes, bytes, rows, &whole[i]);
     // Eight groups of 32 begin with a chunk, and are no more.
@@ -233,7 +236,7 @@ static inline __attribute__((always_inline)) void add_groups(
   if (b->zeros != NULL) {
     for (size_t i = 0; i < groups; ++i) zero[i] += b->zeros[at + i];
   }
-#pragma GCC unroll 2
+  ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     longs own = {0};
     memcpy(&own, b->group_sums + (row + r) * b->groups + group,
@@ -248,7 +251,7 @@ static inline __attribute__((always_inline)) void groups_block(
     size_t columns, size_t apart, size_t bytes) {
   eight sums[COLUMNS][2];
   size_t group = 0;
-#pragma GCC unroll 4
+  ETX_UNROLLED
   for (size_t c = 0; c < columns; ++c) sums[c][0] = sums[c][1] = (eight){0};
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     for (size_t c = 0; c < columns; ++c) {
@@ -290,22 +293,71 @@ static inline __attribute__((always_inline)) void groups_rows(
 
 static inline __attribute__((always_inline)) void groups_all(
     const etx_quantized_block* b, size_t bytes) {
+  // One call for columns far from each other and for the rest: it is large.
   const size_t apart = b->columns / COLUMNS;
-  for (size_t column = 0; column < apart; ++column) {
-    groups_rows(b, column, COLUMNS, apart, bytes);
-  }
-  for (size_t column = apart * COLUMNS; column < b->columns; ++column) {
-    groups_rows(b, column, 1, 1, bytes);
+  for (size_t column = 0; column < b->columns;) {
+    const bool is_apart = column < apart;
+    groups_rows(b, column, is_apart ? COLUMNS : 1, apart, bytes);
+    ++column;
+    if (is_apart && column == apart) column = apart * COLUMNS;
   }
 }
 
 static void groups4(const etx_quantized_block* b) {
-  if (b->group == 2 * WORDS) {
+  if (etx_half_rows_avx2_know(b)) {
+    etx_half_rows_avx2(b);
+  } else if (b->group == 2 * WORDS) {
     groups_all(b, WORDS);
   } else {
     groups_all(b, b->group / 2);
   }
 }
 
+// ------------------------------------------------ rows that are quantised
+
+typedef double reals __attribute__((vector_size(32)));
+typedef long long real_bits __attribute__((vector_size(32)));
+
+// Four elements. A conversion rounds halves to even, as the plain loop does.
+static inline four quantize_four(const float* x, reals inverse, reals zero) {
+  typedef float floats __attribute__((vector_size(16)));
+  const reals least = {-128, -128, -128, -128}, most = {127, 127, 127, 127};
+  floats seen;
+  memcpy(&seen, x, sizeof(seen));
+  reals y = __builtin_convertvector(seen, reals) * inverse + zero;
+  const real_bits is_number = y == y;
+  y = (reals)((is_number & (real_bits)y) | (~is_number & (real_bits)zero));
+  y = __builtin_ia32_maxpd256(y, least);
+  y = __builtin_ia32_minpd256(y, most);
+  return (four)__builtin_ia32_cvtpd2dq256(y);
+}
+
+static inline void quantize_eight(const float* x, reals inverse, reals zero,
+                                  int32_t whole_zero, int16_t* out) {
+  typedef short eight_words __attribute__((vector_size(16)));
+  const four low = quantize_four(x, inverse, zero) - whole_zero;
+  const four high = quantize_four(x + 4, inverse, zero) - whole_zero;
+  const eight_words both = __builtin_ia32_packssdw128(low, high);
+  memcpy(out, &both, sizeof(both));
+}
+
+static void quantize(const float* x, size_t count, double inverse, double zero,
+                     int16_t* out) {
+  enum { SIDE = 8 };
+  const reals factor = {inverse, inverse, inverse, inverse};
+  const reals shift = {zero, zero, zero, zero};
+  size_t i = 0;
+  for (; i + SIDE <= count; i += SIDE) {
+    quantize_eight(x + i, factor, shift, (int32_t)zero, out + i);
+  }
+  if (i < count) {
+    float rest[SIDE] = {0};
+    int16_t made[SIDE];
+    memcpy(rest, x + i, (count - i) * sizeof(float));
+    quantize_eight(rest, factor, shift, (int32_t)zero, made);
+    memcpy(out + i, made, (count - i) * sizeof(int16_t));
+  }
+}
+
 const etx_quantized_loops etx_quantized_loops_avx2 = {
-    "avx2", whole8, groups4, floats8, floats4, quantize};
+    "avx2", whole8, groups4, floats8, floats4, quantize, &etx_pair_loops_avx2};

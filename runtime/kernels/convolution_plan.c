@@ -1,0 +1,311 @@
+#include "runtime/kernels/convolution_plan.h"
+
+enum {
+  // Positions of a tile, those that do not exist included, and result channels
+  // that share its patches: a few positions more or many channels more.
+  LANES = 256,
+  FEW_LANES = 128,
+  PACKED_LANES = 64,  // at least
+  MOST_PACKED = 512,
+  FEW_CHANNELS = 16,
+  FEW_ROWS = 32,
+  FEW_TAPS = 64,  // whose sums are done at once: as many positions as fit
+  GROUP = ETX_PATCH_GROUP,
+  NEAR_WEIGHTS = 65536,  // that stay in a near cache
+};
+
+// ------------------------------------------------ directions
+
+// The phase of a tap; it is added if it is new.
+static size_t phase_of(etx_patch_direction* d, int64_t tap) {
+  const int64_t first = tap * d->window.dilation % d->window.stride;
+  size_t i = 0;
+  while (i < d->phases && d->first[i] != first) ++i;
+  if (i == d->phases && i < ETX_PATCH_PHASES) d->first[d->phases++] = first;
+  return i;
+}
+
+static bool start_direction(etx_patch_direction* d, const etx_window* window) {
+  enum { MOST = 1 << 20 };
+  *d = (etx_patch_direction){.window = *window};
+  if (window->kernel > ETX_PATCH_TAPS || window->stride > MOST ||
+      window->dilation > MOST) {
+    return false;
+  }
+  for (int64_t tap = 0; tap < window->kernel; ++tap) {
+    if (phase_of(d, tap) == ETX_PATCH_PHASES) return false;
+  }
+  d->extra = (size_t)((window->kernel - 1) * window->dilation / window->stride);
+  return d->extra < ETX_PATCHES;
+}
+
+etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
+                                   size_t phase, int64_t out, size_t size) {
+  const etx_window* w = &direction->window;
+  etx_patch_piece p = {
+      .first = out * w->stride - w->padding + direction->first[phase],
+      .stride = w->stride,
+      .count = size + direction->extra};
+  const int64_t count = (int64_t)p.count;
+  int64_t begin = p.first < 0 ? etx_divide_up(-p.first, w->stride) : 0;
+  int64_t end = p.first < w->in ? etx_divide_up(w->in - p.first, w->stride) : 0;
+  if (begin > count) begin = count;
+  if (end > count) end = count;
+  if (end < begin) end = begin;
+  p.begin = (size_t)begin;
+  p.end = (size_t)end;
+  return p;
+}
+
+// ------------------------------------------------ patches
+
+// Zeros that a row of all positions and the one below it can share.
+static size_t shared_zeros(const etx_patch_direction* x) {
+  size_t shared = x->extra;
+  for (size_t i = 0; i < x->phases; ++i) {
+    const etx_patch_piece p =
+        etx_patch_piece_of(x, i, 0, (size_t)x->window.out);
+    const size_t behind = p.count - p.end;
+    if (p.begin < shared) shared = p.begin;
+    if (behind < shared) shared = behind;
+  }
+  return shared;
+}
+
+// Sizes of a patch for tiles of `height` times `width`; false if it is too
+// large.
+static bool size_patch(etx_patch_plan* p, int64_t height, int64_t width) {
+  const size_t shared =
+      width == p->x.window.out && height > 1 ? shared_zeros(&p->x) : 0;
+  p->pitch = (size_t)width + p->x.extra - shared;
+  p->phase = ((size_t)height + p->y.extra) * p->pitch + shared;
+  p->patch = p->phase * p->y.phases * p->x.phases;
+  return p->patch <= ETX_PATCHES &&
+         ((size_t)height - 1) * p->pitch + (size_t)width <= p->lanes;
+}
+
+static int64_t even_share(int64_t size, int64_t most) {
+  return etx_divide_up(size, etx_divide_up(size, most));
+}
+
+// What a tile takes, in groups of lanes: it takes something whatever its size.
+static double cost_of(const etx_patch_plan* p, size_t height, size_t width) {
+  const size_t lanes = (height - 1) * p->pitch + width;
+  return (double)(lanes / GROUP + (lanes % GROUP > 0)) + 0.3;
+}
+
+// As wide as the result, or as fits; then as high as wastes least.
+static bool size_tiles(etx_patch_plan* p) {
+  const int64_t high = p->y.window.out, wide = p->x.window.out;
+  int64_t width = even_share(wide, (int64_t)p->lanes), height = 1;
+  while (!size_patch(p, 1, width)) {
+    if (width <= GROUP) return false;
+    width = even_share(wide, width / 2);
+  }
+  double best = 0;
+  for (int64_t most = 1; most <= high && size_patch(p, most, width); ++most) {
+    const int64_t share = even_share(high, most);
+    if (share != most) continue;
+    const double used =
+        (double)(most * width) / cost_of(p, (size_t)most, (size_t)width);
+    if (used >= best) {
+      best = used;
+      height = most;
+    }
+  }
+  p->y.tile = height;
+  p->x.tile = width;
+  p->y.tiles = etx_divide_up(high, height);
+  p->x.tiles = etx_divide_up(wide, width);
+  return size_patch(p, height, width);
+}
+
+// Where the taps of all channels that exist at a time begin.
+static void find_offsets(etx_patch_plan* p) {
+  const size_t width = (size_t)p->x.window.kernel;
+  for (size_t i = 0; i < p->taps * p->channels; ++i) {
+    const size_t tap = i % p->taps;
+    const int64_t y = (int64_t)(tap / width), x = (int64_t)(tap % width);
+    const size_t phase = phase_of(&p->y, y) * p->x.phases + phase_of(&p->x, x);
+    const int64_t row = y * p->y.window.dilation / p->y.window.stride;
+    const int64_t column = x * p->x.window.dilation / p->x.window.stride;
+    p->offsets[i] = (ptrdiff_t)(i / p->taps * p->patch + phase * p->phase +
+                                (size_t)row * p->pitch + (size_t)column);
+  }
+}
+
+// ------------------------------------------------ convolutions
+
+// True if a result channel's weights follow each other, tap by tap.
+static bool are_weights_dense(const etx_convolution* c) {
+  const ptrdiff_t width = (ptrdiff_t)c->weight.sizes[2];
+  const ptrdiff_t plane = (ptrdiff_t)c->weight.sizes[1] * width;
+  return (width == 1 || c->weight.strides[2] == 1) &&
+         (c->weight.sizes[1] == 1 || c->weight.strides[1] == width) &&
+         (c->in_channels == 1 || c->weight_in == plane);
+}
+
+// True if the rows of a plane follow each other.
+static bool are_rows_dense(const etx_volumes* v) {
+  return v->strides[1] == v->strides[2] * (ptrdiff_t)v->sizes[2];
+}
+
+// True if each position sees just its own.
+static bool is_pointwise(const etx_convolution* c) {
+  for (size_t d = 1; d < ETX_SPATIAL; ++d) {
+    const etx_window* w = &c->windows[d];
+    if (w->kernel != 1 || w->stride != 1 || w->padding != 0) return false;
+  }
+  return true;
+}
+
+// Where each position sees just its own, rows are one long row.
+static void join_rows(etx_convolution* c) {
+  if (!is_pointwise(c) || !are_rows_dense(&c->in) || !are_rows_dense(&c->out)) {
+    return;
+  }
+  etx_volumes* both[] = {&c->in, &c->out};
+  for (size_t i = 0; i < 2; ++i) {
+    both[i]->sizes[2] *= both[i]->sizes[1];
+    both[i]->sizes[1] = 1;
+  }
+  c->windows[1].in = c->windows[1].out = 1;
+  c->windows[2].in = c->windows[2].out = c->out.sizes[2];
+}
+
+// How many positions and how many result channels a tile has sums for.
+static void share_sums(etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  p->rows = c->out_channels;
+  if (p->rows > ETX_PATCH_SUMS / LANES) {
+    p->lanes = FEW_LANES;
+    p->rows = even_share(p->rows, ETX_PATCH_SUMS / FEW_LANES);
+  } else if (c->in_channels <= FEW_TAPS / (int64_t)p->taps) {
+    p->lanes = (size_t)(ETX_PATCH_SUMS / p->rows / GROUP * GROUP);
+  } else {
+    p->lanes = LANES;
+  }
+}
+
+// Tiles of one row, group by group.
+static void pack_tiles(etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t most =
+      c->in_channels <= FEW_CHANNELS ? FEW_ROWS : ETX_PATCH_SUMS / PACKED_LANES;
+  p->rows = even_share(c->out_channels, most);
+  p->channels = (size_t)even_share(c->in_channels, ETX_PATCHES / PACKED_LANES);
+  // What only a few rows see is not worth a copy.
+  p->is_direct = p->rows <= FEW_ROWS && c->in.strides[2] == 1;
+  // Rows of few channels, or to few, are long: they are stored in one go.
+  const size_t by_channels = ETX_PATCHES / p->channels;
+  const size_t by_rows = ETX_PATCH_SUMS / (size_t)p->rows;
+  p->lanes = by_channels < by_rows ? by_channels : by_rows;
+  p->lanes = p->lanes < MOST_PACKED ? p->lanes / GROUP * GROUP : MOST_PACKED;
+  p->y.tile = p->y.tiles = 1;
+  p->x.tile = (int64_t)p->lanes;
+  p->x.tiles = etx_divide_up(p->x.window.out, p->x.tile);
+  p->pitch = p->lanes;
+}
+
+// Tiles of one channel, as high as fits. Their sums are never stored.
+static bool is_plane(etx_patch_plan* p) {
+  const int64_t width = p->x.window.out, high = p->y.window.out;
+  int64_t height = high;
+  if (p->c.in_channels != 1 || p->c.out_channels != 1 ||
+      p->c.out.strides[2] != 1) {
+    return false;
+  }
+  p->lanes = SIZE_MAX;
+  for (int64_t tiles = 2; !size_patch(p, height, width); ++tiles) {
+    if (height == 1) return false;
+    height = etx_divide_up(high, tiles);
+  }
+  p->y.tile = height;
+  p->y.tiles = etx_divide_up(high, height);
+  p->x.tile = width;
+  p->x.tiles = 1;
+  p->rows = 1;
+  p->channels = 1;
+  find_offsets(p);
+  return true;
+}
+
+static bool size_channels(etx_patch_plan* p) {
+  share_sums(p);
+  if (!size_tiles(p)) return false;
+  const size_t by_patch = ETX_PATCHES / p->patch;
+  const size_t by_taps = ETX_PATCH_TAPS / p->taps;
+  const int64_t most = (int64_t)(by_patch < by_taps ? by_patch : by_taps);
+  p->channels = (size_t)even_share(p->c.in_channels, most);
+  find_offsets(p);
+  return true;
+}
+
+// ------------------------------------------------ chains
+
+// x, x + other or other + x, of those relu or relu6: the words that are read.
+static size_t read_sum(etx_patch_plan* p, const etx_chain* chain) {
+  const uint8_t* s = chain->steps;
+  p->store.other = ETX_STEPS_MAX_OTHERS;
+  if (chain->count < 3 || s[2] != ETX_STEP_add || (s[0] == s[1])) {
+    return s[0] == ETX_STEP_X ? 1 : 0;
+  }
+  if (s[0] != ETX_STEP_X && s[1] != ETX_STEP_X) return 0;
+  const uint8_t other = s[0] == ETX_STEP_X ? s[1] : s[0];
+  if (other > ETX_STEP_X || !chain->others[other].moves) return 0;
+  p->store.other = other;
+  return 3;
+}
+
+static void read_chain(etx_patch_plan* p, const etx_chain* chain) {
+  p->store.is_all = true;
+  p->store.other = ETX_STEPS_MAX_OTHERS;
+  p->store.below = p->store.low = -__builtin_inff();
+  p->store.high = __builtin_inff();
+  if (chain == NULL) return;
+  const size_t read = read_sum(p, chain);
+  const uint8_t last = chain->steps[chain->count - 1];
+  if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu) {
+    // Whatever is not above 0, -0 too, becomes 0.
+    p->store.below = 0x1p-149f;
+    p->store.low = 0;
+  } else if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu6) {
+    p->store.below = p->store.low = 0;
+    p->store.high = 6;
+  } else if (read == 0 || read != chain->count) {
+    p->store.is_all = false;
+    p->store.other = ETX_STEPS_MAX_OTHERS;
+  }
+}
+
+bool etx_patch_plan_start(etx_patch_plan* p,
+                          const etx_convolution* convolution) {
+  p->c = *convolution;
+  etx_convolution* c = &p->c;
+  const etx_window* z = &c->windows[0];
+  const bool is_flat = z->in == 1 && z->out == 1 && z->kernel == 1 &&
+                       z->stride == 1 && z->padding == 0;
+  if (!is_flat || c->in.dtype != ETX_DTYPE_FLOAT32 || c->in_channels == 0 ||
+      c->weight.dtype != ETX_DTYPE_FLOAT32 || !are_weights_dense(c)) {
+    return false;
+  }
+  join_rows(c);
+  if (!start_direction(&p->y, &c->windows[1]) ||
+      !start_direction(&p->x, &c->windows[2])) {
+    return false;
+  }
+  p->taps = (size_t)(p->y.window.kernel * p->x.window.kernel);
+  if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
+  p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
+  p->is_plane = is_plane(p);
+  if (p->is_packed) {
+    pack_tiles(p);
+  } else if (!p->is_plane && !size_channels(p)) {
+    return false;
+  }
+  p->row_blocks = etx_divide_up(c->out_channels, p->rows);
+  p->has_many_weights =
+      c->out_channels > NEAR_WEIGHTS / (int64_t)p->taps / c->in_channels;
+  read_chain(p, c->chain);
+  return true;
+}

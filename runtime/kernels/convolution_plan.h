@@ -1,0 +1,81 @@
+// How a convolution is cut into tiles of result positions, each of which sees a
+// patch of every input channel. Positions are counted along the patch's rows,
+//
+//         pitch                 result 2 stands for a position that does not
+//     .-----------.             exist, nor do those between two rows: they are
+//     | 0 1 (2)   |             computed, too, and not stored
+//     | 3 4       |
+//     '-----------'
+//
+// so that what a tap sees of all positions lies side by side, at an offset that
+// is the tap's own. With strides, the patch is cut into phases: elements that
+// lie a stride apart are neighbours. Zeros behind a row that are as many as
+// those before the next one are the same zeros.
+//
+// Where each position sees just its own, a tile is packed: its lanes lie group
+// by group, those of one tap after those of another.
+
+#ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
+#define ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
+
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/panel_loops.h"
+
+enum {
+  ETX_PATCHES = 8192,     // floats of the patches that exist at a time
+  ETX_PATCH_BEHIND = 64,  // floats that are read behind them
+  ETX_PATCH_SUMS = 256 * 64,
+  ETX_PATCH_TAPS = 256,  // that are summed at a time
+  ETX_PATCH_PHASES = 4,  // in each direction
+  ETX_PATCH_GROUP = ETX_PANEL_GROUP_BYTES / 4,
+};
+
+// One direction. Tap t sees phase t dilation mod stride, or rather the number
+// that phase has among those that are seen.
+typedef struct etx_patch_direction {
+  etx_window window;
+  size_t phases;
+  int64_t first[ETX_PATCH_PHASES];  // of each: what its first tap is beside 0
+  size_t extra;                     // elements of a phase beyond positions
+  int64_t tile;                     // result positions of a tile
+  int64_t tiles;
+} etx_patch_direction;
+
+typedef struct etx_patch_plan {
+  etx_convolution c;
+  const etx_panel_loops* loops;
+  // What a store does of the chain, if that is all of it.
+  struct {
+    bool is_all;
+    size_t other;  // of the chain, that is added; or ETX_STEPS_MAX_OTHERS
+    float below, low, high;
+  } store;
+  etx_patch_direction y, x;
+  bool is_packed;
+  bool is_direct;  // whole groups of a packed tile are read where they lie
+  bool has_many_weights;  // more than a near cache holds
+  bool is_plane;  // a channel sees one channel: a tile is summed row by row
+  size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
+  size_t taps;                 // of a channel
+  size_t channels;             // whose patches exist at a time
+  size_t lanes;                // of a tile, at most
+  int64_t rows, row_blocks;    // result channels that share patches
+  ptrdiff_t offsets[ETX_PATCH_TAPS];
+} etx_patch_plan;
+
+// Elements of one phase in one direction: number i is input first + i stride,
+// and those from `begin` up to `end` exist.
+typedef struct etx_patch_piece {
+  int64_t first, stride;
+  size_t begin, end, count;
+} etx_patch_piece;
+
+// What phase number `phase` has for `size` results from `out` on.
+etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
+                                   size_t phase, int64_t out, size_t size);
+
+// False if windows or types are not such that patches serve.
+bool etx_patch_plan_start(etx_patch_plan* plan,
+                          const etx_convolution* convolution);
+
+#endif

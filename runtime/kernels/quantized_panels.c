@@ -1,0 +1,190 @@
+#include "runtime/kernels/quantized_panels.h"
+
+#include "runtime/kernels/convert.h"
+#include "runtime/kernels/quantized_loops.h"
+
+enum {
+  COLUMNS = ETX_PAIR_COLUMNS,
+  ELEMENTS = 512,            // of a panel of bytes
+  CHUNK = ETX_PACKED_CHUNK,  // of a panel of half bytes
+  LEAST_GROUP = 32,
+  WHOLE_ROWS = 128,  // that have sums on the stack
+  GROUP_ROWS = 48,   // the same where a sum has parts
+  ROWS_AT_ONCE = 6,  // between questions for memory
+  // Rows for which copying weights is worth it.
+  LEAST_ROWS = 20,
+};
+
+bool etx_quantized_panels_know(const etx_packed_rows* w, size_t rows) {
+  if (rows < LEAST_ROWS || w->zeros != NULL || w->inner == 0) return false;
+  if (w->bits == 8) {
+    return w->groups == 1 && w->dtype == ETX_DTYPE_INT8 &&
+           w->inner <= ETX_WHOLE_MOST;
+  }
+  return (w->group == 32 || w->group == 64 || w->group == 128 ||
+          w->group == CHUNK) &&
+         w->groups * w->group == w->inner &&
+         w->scale_dtype == ETX_DTYPE_FLOAT32;
+}
+
+// Some rows of some columns.
+typedef struct piece {
+  const etx_quantized_panels* p;
+  const etx_panel_line* line;
+  size_t row, rows, column, columns;
+} piece;
+
+// Asks for a part of the weights that the next panel is made of, while rows
+// pass: of the bytes from `first` on, when it is the turn of rows from `done`
+// on. Inlined, because gcc takes a function that only asks for one without any
+// effect, and drops its calls.
+static inline __attribute__((always_inline)) void ask_ahead(
+    const piece* b, size_t first, size_t bytes, size_t done, size_t rows) {
+  enum { LINE = 64 };
+  const etx_packed_rows* w = b->p->weight;
+  size_t column = b->column;
+  if (first >= w->row_bytes) {
+    first = 0;
+    column += COLUMNS;
+  }
+  if (column + COLUMNS > b->p->columns) return;
+  if (bytes > w->row_bytes - first) bytes = w->row_bytes - first;
+  const size_t end = COLUMNS * (done + rows) / b->rows;
+  for (size_t c = COLUMNS * done / b->rows; c < end; ++c) {
+    const uint8_t* from = w->data + (column + c) * w->row_bytes + first;
+    for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(from + i);
+  }
+}
+
+// Multiplies a panel with all rows of a piece.
+static void multiply(const piece* b, etx_pair_block block, size_t first,
+                     size_t bytes) {
+  const etx_quantized_panels* p = b->p;
+  const bool is_whole = block.whole != NULL;
+  for (size_t done = 0; done < b->rows; done += block.rows) {
+    const size_t left = b->rows - done;
+    block.rows = left < ROWS_AT_ONCE + 2 ? left : ROWS_AT_ONCE;
+    ask_ahead(b, first + bytes, bytes, done, block.rows);
+    if (is_whole) {
+      p->loops->whole(&block);
+      block.whole += block.rows * COLUMNS;
+    } else {
+      p->loops->groups(&block);
+      block.sums += block.rows * ETX_PAIR_SUMS * COLUMNS;
+    }
+    block.left += (ptrdiff_t)block.rows * block.left_row;
+  }
+}
+
+// Stores rows, through memory of the stack where they are not full floats.
+static void store(const piece* b, const int32_t* whole, const float* sums) {
+  const etx_quantized_panels* p = b->p;
+  const size_t bytes = etx_dtype_bytes(p->dtype);
+  char* out = p->out + (b->row * p->columns + b->column) * bytes;
+  etx_pair_line line = {.whole = whole,
+                        .sums = sums,
+                        .scales = b->line->scales,
+                        .bias = b->line->bias,
+                        .row_scales = p->row_scales + b->row,
+                        .rows = b->rows,
+                        .out = (float*)(void*)out,
+                        .out_row = (ptrdiff_t)p->columns};
+  if (p->dtype == ETX_DTYPE_FLOAT32 && b->columns == COLUMNS) {
+    p->loops->last(&line);
+    return;
+  }
+  float row[COLUMNS];
+  line.rows = 1;
+  line.out = row;
+  for (size_t r = 0; r < b->rows; ++r, out += p->columns * bytes) {
+    p->loops->last(&line);
+    etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, row, 1, b->columns);
+    ++line.row_scales;
+    if (whole != NULL) {
+      line.whole += COLUMNS;
+    } else {
+      line.sums += ETX_PAIR_SUMS * COLUMNS;
+    }
+  }
+}
+
+static etx_pair_block block_at(const piece* b, size_t k, size_t most,
+                               const int16_t* panel) {
+  const etx_packed_rows* w = b->p->weight;
+  const size_t left = w->inner - k;
+  return (etx_pair_block){
+      .left = b->p->left + (ptrdiff_t)b->row * b->p->left_row + k,
+      .left_row = b->p->left_row,
+      .panel = panel,
+      .count = left < most ? left : most,
+      .group = w->group};
+}
+
+static __attribute__((noinline)) void run_whole(piece* b) {
+  int16_t panel[ELEMENTS * COLUMNS];
+  int32_t sums[WHOLE_ROWS * COLUMNS];
+  const etx_quantized_panels* p = b->p;
+  const etx_packed_rows* w = p->weight;
+  const uint8_t* from = w->data + b->column * w->row_bytes;
+  for (; b->row < p->rows; b->row += b->rows) {
+    const size_t below = p->rows - b->row;
+    b->rows = below < WHOLE_ROWS ? below : WHOLE_ROWS;
+    for (size_t k = 0; k < w->inner; k += ELEMENTS) {
+      etx_pair_block block = block_at(b, k, ELEMENTS, panel);
+      block.whole = sums;
+      block.starts = k == 0;
+      p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
+                      block.count, panel);
+      multiply(b, block, k, ELEMENTS);
+    }
+    store(b, sums, NULL);
+  }
+}
+
+// The scales of some groups, side by side for all columns.
+static void turn_scales(const piece* b, size_t group, size_t groups,
+                        float scales[][COLUMNS]) {
+  const etx_packed_rows* w = b->p->weight;
+  const float* from =
+      (const float*)(const void*)w->scales + b->column * w->groups + group;
+  for (size_t g = 0; g < groups; ++g) {
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      scales[g][c] = c < b->columns ? from[c * w->groups + g] : 0;
+    }
+  }
+}
+
+static __attribute__((noinline)) void run_groups(piece* b) {
+  int16_t panel[CHUNK * COLUMNS];
+  float sums[GROUP_ROWS * ETX_PAIR_SUMS * COLUMNS];
+  float scales[CHUNK / LEAST_GROUP][COLUMNS];
+  const etx_quantized_panels* p = b->p;
+  const etx_packed_rows* w = p->weight;
+  const uint8_t* from = w->data + b->column * w->row_bytes;
+  for (; b->row < p->rows; b->row += b->rows) {
+    const size_t below = p->rows - b->row;
+    b->rows = below < GROUP_ROWS ? below : GROUP_ROWS;
+    memset(sums, 0, b->rows * ETX_PAIR_SUMS * COLUMNS * sizeof(float));
+    for (size_t k = 0; k < w->inner; k += CHUNK) {
+      etx_pair_block block = block_at(b, k, CHUNK, panel);
+      block.sums = sums;
+      block.scales = scales[0];
+      block.first = k / w->group % ETX_PAIR_SUMS;
+      turn_scales(b, k / w->group, block.count / w->group, scales);
+      p->loops->turn4(from + k / 2, (ptrdiff_t)w->row_bytes, b->columns,
+                      block.count / 2, panel);
+      multiply(b, block, k / 2, CHUNK / 2);
+    }
+    store(b, NULL, sums);
+  }
+}
+
+void etx_quantized_panels_run(const etx_quantized_panels* panels, size_t column,
+                              size_t columns, const etx_panel_line* line) {
+  piece b = {.p = panels, .line = line, .column = column, .columns = columns};
+  if (panels->weight->bits == 8) {
+    run_whole(&b);
+  } else {
+    run_groups(&b);
+  }
+}

@@ -1,0 +1,48 @@
+// Products of many quantised rows with quantised weights: sixteen rows of the
+// weights at a time are copied to the stack as pairs of 16-bit integers, which
+// processors multiply and add two at a time, and all rows of the input pass.
+//
+//            sixteen columns                 a panel on the stack:
+//            .---------.                       [pairs][16][2]
+//            | panel   | elements: a block
+//            '---------' of them at a time
+//   .-----.  .---------.
+//   |input|  | sums    | rows: as many as have sums on the stack
+//   '-----'  '---------'
+//
+// Sums of integers are exact and floats have one order (quantized_loops.h), so
+// results are those of any other way.
+
+#ifndef ETX_RUNTIME_KERNELS_QUANTIZED_PANELS_H
+#define ETX_RUNTIME_KERNELS_QUANTIZED_PANELS_H
+
+#include "runtime/kernels/packed_rows.h"
+#include "runtime/kernels/pair_loops.h"
+
+typedef struct etx_quantized_panels {
+  const etx_pair_loops* loops;
+  const etx_packed_rows* weight;  // that etx_quantized_panels_know
+  const int16_t* left;      // rows that are prepared, and one element more
+  ptrdiff_t left_row;       // in elements
+  const float* row_scales;  // [rows]
+  size_t rows, columns;     // of the result
+  char* out;                // [rows, columns], dense
+  etx_dtype dtype;          // a float's
+} etx_quantized_panels;
+
+// What becomes of the sums of columns, each step rounded: times the scale (1 if
+// groups have their own), times the row's, plus the bias (-0 for none).
+typedef struct etx_panel_line {
+  const float* scales;
+  const float* bias;
+} etx_panel_line;
+
+// Whether there are rows enough, and weights as panels are made of: int8 with
+// one scale for a row, or 4 bits without zero points.
+bool etx_quantized_panels_know(const etx_packed_rows* weight, size_t rows);
+
+// Computes columns from `column` on, at most ETX_PAIR_COLUMNS.
+void etx_quantized_panels_run(const etx_quantized_panels* panels, size_t column,
+                              size_t columns, const etx_panel_line* line);
+
+#endif

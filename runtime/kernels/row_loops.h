@@ -1,0 +1,54 @@
+// Rows of float32 on their way to and from the loops of panel_loops.h, compiled
+// for each instruction set as those are.
+
+#ifndef ETX_RUNTIME_KERNELS_ROW_LOOPS_H
+#define ETX_RUNTIME_KERNELS_ROW_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// `rows` rows of `count` elements that lie `step` apart, written side by side.
+// Strides are in elements. Nothing but these elements is read or written.
+typedef struct etx_row_copy {
+  const float* from;
+  ptrdiff_t from_row, step;
+  float* to;
+  ptrdiff_t to_row;
+  size_t rows, count;
+} etx_row_copy;
+
+typedef void (*etx_row_copy_loop)(const etx_row_copy* copy);
+
+// Of each element x of `rows` rows of `count` elements side by side:
+//
+//   x += bias;  x = added + x;  x < below ? low : x > high ? high : x
+//
+// Rows of `added` lie as those of `out` do.
+typedef struct etx_row_store {
+  const float* sums;
+  ptrdiff_t sum_row;
+  float* out;
+  ptrdiff_t out_row;
+  size_t rows, count;
+  float bias;          // -0: nothing is added
+  const float* added;  // NULL: nothing is added
+  float below, low, high;
+} etx_row_store;
+
+typedef void (*etx_row_store_loop)(const etx_row_store* store);
+
+// The same of sums that are taken on the way: that of element i of a row is
+// weights [taps] times what lies at i + offsets [taps], from zero on, where
+// `store.sums` begins and a row is `store.sum_row` behind the one before; each
+// step is rounded once (fused_template.h). Up to ETX_PANEL_GROUP_BYTES behind a
+// row are read, too.
+typedef struct etx_plane {
+  etx_row_store store;
+  const float* weights;
+  const ptrdiff_t* offsets;
+  size_t taps;
+} etx_plane;
+
+typedef void (*etx_plane_loop)(const etx_plane* plane);
+
+#endif

@@ -1,0 +1,167 @@
+// The loops of row_loops.h. Read once for each instruction set, after
+// VECTOR_BYTES is defined. A row is done a piece at a time; the last piece
+// overlaps the one before it, so that nothing behind a row is touched.
+
+#include <string.h>
+
+#include "runtime/kernels/row_loops.h"
+
+typedef float row_four __attribute__((vector_size(16)));
+#if VECTOR_BYTES > 16
+typedef float row_piece __attribute__((vector_size(32)));
+typedef int row_mask __attribute__((vector_size(32)));
+enum { ROW_PIECE = 8 };
+#else
+typedef row_four row_piece;
+enum { ROW_PIECE = 4 };
+#endif
+typedef int row_four_mask __attribute__((vector_size(16)));
+
+// ------------------------------------------------ copies
+
+// Every second element, of which the last one is the last that is read.
+static inline __attribute__((always_inline)) void pick_piece(const float* from,
+                                                             float* to) {
+  row_piece a, b;
+  memcpy(&a, from, sizeof a);
+  memcpy(&b, from + ROW_PIECE - 1, sizeof b);
+#if VECTOR_BYTES > 16
+  a = __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+  a = __builtin_shufflevector(a, b, 0, 2, 5, 7);
+#endif
+  memcpy(to, &a, sizeof a);
+}
+
+static inline __attribute__((always_inline)) void pick_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    pick_piece(from + 2 * i, to + i);
+  }
+  if (i == count) return;
+  if (count >= ROW_PIECE) {
+    pick_piece(from + 2 * (count - ROW_PIECE), to + count - ROW_PIECE);
+    return;
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+static inline __attribute__((always_inline)) void copy_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  row_piece piece;
+  row_four low, high;
+  if (count >= ROW_PIECE) {
+    for (size_t i = 0; i + ROW_PIECE < count; i += ROW_PIECE) {
+      memcpy(&piece, from + i, sizeof piece);
+      memcpy(to + i, &piece, sizeof piece);
+    }
+    memcpy(&piece, from + count - ROW_PIECE, sizeof piece);
+    memcpy(to + count - ROW_PIECE, &piece, sizeof piece);
+  } else if (count >= 4) {
+    memcpy(&low, from, sizeof low);
+    memcpy(&high, from + count - 4, sizeof high);
+    memcpy(to, &low, sizeof low);
+    memcpy(to + count - 4, &high, sizeof high);
+  } else {
+    for (size_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+}
+
+static void copy_rows(const etx_row_copy* c) {
+  const float* from = c->from;
+  float* to = c->to;
+  for (size_t r = 0; r < c->rows; ++r, from += c->from_row, to += c->to_row) {
+    if (c->step == 1) {
+      copy_row(from, to, c->count);
+    } else if (c->step == 2) {
+      pick_row(from, to, c->count);
+    } else {
+      for (size_t i = 0; i < c->count; ++i) {
+        to[i] = from[(ptrdiff_t)i * c->step];
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ results
+
+// What is done with sums, which are not passed by value: that would depend on
+// flags of the compiler. MASK is the integer vector beside VECTOR.
+#define ROW_FINISH(name, VECTOR, MASK)                                     \
+  static inline __attribute__((always_inline)) void name(                  \
+      const etx_row_store* s, const VECTOR* sums, const float* added,      \
+      float* out) {                                                        \
+    VECTOR x = *sums + s->bias;                                            \
+    if (added != NULL) {                                                   \
+      VECTOR other;                                                        \
+      memcpy(&other, added, sizeof other);                                 \
+      x = other + x;                                                       \
+    }                                                                      \
+    const VECTOR low = (VECTOR){0} + s->low, high = (VECTOR){0} + s->high; \
+    const MASK is_low = x<s->below, is_high = x> s->high;                  \
+    MASK bits = ((MASK)low & is_low) | ((MASK)x & ~is_low);                \
+    bits = ((MASK)high & is_high) | (bits & ~is_high);                     \
+    memcpy(out, &bits, sizeof bits);                                       \
+  }
+
+ROW_FINISH(finish_four, row_four, row_four_mask)
+#if VECTOR_BYTES > 16
+ROW_FINISH(finish_piece, row_piece, row_mask)
+#else
+#define finish_piece finish_four
+#endif
+
+static inline __attribute__((always_inline)) void store_piece(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  row_piece x;
+  memcpy(&x, sums, sizeof x);
+  finish_piece(s, &x, added, out);
+}
+
+static inline __attribute__((always_inline)) void store_four(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  row_four x;
+  memcpy(&x, sums, sizeof x);
+  finish_four(s, &x, added, out);
+}
+
+static inline __attribute__((always_inline)) void store_row(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  const size_t count = s->count;
+  size_t i = 0;
+  if (count >= ROW_PIECE) {
+    for (; i + ROW_PIECE < count; i += ROW_PIECE) {
+      store_piece(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    }
+    i = count - ROW_PIECE;
+    store_piece(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    return;
+  }
+  if (count >= 4) {
+    store_four(s, sums, added, out);
+    i = count - 4;
+    store_four(s, sums + i, added == NULL ? NULL : added + i, out + i);
+    return;
+  }
+  for (; i < count; ++i) {
+    float x = sums[i] + s->bias;
+    if (added != NULL) x = added[i] + x;
+    out[i] = x < s->below ? s->low : x > s->high ? s->high : x;
+  }
+}
+
+static void store_rows(const etx_row_store* given) {
+  const etx_row_store s = *given;  // which results do not change
+  const float* sums = s.sums;
+  float* out = s.out;
+  for (size_t r = 0; r < s.rows; ++r, sums += s.sum_row, out += s.out_row) {
+    if (s.added == NULL) {
+      store_row(&s, sums, NULL, out);
+    } else {
+      store_row(&s, sums, s.added + (ptrdiff_t)r * s.out_row, out);
+    }
+  }
+}

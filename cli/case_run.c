@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/ordered_input.h"
+#include "cli/run_profile.h"
 
 enum { RECORDED_STATE_BYTES = 64 * 1024 };
 
@@ -223,7 +224,10 @@ static etx_status run_call(runner* run) {
                              run->diag));
   ETX_TRY(remember_states(run));
   ETX_TRY(set_inputs(run));
-  ETX_TRY(etx_method_run(run->method, run->diag));
+  ETX_TRY(
+      run->sink->profile == NULL
+          ? etx_method_run(run->method, run->diag)
+          : etx_run_profile_call(run->sink->profile, run->method, run->diag));
   ++run->result->call_count;
   ETX_TRY(check_outputs(run));
   check_inputs(run);

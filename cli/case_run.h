@@ -11,12 +11,15 @@
 #include "cli/case_file.h"
 #include "cli/session.h"
 
-// Called for each thing that differs: `what` is "output 'logits'", "state
-// 'cache'", `why` as of etx_compare_tensors.
+struct etx_run_profile;
+
+// `difference` is called for each thing that differs: `what` is "output
+// 'logits'", "state 'cache'", `why` as of etx_compare_tensors.
 typedef struct etx_case_sink {
   void (*difference)(void* context, size_t call, const char* method,
                      const char* what, const char* why);
   void* context;
+  struct etx_run_profile* profile;  // sees every call; NULL: nobody does
 } etx_case_sink;
 
 typedef struct etx_case_result {

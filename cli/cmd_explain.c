@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -6,7 +7,9 @@
 
 static const char about[] =
     "Tells what an exit code of etx (0 to 6) or a status of the C interface\n"
-    "(such as TORN_STATE) means. Without CODE it lists all of them.\n";
+    "(such as TORN_STATE) means, when it is seen and what to do. Without CODE "
+    "it\n"
+    "lists all of them.\n";
 
 static const char examples[] =
     "  etx explain 4\n"
@@ -15,28 +18,48 @@ static const char examples[] =
 typedef struct row {
   const char* code;
   const char* sentence;
+  const char* page;  // code_pages.def
 } row;
 
-static const row exit_codes[] = {
-#define EXIT_CODE(NAME, number, sentence) {#number, sentence},
+static const char* const exit_pages[] = {
+#define EXIT_PAGE(NAME, text) [ETX_EXIT_##NAME] = text,
+#define STATUS_PAGE(name, text)
+#include "cli/code_pages.def"
+#undef EXIT_PAGE
+#undef STATUS_PAGE
+};
+
+static const char* const status_pages[ETX_STATUS_COUNT] = {
+#define EXIT_PAGE(NAME, text)
+#define STATUS_PAGE(name, text) [ETX_##name] = text,
+#include "cli/code_pages.def"
+#undef EXIT_PAGE
+#undef STATUS_PAGE
+};
+
+// The rows of both lists, exit codes first. Returns their number.
+static size_t read_rows(row* out) {
+  size_t count = 0;
+#define EXIT_CODE(NAME, number, sentence) \
+  out[count++] = (row){#number, sentence, exit_pages[number]};
 #include "cli/exit_code.def"
 #undef EXIT_CODE
-};
-
-static const row statuses[] = {
-#define STATUS(name, text) {#name, text},
+#define STATUS(name, text) \
+  out[count++] = (row){#name, text, status_pages[ETX_##name]};
 #include "format/base/status.def"
 #undef STATUS
-};
+  return count;
+}
 
-static size_t print_rows(const row* rows, size_t count, etx_text wanted) {
-  size_t printed = 0;
+enum { MOST_ROWS = 32 };
+
+static bool print_page(const row* rows, size_t count, etx_text wanted) {
   for (size_t i = 0; i < count; ++i) {
-    if (wanted.size != 0 && !etx_text_is(wanted, rows[i].code)) continue;
-    printf("%-18s%s\n", rows[i].code, rows[i].sentence);
-    ++printed;
+    if (!etx_text_is(wanted, rows[i].code)) continue;
+    printf("%s: %s\n\n%s", rows[i].code, rows[i].sentence, rows[i].page);
+    return true;
   }
-  return printed;
+  return false;
 }
 
 int etx_cmd_explain(int argc, char** argv) {
@@ -53,10 +76,15 @@ int etx_cmd_explain(int argc, char** argv) {
     wanted.data += prefix.size;
     wanted.size -= prefix.size;
   }
-  const size_t printed =
-      print_rows(exit_codes, sizeof exit_codes / sizeof *exit_codes, wanted) +
-      print_rows(statuses, sizeof statuses / sizeof *statuses, wanted);
-  if (printed != 0) return ETX_EXIT_DONE;
+  row rows[MOST_ROWS];
+  const size_t count = read_rows(rows);
+  if (code == NULL) {
+    for (size_t i = 0; i < count; ++i) {
+      printf("%-18s%s\n", rows[i].code, rows[i].sentence);
+    }
+    return ETX_EXIT_DONE;
+  }
+  if (print_page(rows, count, wanted)) return ETX_EXIT_DONE;
   return (int)etx_refuse("explain", "no exit code or status is called '%s'",
                          code);
 }

@@ -3,8 +3,10 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/inspect_report.h"
+#include "cli/json_page.h"
 #include "cli/json_value.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/pte_input.h"
 
 static const char about[] =
@@ -15,6 +17,7 @@ static const char about[] =
 
 static const char examples[] =
     "  etx inspect model.pte\n"
+    "  etx inspect model.pte --html model.html\n"
     "  etx inspect model.pte --json | jq '.state[].name'\n";
 
 // What a bundle holds beside its program.
@@ -41,9 +44,25 @@ static json_t* json_of_bundle(const etx_bundle* bundle) {
   return list;
 }
 
-static etx_status inspect(const char* path, const etx_pte_input* file,
-                          bool json, etx_pool* pool, bool* out_printed,
-                          etx_diag* diag) {
+typedef struct words {
+  const char* path;
+  bool json;
+  const char* html;  // where a page goes, or NULL
+} words;
+
+static etx_status write_page(const words* in, const json_t* root,
+                             etx_diag* diag) {
+  etx_output_file output;
+  ETX_TRY(etx_output_file_open(&output, in->html, diag));
+  etx_json_page_print(in->path, root, output.file);
+  etx_status status = etx_output_file_finish(&output);
+  if (status == ETX_OK) status = etx_output_file_keep(&output);
+  etx_output_file_drop(&output);
+  return status;
+}
+
+static etx_status inspect(const words* in, const etx_pte_input* file,
+                          etx_pool* pool, bool* out_printed, etx_diag* diag) {
   etx_program program;
   etx_operator_uses uses;
   ETX_TRY(
@@ -52,17 +71,20 @@ static etx_status inspect(const char* path, const etx_pte_input* file,
   ETX_TRY(etx_operator_uses_collect(&program.pte, blob, pool, &uses, diag));
   etx_state_list states;
   ETX_TRY(etx_state_list_read(&program, pool, &states, diag));
-  if (!json) {
-    if (file->is_bundle) print_bundle(path, &file->bundle);
-    return etx_inspect_print(path, &program, &uses, &states, diag);
+  if (!in->json && in->html == NULL) {
+    if (file->is_bundle) print_bundle(in->path, &file->bundle);
+    return etx_inspect_print(in->path, &program, &uses, &states, diag);
   }
   json_t* root = NULL;
-  const etx_status status =
-      etx_inspect_json(path, &program, &uses, &states, &root, diag);
+  etx_status status =
+      etx_inspect_json(in->path, &program, &uses, &states, &root, diag);
   if (status == ETX_OK) {
     if (file->is_bundle) {
       json_object_set_new(root, "bundle", json_of_bundle(&file->bundle));
     }
+    if (in->html != NULL) status = write_page(in, root, diag);
+  }
+  if (status == ETX_OK && in->json) {
     *out_printed = etx_json_print(root);
   } else {
     json_decref(root);
@@ -71,28 +93,28 @@ static etx_status inspect(const char* path, const etx_pte_input* file,
 }
 
 int etx_cmd_inspect(int argc, char** argv) {
-  const char* path = NULL;
-  bool json = false;
+  words in = {.path = NULL};
   const etx_positional positionals[] = {
-      {"FILE", "the program, .pte or .bpte", &path, true}};
+      {"FILE", "the program, .pte or .bpte", &in.path, true}};
   const etx_option options[] = {
-      {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &json}};
+      {ETX_OPTION_FLAG, "json", 0, NULL, "print the facts as JSON", &in.json},
+      {ETX_OPTION_TEXT, "html", 0, "FILE",
+       "write the facts as one page to be opened in a browser", &in.html}};
   const etx_usage usage = {"inspect", about, positionals, 1,
-                           options,   1,     examples,    NULL};
+                           options,   2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
   etx_diag diag;
   etx_diag_init(&diag);
   etx_pte_input file;
-  const etx_status opened = etx_pte_input_open(&file, path, &diag);
-  if (opened != ETX_OK) return (int)etx_fail("inspect", path, opened, &diag);
+  const etx_status opened = etx_pte_input_open(&file, in.path, &diag);
+  if (opened != ETX_OK) return (int)etx_fail("inspect", in.path, opened, &diag);
   etx_pool pool;
   etx_pool_init(&pool);
   bool is_printed = true;
-  const etx_status status =
-      inspect(path, &file, json, &pool, &is_printed, &diag);
+  const etx_status status = inspect(&in, &file, &pool, &is_printed, &diag);
   etx_pool_close(&pool);
   etx_pte_input_close(&file);
-  if (status != ETX_OK) return (int)etx_fail("inspect", path, status, &diag);
+  if (status != ETX_OK) return (int)etx_fail("inspect", in.path, status, &diag);
   return is_printed ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
 }

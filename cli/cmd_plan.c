@@ -72,6 +72,7 @@ typedef struct words {
   etx_option_list quantize;
   int target;
   int report;  // REPORT_...
+  bool source_lines;
   bool json;
   bool quiet;
 } words;
@@ -128,6 +129,7 @@ static etx_export_options export_options(const words* in, const char* layout) {
       .dump_after = in->dump_after,
       .dump = dump,
       .keep_layout = layout,
+      .source_lines = in->source_lines,
   };
   if (!in->quiet && isatty(STDERR_FILENO)) options.progress = show_progress;
   return options;
@@ -324,6 +326,10 @@ int etx_cmd_plan(int argc, char** argv) {
       {ETX_OPTION_TEXT, "dump-after", 0, "PASS",
        "print the graph after a pass, as YAML, instead of the report",
        &in.dump_after},
+      {ETX_OPTION_FLAG, "source-lines", 0, NULL,
+       "keep in the program which lines of which files each instruction comes "
+       "from",
+       &in.source_lines},
       {ETX_OPTION_CHOICE, "report", 0, "short|full|json",
        "how much to tell; full: what was saved, and what is live at the peak",
        &in.report},

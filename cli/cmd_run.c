@@ -11,6 +11,8 @@
 #include "cli/single_call.h"
 #include "cli/options.h"
 #include "cli/smoke_run.h"
+#include "cli/run_profile.h"
+#include "cli/source_notes.h"
 
 typedef struct words {
   const char* file;
@@ -24,6 +26,7 @@ typedef struct words {
   double absolute;
   bool smoke;
   uint64_t threads;
+  const char* profile;
   bool json;
 } words;
 
@@ -51,6 +54,7 @@ static const char examples[] =
     "  etx run model.pte encode --in ids=in.safetensors#ids \\\n"
     "      --out cache.k=after.safetensors --out cache.v=after.safetensors\n"
     "  etx run model.pte --case tests/data/pt2/kv\n"
+    "  etx run model.pte decode --in token=595 --profile trace.json\n"
     "  etx run model.bpte --bundled\n"
     "  etx run model.pte forward --data weights.ptd --in x=x.npy\n"
     "  etx run model.pte --smoke\n";
@@ -88,8 +92,8 @@ static bool report_case(const words* in, const etx_case_result* result,
   return etx_json_print(root);
 }
 
-static etx_exit run_case(etx_session* session, const words* in,
-                         etx_pool* pool) {
+static etx_exit run_recorded(etx_session* session, const words* in,
+                             etx_run_profile* profile, etx_pool* pool) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_case_file file;
@@ -97,7 +101,7 @@ static etx_exit run_case(etx_session* session, const words* in,
       etx_case_file_read(in->case_directory, pool, &file, &diag);
   if (read != ETX_OK) return etx_fail("run", in->case_directory, read, &diag);
   case_report report = {in->json ? json_array() : NULL};
-  const etx_case_sink sink = {on_difference, &report};
+  const etx_case_sink sink = {on_difference, &report, profile};
   etx_case_result result;
   const etx_status status = etx_case_run(session, &file, &sink, &result, &diag);
   if (!report_case(in, &result, report.list)) return ETX_EXIT_MACHINE_FAILED;
@@ -106,9 +110,24 @@ static etx_exit run_case(etx_session* session, const words* in,
     fprintf(stderr, "etx run: call %zu %s failed\n", result.refused_call,
             method == NULL ? "(reset)" : method);
     etx_fail("run", in->file, status, &diag);
+    etx_source_notes_explain(&session->module.program.pte, &diag, "run",
+                             in->file);
     return etx_exit_of_run(status);
   }
   return result.difference_count == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
+}
+
+// The trace is written whatever came out: a call that failed ends it.
+static etx_exit run_case(etx_session* session, const words* in,
+                         etx_pool* pool) {
+  if (in->profile == NULL) return run_recorded(session, in, NULL, pool);
+  etx_run_profile profile;
+  etx_run_profile_init(&profile);
+  const etx_exit code = run_recorded(session, in, &profile, pool);
+  const etx_exit written = etx_run_profile_write(
+      &profile, session->file.program, in->file, in->profile);
+  etx_run_profile_close(&profile);
+  return code == ETX_EXIT_DONE ? written : code;
 }
 
 typedef struct bundle_report {
@@ -200,8 +219,8 @@ static etx_exit run_opened(etx_session* session, const words* in,
   if (in->smoke) return run_smoke(session, in);
   if (in->bundled) return run_bundled(session, in);
   if (in->case_directory != NULL) return run_case(session, in, pool);
-  const etx_single_call what = {in->file, in->method, &in->inputs, &in->outputs,
-                                in->json};
+  const etx_single_call what = {in->file,     in->method, &in->inputs,
+                                &in->outputs, in->json,   in->profile};
   return etx_single_call_run(session, &what, pool);
 }
 
@@ -213,6 +232,9 @@ static etx_exit run_file(const words* in) {
   }
   if (in->method == NULL && in->inputs.count + in->outputs.count != 0) {
     return etx_refuse("run", "--in and --out belong to METHOD");
+  }
+  if (in->profile != NULL && in->method == NULL && in->case_directory == NULL) {
+    return etx_refuse("run", "--profile belongs to METHOD or --case");
   }
   etx_diag diag;
   etx_diag_init(&diag);
@@ -257,6 +279,10 @@ int etx_cmd_run(int argc, char** argv) {
       {ETX_OPTION_COUNT, "threads", 't', "N",
        "threads for large operators, 1 if not given; results are equal",
        &in.threads},
+      {ETX_OPTION_TEXT, "profile", 0, "FILE",
+       "write the call, or those of --case, as a trace for Chrome and "
+       "Perfetto: operators, memory",
+       &in.profile},
       {ETX_OPTION_FLAG, "json", 0, NULL, "print results as JSON", &in.json},
   };
   const etx_usage usage = {"run",    about,   positionals,

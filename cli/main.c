@@ -7,30 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "cli/command_list.h"
 #include "cli/exit_code.h"
-
-typedef struct command {
-  const char* name;
-  int (*run)(int argc, char** argv);
-  const char* sentence;
-} command;
-
-static const command commands[] = {
-#define COMMAND(name, sentence) {#name, etx_cmd_##name, sentence},
-#include "cli/commands.def"
-#undef COMMAND
-};
-
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE* out) {
   fprintf(out,
           "etx compiles several methods of one model into one program file\n"
           "over shared state, and runs it.\n\n"
           "usage: etx COMMAND ...        etx COMMAND --help tells more\n\n");
-  for (size_t i = 0; i < COMMAND_COUNT; ++i) {
-    fprintf(out, "  %-10s%s\n", commands[i].name, commands[i].sentence);
+  for (size_t i = 0; i < etx_command_count; ++i) {
+    fprintf(out, "  %-12s%s\n", etx_commands[i].name, etx_commands[i].sentence);
   }
   fprintf(out,
           "\nfirst steps:\n"
@@ -45,13 +31,6 @@ static void print_help(FILE* out) {
 #undef EXIT_CODE
 }
 
-static const command* find_command(const char* name) {
-  for (size_t i = 0; i < COMMAND_COUNT; ++i) {
-    if (strcmp(commands[i].name, name) == 0) return &commands[i];
-  }
-  return NULL;
-}
-
 static bool asks_for_help(const char* word) {
   return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
          strcmp(word, "help") == 0;
@@ -63,7 +42,7 @@ static int help(int argc, char** argv) {
     print_help(stdout);
     return ETX_EXIT_DONE;
   }
-  const command* const found = find_command(argv[2]);
+  const etx_command* const found = etx_command_find(argv[2]);
   if (found == NULL) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[2]);
     return ETX_EXIT_REFUSED;
@@ -104,7 +83,7 @@ int main(int argc, char** argv) {
     return ETX_EXIT_REFUSED;
   }
   if (asks_for_help(argv[1])) return flush(help(argc, argv));
-  const command* const found = find_command(argv[1]);
+  const etx_command* const found = etx_command_find(argv[1]);
   if (found == NULL) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);
     return ETX_EXIT_REFUSED;

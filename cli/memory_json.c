@@ -11,6 +11,7 @@
 #include "cli/host_tensor.h"
 #include "cli/json_stream.h"
 #include "cli/memory_views.h"
+#include "cli/source_notes.h"
 
 enum { ROLE_INPUT = 1, ROLE_OUTPUT = 2, ROLE_VARIES = 4 };
 
@@ -78,6 +79,20 @@ static void put_steps(const etx_verify_method* m, FILE* out) {
   fputs("]", out);
 }
 
+// Where each step comes from, if the program says so.
+static void put_sources(const etx_source_notes* notes,
+                        const etx_memory_method* method, FILE* out) {
+  if (!notes->has_any) return;
+  fputs(",\"sources\":[", out);
+  for (size_t s = 0; s < method->program->step_count; ++s) {
+    char text[ETX_SOURCE_TEXT_BYTES];
+    (void)etx_source_notes_text(notes, method->name, s, text);
+    fputs(s == 0 ? "\n" : ",\n", out);
+    etx_json_put_text(out, etx_text_of(text));
+  }
+  fputs("]", out);
+}
+
 static void put_arenas(const etx_memory_method* method, FILE* out) {
   fputs(",\"arenas\":[", out);
   for (size_t i = 0; i < method->arena_count; ++i) {
@@ -130,13 +145,15 @@ static void put_box(const etx_memory_method* method, const etx_memory_box* box,
   fputc(']', out);
 }
 
-static void put_method(const etx_memory_method* method, FILE* out) {
+static void put_method(const etx_memory_method* method,
+                       const etx_source_notes* notes, FILE* out) {
   fputs("{\"name\":", out);
   etx_json_put_text(out, method->name);
   fprintf(out, ",\"columns\":%u,\"guessed\":%zu,", (unsigned)method->step_count,
           method->guessed_count);
   put_operators(&method->program->plan, out);
   put_steps(method->program, out);
+  put_sources(notes, method, out);
   put_arenas(method, out);
   fputs(",\"boxes\":[", out);
   for (size_t i = 0; i < method->box_count; ++i) {
@@ -148,6 +165,8 @@ static void put_method(const etx_memory_method* method, FILE* out) {
 
 void etx_memory_json_print(const etx_memory_map* map, const char* path,
                            FILE* out) {
+  etx_source_notes notes;
+  etx_source_notes_open(&notes, &map->pte, "mem", path);
   fputs("{\"file\":", out);
   etx_json_put_text(out, etx_text_of(path));
   fprintf(out, ",\"bytes\":%zu,\"stock\":%s,\"kinds\":[", map->pte.file.size,
@@ -160,7 +179,7 @@ void etx_memory_json_print(const etx_memory_map* map, const char* path,
   fputs("],\"methods\":[", out);
   for (size_t i = 0; i < map->method_count; ++i) {
     fputs(i == 0 ? "\n" : ",\n", out);
-    put_method(&map->methods[i], out);
+    put_method(&map->methods[i], &notes, out);
   }
   fputs("]}\n", out);
 }

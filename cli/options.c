@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/exit_code.h"
+#include "cli/help_forms.h"
 #include "format/base/span.h"
 
 enum { HELP_COLUMN = 26 };
@@ -32,8 +33,7 @@ static const etx_option* find_letter(const etx_usage* usage, char letter) {
   return NULL;
 }
 
-// Position of `word` in "a|b|c", or -1.
-static int choice_position(const char* words, const char* word) {
+int etx_option_choice(const char* words, const char* word) {
   const size_t size = strlen(word);
   int position = 0;
   for (const char* at = words; at != NULL; ++position) {
@@ -97,7 +97,7 @@ static bool store(const etx_usage* usage, const etx_option* option,
     *(const char**)option->target = value;
     return true;
   }
-  const int position = choice_position(option->value_name, value);
+  const int position = etx_option_choice(option->value_name, value);
   if (position < 0) {
     etx_refuse(usage->command, "option '--%s' is one of %s, not '%s'",
                option->name, option->value_name, value);
@@ -178,6 +178,9 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
       options_ended = true;
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
       etx_options_help(usage);
+      return ETX_OPTIONS_HELPED;
+    } else if (strncmp(word, "--help=", 7) == 0 &&
+               etx_help_print(usage, word + 7)) {
       return ETX_OPTIONS_HELPED;
     } else if (!read_dashed(usage, argc, argv, &i)) {
       return ETX_OPTIONS_REFUSED;

@@ -10,6 +10,8 @@
 //       &json},
 //   };
 //
+// --help=FORM prints the table in another form: help_forms.def.
+//
 // Written as --name VALUE, --name=VALUE, -o VALUE; "--" ends the options.
 // Values borrow argv.
 
@@ -76,6 +78,9 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
 
 // Prints the help text to standard output.
 void etx_options_help(const etx_usage* usage);
+
+// Position of `word` in "a|b|c", or -1.
+int etx_option_choice(const char* words, const char* word);
 
 // The exit code of a result that is not ETX_OPTIONS_READ.
 int etx_options_exit(etx_options_result result);

@@ -7,7 +7,9 @@
 #include "cli/input_value.h"
 #include "cli/json_value.h"
 #include "cli/ordered_input.h"
+#include "cli/run_profile.h"
 #include "cli/tensor_file.h"
+#include "cli/source_notes.h"
 
 // Elements that are printed in full; of more only the edges.
 enum { MOST_PRINTED = 64 };
@@ -32,6 +34,8 @@ static etx_exit fail(const runner* run, etx_status status) {
 
 static etx_exit fail_run(const runner* run, etx_status status) {
   etx_fail("run", run->what->file, status, &run->diag);
+  etx_source_notes_explain(&run->session->module.program.pte, &run->diag, "run",
+                           run->what->file);
   return etx_exit_of_run(status);
 }
 
@@ -293,6 +297,24 @@ static etx_status show_results(runner* run) {
   return ETX_OK;
 }
 
+static etx_exit run_method(runner* run) {
+  if (run->what->profile == NULL) {
+    const etx_status status = etx_method_run(run->method, &run->diag);
+    return status == ETX_OK ? ETX_EXIT_DONE : fail_run(run, status);
+  }
+  etx_run_profile profile;
+  etx_run_profile_init(&profile);
+  const etx_status status =
+      etx_run_profile_call(&profile, run->method, &run->diag);
+  const etx_exit code =
+      status == ETX_OK
+          ? etx_run_profile_write(&profile, run->session->file.program,
+                                  run->what->file, run->what->profile)
+          : fail_run(run, status);
+  etx_run_profile_close(&profile);
+  return code;
+}
+
 static etx_exit execute(runner* run) {
   for (size_t i = 0; i < run->what->inputs->count; ++i) {
     const etx_exit code = set_input(run, run->what->inputs->items[i]);
@@ -300,8 +322,8 @@ static etx_exit execute(runner* run) {
   }
   const etx_exit rest = set_rest(run);
   if (rest != ETX_EXIT_DONE) return rest;
-  const etx_status status = etx_method_run(run->method, &run->diag);
-  if (status != ETX_OK) return fail_run(run, status);
+  const etx_exit ran = run_method(run);
+  if (ran != ETX_EXIT_DONE) return ran;
   for (size_t i = 0; i < run->method->input_count; ++i) {
     if (run->given[i].dense != NULL)
       etx_ordered_input_read_back(&run->given[i]);

@@ -15,6 +15,7 @@ typedef struct etx_single_call {
   const etx_option_list* outputs;  // "NAME=FILE": outputs, inputs that the
                                    // method changes, and states
   bool json;
+  const char* profile;  // where a trace of the run goes, or NULL
 } etx_single_call;
 
 // Runs the method once. What is not written to a file is printed. Says on

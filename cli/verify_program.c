@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/verify_state.h"
+#include "format/pte/etx_source.h"
 
 static const char* const level_names[] = {"proved", "structure", "allocation",
                                           "unprovable", "machine"};
@@ -82,6 +83,9 @@ static etx_status prove(etx_bytes file, etx_verify_report* report,
   const etx_status found = etx_blob_open(&blob, &pte, diag);
   if (found != ETX_OK && found != ETX_NOT_FOUND) return found;
   report->is_stock = found == ETX_NOT_FOUND;
+  etx_source source;
+  const etx_status lines = etx_source_open(&source, &pte, diag);
+  if (lines != ETX_OK && lines != ETX_NOT_FOUND) return lines;
   if (found == ETX_OK) report->state_count = etx_blob_state_count(&blob);
   etx_verify_program_state program;
   memset(&program, 0, sizeof program);

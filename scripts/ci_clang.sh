@@ -10,7 +10,7 @@ clang_build=$1
 gcc_build=$2
 "$here/scripts/setup.sh" ci
 cmake -S "$here" -B "$clang_build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON \
-  -DCMAKE_C_COMPILER=clang >/dev/null
+  -DCMAKE_C_COMPILER=clang -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld >/dev/null
 cmake --build "$clang_build"
 ctest --test-dir "$clang_build" --output-on-failure -j2 -LE 'architecture|hostile'
 

@@ -16,4 +16,4 @@ targets=()
 for suite in "${suites[@]}"; do targets+=("test_${suite/\//_}"); done
 cmake --build "$build" --target "${targets[@]}"
 names=$(IFS='|'; echo "${suites[*]}")
-ctest --test-dir "$build" --output-on-failure --no-tests=error -R "^($names)\$"
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j2 -R "^($names)\$"

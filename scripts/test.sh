@@ -8,6 +8,6 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$here/build-test}
 shift || true
 "$here/scripts/setup.sh" test
-cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON "$@" >/dev/null
+cmake -S "$here" -B "$build" -G Ninja -DETX_TESTS=ON -DETX_WERROR=ON -DETX_SHARED=ON "$@" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -j2

@@ -57,6 +57,7 @@ const methods = map.methods.map((raw, index) => {
   const method = {index, name: raw.name, columns: raw.columns, steps: raw.steps, jumps: raw.jumps,
     arenas: raw.arenas, guessed: raw.guessed, boxes: []};
   method.operatorAt = (step) => step < raw.steps.length ? raw.operators[raw.steps[step]] : "end";
+  method.sourceAt = (step) => raw.sources?.[step] ?? "";
   for (const row of raw.boxes) {
     const box = readBox(method, row, boxes.length);
     boxes.push(box);

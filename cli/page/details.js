@@ -92,7 +92,8 @@ function listSteps(list, term, method, steps) {
   if (steps.length === 0) return;
   const lines = steps.slice(0, MOST_LISTED).map((step) => {
     const line = document.createElement("div");
-    line.textContent = stepText(method, step);
+    const source = method.sourceAt(step);
+    line.textContent = stepText(method, step) + (source === "" ? "" : `, from ${source}`);
     return line;
   });
   if (steps.length > MOST_LISTED) lines.push(`and ${steps.length - MOST_LISTED} more`);

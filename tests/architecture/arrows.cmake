@@ -38,7 +38,8 @@ set(includes 0)
 file(GLOB_RECURSE files RELATIVE ${SOURCE}
   ${SOURCE}/format/*.[ch] ${SOURCE}/format/*.def ${SOURCE}/planner/*.[ch]
   ${SOURCE}/exporter/*.[ch] ${SOURCE}/runtime/*.[ch]
-  ${SOURCE}/shared_memory/*.[ch] ${SOURCE}/cli/*.[ch] ${SOURCE}/samples/*.[ch])
+  ${SOURCE}/shared_memory/*.[ch] ${SOURCE}/cli/*.[ch] ${SOURCE}/samples/*.[ch]
+  ${SOURCE}/python/*.[ch])
 foreach(file IN LISTS files)
   folder_of(${file} own)
   string(MAKE_C_IDENTIFIER "${own}" key)

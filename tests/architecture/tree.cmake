@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.20)
 # it was written on.
 # Run as: cmake -DSOURCE=<root> -P tree.cmake
 
-foreach(folder format planner exporter runtime runtime/module runtime/threads shared_memory cli samples tests)
+foreach(folder format planner exporter runtime runtime/module runtime/threads shared_memory cli samples python tests)
   if(NOT EXISTS ${SOURCE}/${folder}/README.md)
     message(SEND_ERROR "${folder} has no card (README.md)")
   endif()
@@ -12,7 +12,8 @@ endforeach()
 
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/format/*.[ch]
   ${SOURCE}/planner/*.[ch] ${SOURCE}/exporter/*.[ch] ${SOURCE}/runtime/*.[ch]
-  ${SOURCE}/shared_memory/*.[ch] ${SOURCE}/cli/*.[ch] ${SOURCE}/samples/*.[ch])
+  ${SOURCE}/shared_memory/*.[ch] ${SOURCE}/cli/*.[ch] ${SOURCE}/samples/*.[ch]
+  ${SOURCE}/python/*.[ch] ${SOURCE}/python/*.py ${SOURCE}/tests/python/*.py)
 set(names)
 foreach(file IN LISTS files)
   file(STRINGS ${SOURCE}/${file} lines)

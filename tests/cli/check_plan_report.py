@@ -223,6 +223,7 @@ def check_bound(report, arena):
 
 # What the report calls an operator that stands for several.
 FUSED = {"attention": "etx::attention", "linear layer": "etx::linear_chain",
+         "convolution": "etx::convolution_chain",
          "elementwise chain": "etx::chain"}
 
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cli/command.h"
@@ -95,11 +96,34 @@ static void views_that_an_operator_sizes_are_told(void** state) {
   command_end(&result);
 }
 
+// The page holds what --json holds, and no name in it is read as HTML.
+static void a_page_holds_the_facts(void** state) {
+  (void)state;
+  char program[PATH_BYTES];
+  char page[PATH_BYTES];
+  snprintf(program, sizeof program, "%s/<b>&.pte", command_directory);
+  snprintf(page, sizeof page, "%s/page.html", command_directory);
+  command_expect(
+      0, WORDS(ETX, "plan", ETX_TEST_DATA "/pt2/kv", "-q", "-o", program));
+  command_expect(0, WORDS(ETX, "inspect", program, "--html", page));
+  size_t size = 0;
+  char* const text = command_read_file(page, &size);
+  assert_non_null(strstr(text, "/&lt;b&gt;&amp;.pte</h1>"));
+  assert_null(strstr(text, "<b>"));
+  assert_non_null(strstr(text, "<h2>methods</h2>"));
+  assert_non_null(strstr(text, "<td>get_cache</td>"));
+  assert_non_null(strstr(text, "<h2>state</h2>"));
+  assert_non_null(strstr(text, "</html>\n"));
+  free(text);
+  command_expect(2, WORDS(ETX, "inspect", program, "--html", "/no/such/page"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_method_without_instructions_is_a_method),
       cmocka_unit_test(a_program_says_which_runtimes_run_it),
       cmocka_unit_test(views_that_an_operator_sizes_are_told),
+      cmocka_unit_test(a_page_holds_the_facts),
   };
   return cmocka_run_group_tests(tests, command_set_up, command_tear_down);
 }

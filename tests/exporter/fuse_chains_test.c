@@ -9,7 +9,8 @@
 
 #include "tests/exporter/lowered.h"
 
-#define PASSES "lower fold_constants simplify fuse_chains fuse_linear"
+#define PASSES \
+  "lower fold_constants simplify fuse_chains fuse_linear fuse_convolution"
 
 #define INPUTS                                                           \
   "inputs: [{name: a, type: 'float32[2, 3]'}, {name: b, type: "          \
@@ -153,6 +154,54 @@ static void of_two_layers_the_later_one_takes_it(void** state) {
          "return y\n");
 }
 
+#define IMAGES                                                              \
+  "inputs: [{name: x, type: 'float32[1, 2, 5, 5]'}, {name: r, type: "       \
+  "'float32[1, 2, 3, 3]'}, {name: w, type: 'float32[2, 2, 3, 3]'}, {name: " \
+  "b, type: 'float32[2]'}, {name: l, type: 'float32[3]'}]\n"                \
+  "nodes:\n"                                                                \
+  "  - {out: c, op: aten.convolution.default, args: [x, w, b, [1, 1], "     \
+  "[0, 0], [1, 1], false, [0, 0], 1]}\n"
+
+static void convolutions_take_what_follows(void** state) {
+  (void)state;
+  expect(IMAGES
+         "  - {out: s, op: aten.add.Tensor, args: [c, r]}\n"
+         "  - {out: y, op: aten.relu.default, args: [s]}\n"
+         "outputs: [y]\n",
+         "y: float32[1, 2, 3, 3] = etx::convolution_chain.out(x, w, b, [1, "
+         "1], [0, 0], [1, 1], False, [0, 0], 1, [r], 'x 0 add relu')\n"
+         "return y\n");
+  expect(IMAGES
+         "  - {out: y, op: aten.hardtanh.default, args: [c, 0.0, 6.0]}\n"
+         "outputs: [y]\n",
+         "y: float32[1, 2, 3, 3] = etx::convolution_chain.out(x, w, b, [1, "
+         "1], [0, 0], [1, 1], False, [0, 0], 1, [], 'x relu6')\n"
+         "return y\n");
+}
+
+static void convolutions_do_not_take_rows(void** state) {
+  (void)state;
+  expect(IMAGES
+         "  - {out: y, op: aten.add.Tensor, args: [c, l]}\n"
+         "outputs: [y]\n",
+         "c: float32[1, 2, 3, 3] = aten::convolution.out(x, w, b, [1, 1], "
+         "[0, 0], [1, 1], False, [0, 0], 1)\n"
+         "y: float32[1, 2, 3, 3] = aten::add.out(c, l, 1)\n"
+         "return y\n");
+}
+
+static void stock_files_keep_what_follows_convolutions(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_EXECUTORCH,
+               IMAGES
+               "  - {out: y, op: aten.relu.default, args: [c]}\n"
+               "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "chain"));
+  lowered_close(&l);
+}
+
 static void a_layer_that_others_read_is_left_alone(void** state) {
   (void)state;
   lowered l;
@@ -190,6 +239,9 @@ int main(void) {
       cmocka_unit_test(long_chains_are_divided),
       cmocka_unit_test(layers_take_what_follows),
       cmocka_unit_test(of_two_layers_the_later_one_takes_it),
+      cmocka_unit_test(convolutions_take_what_follows),
+      cmocka_unit_test(convolutions_do_not_take_rows),
+      cmocka_unit_test(stock_files_keep_what_follows_convolutions),
       cmocka_unit_test(a_layer_that_others_read_is_left_alone),
       cmocka_unit_test(the_stock_runtime_has_no_chains),
   };

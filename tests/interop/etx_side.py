@@ -18,12 +18,13 @@ def command(etx, *words):
 
 
 def plan(etx, functional, directory, path, target="executorch"):
-    """Saves the methods as archives and plans them."""
+    """Saves the methods as archives and plans them, source lines included: data
+    that is not for the runtimes and must not be in their way."""
     os.makedirs(directory, exist_ok=True)
     for name, program in functional.items():
         torch.export.save(program, os.path.join(directory, f"{name}.pt2"))
     code, _, errors = command(etx, "plan", directory, "-o", path, "--target",
-                              target)
+                              target, "--source-lines")
     if code != 0:
         raise Refused(errors.strip())
 

@@ -139,7 +139,7 @@ def flatc(etx, directory):
         decoded = json.load(file)
     plans = {plan["name"]: plan for plan in decoded["execution_plan"]}
     assert "store" in plans and len(plans["store"]["chains"]) == 1
-    assert [d["key"] for d in decoded["named_data"]] == ["etx.plan.v1"]
+    assert [d["key"] for d in decoded["named_data"]] == ["etx.plan.v1", "etx.source.v1"]
 
 
 @check("ours", "a state has one address in all methods")

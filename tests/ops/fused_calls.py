@@ -1,6 +1,6 @@
 """Calls of what the exporter fuses: attention over operands in any order, and
-chains of elementwise steps, alone and behind a product. The same formula in
-float64 gives the result.
+chains of elementwise steps, alone and behind a product or a convolution. The
+same formula in float64 gives the result.
 """
 
 import math
@@ -90,6 +90,30 @@ def linear(c, d):
     c.add(arguments, [("out", compute(product).to(F32))], atol=2e-3, rtol=1e-3)
 
 
+def convolution(c, d):
+    groups, each_in, each_out = d.int(1, 3), d.int(1, 4), d.int(1, 4)
+    if d.chance(0.4):
+        groups, each_in, each_out = d.int(1, 8), 1, 1
+    kernel = [d.pick([1, 3, 3, 5]) for _ in range(2)]
+    sizes = [d.int(max(1, k - 2), 9) for k in kernel]
+    stride, padding = [d.int(1, 2), d.int(1, 2)], [k // 2 for k in kernel]
+    x = d.uniform([d.int(1, 2), groups * each_in, *sizes], -1, 1)
+    weight = d.uniform([groups * each_out, each_in, *kernel], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([groups * each_out], -1, 1)])
+    sums = torch.nn.functional.conv2d(
+        x.double(), weight.double(), None if bias is None else bias.double(),
+        stride, padding, 1, groups)
+    others, text, compute = chain(d, list(sums.shape))
+    arguments = {"input": x, "weight": weight, "bias": bias, "stride": stride,
+                 "padding": padding, "dilation": [1, 1], "transposed": False,
+                 "output_padding": [0, 0], "groups": groups,
+                 "others": others or [torch.zeros([])], "steps": text}
+    if compute is None:
+        c.add(arguments)
+        return
+    c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
+
+
 def attention(c, d):
     dtype = d.pick([F32, F32, F32, F64, F16, BF16])
     groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
@@ -149,4 +173,5 @@ def attention(c, d):
 
 
 OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
-             "etx::linear_chain.out": linear}
+             "etx::linear_chain.out": linear,
+             "etx::convolution_chain.out": convolution}

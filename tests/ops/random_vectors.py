@@ -110,10 +110,11 @@ class VectorCases(Cases):
                          for n, v in arguments.items()]}
         try:
             results = listed(function(**changed(arguments, lambda t: t)))
+        except NotImplementedError:
+            return  # a limit of PyTorch's kernels, not of the operator
         except (RuntimeError, IndexError, ValueError) as problem:
-            # Limits of PyTorch's kernels, not of the operator.
             text = str(problem)
-            if "not implemented" not in text and "integer_t" not in text:
+            if "integer_t" not in text:  # a limit too, found inside a kernel
                 case.update(expect="error", reason=text.split("\n")[0][:120],
                             tags=["error"])
                 self.writer.cases.append(case)

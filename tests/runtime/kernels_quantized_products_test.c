@@ -10,7 +10,7 @@
 #include "tests/support/guarded_memory.h"
 #include "tests/support/test_random.h"
 
-enum { ROUNDS = 300 };
+enum { ROUNDS = 300, MOST_ROWS = 140, MOST_COLUMNS = 70 };
 
 typedef struct operands {
   etx_quantized_linear linear;
@@ -48,6 +48,13 @@ static size_t random_size(size_t most) {
   return (size_t)test_random_integer(0, (int64_t)most);
 }
 
+// Seldom more than one panel has.
+static size_t random_inner(void) {
+  const uint32_t bits = test_random_bits() % 32;
+  if (bits == 0) return 2048;
+  return random_size(bits == 1 ? 1100 : 600);
+}
+
 static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
                        size_t rows, size_t columns, void* data) {
   sizes[0] = (int32_t)rows;
@@ -62,13 +69,25 @@ static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
 
 static void start_operands(operands* o, size_t bits, bool is_integer) {
   static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
-  const size_t rows = random_size(20), columns = random_size(70);
-  const size_t group = bits == 8 ? 0 : groups[test_random_bits() % 8];
-  const size_t inner =
-      bits == 8 ? random_size(600) : group * (size_t)test_random_integer(1, 9);
+  // Now and then rows enough for panels, and for more than one of them.
+  const bool is_tall = test_random_bits() % 4 == 0;
+  // And one row of whole fours of groups.
+  const bool is_single = bits == 4 && test_random_bits() % 4 == 0;
+  const size_t rows = is_single ? 1 : random_size(is_tall ? MOST_ROWS : 20);
+  const size_t columns = random_size(MOST_COLUMNS);
+  const size_t group =
+      bits == 8 ? 0 : groups[test_random_bits() % (is_single ? 3 : 8)];
+  const size_t times = (size_t)test_random_integer(1, 9) * (is_single ? 4 : 1);
+  const size_t inner = bits == 8 ? random_inner() : group * times;
   const size_t count = bits == 8 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
+  // Rows that have nothing below zero, or nothing above.
+  const uint32_t side = test_random_bits() % 4;
+  float* x = (float*)(void*)o->x.bytes.data;
+  for (size_t i = 0; i < rows * inner && side < 2; ++i) {
+    x[i] = side == 0 ? fabsf(x[i]) : -fabsf(x[i]);
+  }
   o->w = random_bytes(columns * inner * bits / 8);
   o->scales = random_floats(columns * count, 0.01f);
   o->zeros = random_bytes(columns * count);
@@ -162,25 +181,30 @@ static void run_set(operands* o, etx_instruction_set set) {
   etx_quantized_linear_run(&o->linear, o->temporary.bytes.data, &parallel);
 }
 
-static void check_rounds(size_t bits, bool is_integer) {
-  static uint8_t first[20 * 70 * sizeof(float)];
+// Computes with every set; all have the bits of the plain one.
+static void run_sets(operands* o, bool is_near) {
+  static uint8_t first[MOST_ROWS * MOST_COLUMNS * sizeof(float)];
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  const size_t size = o->result.bytes.size;
+  run_set(o, ETX_SET_BASE);
+  if (is_near) check_near(o);
+  if (size > 0) memcpy(first, o->result.bytes.data, size);
+  for (int set = ETX_SET_BASE + 1; set <= (int)best; ++set) {
+    run_set(o, (etx_instruction_set)set);
+    if (size == 0 || memcmp(first, o->result.bytes.data, size) == 0) continue;
+    fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",
+             etx_instruction_set_name((etx_instruction_set)set),
+             o->linear.weight.bits, o->in_sizes[0], o->linear.columns,
+             o->linear.weight.inner, o->linear.weight.group);
+  }
+}
+
+static void check_rounds(size_t bits, bool is_integer) {
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
     operands o;
     start_operands(&o, bits, is_integer);
-    const size_t size = o.result.bytes.size;
-    run_set(&o, ETX_SET_BASE);
-    check_near(&o);
-    if (size > 0) memcpy(first, o.result.bytes.data, size);
-    for (int set = ETX_SET_BASE + 1; set <= (int)best; ++set) {
-      run_set(&o, (etx_instruction_set)set);
-      if (size == 0 || memcmp(first, o.result.bytes.data, size) == 0) continue;
-      fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",
-               etx_instruction_set_name((etx_instruction_set)set), bits,
-               o.in_sizes[0], o.linear.columns, o.linear.weight.inner,
-               o.linear.weight.group);
-    }
+    run_sets(&o, true);
     end_operands(&o);
   }
 }
@@ -203,6 +227,24 @@ static void quantised_rows_times_bytes(void** state) {
 static void quantised_rows_times_half_bytes(void** state) {
   (void)state;
   check_rounds(4, true);
+}
+
+// A row that has NaN, infinity or numbers near the largest.
+static void rows_without_a_scale_are_alike(void** state) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS / 2; ++round) {
+    operands o;
+    start_operands(&o, round % 2 == 0 ? 8 : 4, true);
+    float* x = (float*)(void*)o.x.bytes.data;
+    const size_t count = o.x.bytes.size / sizeof(float);
+    for (size_t i = 0; i < count; ++i) {
+      if (test_random_bits() % 200 == 0) x[i] = odd[test_random_bits() % 6];
+    }
+    run_sets(&o, false);
+    end_operands(&o);
+  }
 }
 
 // More products than fit in 32 bits: 255 * 128 each.
@@ -262,6 +304,7 @@ int main(void) {
       cmocka_unit_test(floats_times_half_bytes),
       cmocka_unit_test(quantised_rows_times_bytes),
       cmocka_unit_test(quantised_rows_times_half_bytes),
+      cmocka_unit_test(rows_without_a_scale_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,14 +8,21 @@
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
 
-#define ETX_FUSED_ADD(a, b, c)                                   \
-  __extension__({                                                \
-    const etx_fused own_a = (a), own_b = (b);                    \
-    etx_fused own_c = (c);                                       \
-    for (int lane = 0; lane < 16; ++lane) {                      \
-      own_c[lane] = fmaf(own_a[lane], own_b[lane], own_c[lane]); \
-    }                                                            \
-    own_c;                                                       \
+// A function, not sixteen calls at each of some hundred places: those took a
+// compiler more than a minute.
+static __attribute__((noinline)) void add_products(const float* a,
+                                                   const float* b, float* sum) {
+  for (int lane = 0; lane < 16; ++lane) {
+    sum[lane] = fmaf(a[lane], b[lane], sum[lane]);
+  }
+}
+
+#define ETX_FUSED_ADD(a, b, c)                                                \
+  __extension__({                                                             \
+    const etx_fused own_a = (a), own_b = (b);                                 \
+    etx_fused own_c = (c);                                                    \
+    add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
+    own_c;                                                                    \
   })
 #define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
@@ -98,11 +105,80 @@ static void rows_are_turned_alike(void** state) {
   }
 }
 
+static void rows_are_copied_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_row_copy c = {.from = left,
+                      .from_row = PITCH,
+                      .step = test_random_integer(1, 3),
+                      .to = one,
+                      .to_row = PITCH / 2,
+                      .rows = (size_t)test_random_integer(0, MOST),
+                      .count = (size_t)test_random_integer(0, PITCH / 3)};
+    etx_panel_loops_base.copy_rows(&c);
+    c.to = other;
+    loops_of_64_bytes.copy_rows(&c);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+static etx_row_store random_store(void) {
+  const bool is_relu = test_random_bits() % 2 == 0;
+  return (etx_row_store){.sums = left,
+                         .sum_row = PITCH,
+                         .out = one,
+                         .out_row = PITCH,
+                         .rows = (size_t)test_random_integer(0, MOST - 1),
+                         .count = (size_t)test_random_integer(0, PITCH / 2),
+                         .bias = is_relu ? -0.0f : 0.25f,
+                         .added = test_random_bits() % 2 == 0 ? right : NULL,
+                         .below = is_relu ? 0x1p-149f : -INFINITY,
+                         .low = is_relu ? 0 : -INFINITY,
+                         .high = test_random_bits() % 2 == 0 ? 1 : INFINITY};
+}
+
+static void rows_are_stored_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_row_store s = random_store();
+    etx_panel_loops_base.store_rows(&s);
+    s.out = other;
+    loops_of_64_bytes.store_rows(&s);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+static void planes_are_summed_alike(void** state) {
+  (void)state;
+  static const size_t counts[] = {1, 4, 9, 25};
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    ptrdiff_t offsets[25];
+    start_round();
+    for (size_t i = 0; i < 25; ++i) offsets[i] = test_random_integer(0, 30);
+    etx_plane p = {.store = random_store(),
+                   .weights = right + MOST,
+                   .offsets = offsets,
+                   .taps = counts[test_random_bits() % 4]};
+    etx_panel_loops_base.sum_plane(&p);
+    p.store.out = other;
+    loops_of_64_bytes.sum_plane(&p);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
       cmocka_unit_test(dots_are_alike),
       cmocka_unit_test(rows_are_turned_alike),
+      cmocka_unit_test(rows_are_copied_alike),
+      cmocka_unit_test(rows_are_stored_alike),
+      cmocka_unit_test(planes_are_summed_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

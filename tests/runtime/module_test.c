@@ -108,6 +108,35 @@ static void without_an_allocator_state_is_private(void** state) {
   end(&f);
 }
 
+static void a_second_module_has_memory_of_its_own(void** state) {
+  (void)state;
+  fixture f;
+  etx_module second;
+  etx_module_shared shared;
+  etx_planned_memory allocator;
+  start(&f, true);
+  etx_module_share(&second, &f.module);
+  assert_ok(etx_module_shared_open(&shared, &second, &diag));
+  assert_ok(etx_module_shared_allocator(&shared, "add", &allocator, &diag));
+  assert_ok(etx_module_load_method(&second, "add", &allocator, &diag));
+  assert_ok(etx_module_shared_allocator(&shared, "read", &allocator, &diag));
+  assert_ok(etx_module_load_method(&second, "read", &allocator, &diag));
+  add(&f, 2);
+  float data[2] = {3, 3};
+  const int32_t sizes[1] = {2};
+  const etx_value x = etx_module_tensor(data, ETX_DTYPE_FLOAT32, sizes, 1);
+  assert_ok(etx_module_execute(&second, "add", &x, 1, &diag));
+  assert_ok(etx_module_execute(&second, "read", NULL, 0, &diag));
+  const etx_value* value = NULL;
+  assert_ok(etx_module_output(&second, "read", 0, &value, &diag));
+  const float shown = *(const float*)value->as.tensor.data;
+  etx_module_shared_close(&shared);
+  etx_module_close(&second);
+  assert_true(shown == 4);  // the initial value and 3
+  assert_true(f.module.methods != NULL);
+  end(&f);
+}
+
 static void loading_again_switches_the_session(void** state) {
   (void)state;
   fixture f;
@@ -241,6 +270,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_of_one_session_share_state),
       cmocka_unit_test(without_an_allocator_state_is_private),
+      cmocka_unit_test(a_second_module_has_memory_of_its_own),
       cmocka_unit_test(loading_again_switches_the_session),
       cmocka_unit_test(loading_touches_no_scratch),
       cmocka_unit_test(a_file_is_mapped_and_closed),

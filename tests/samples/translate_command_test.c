@@ -206,7 +206,7 @@ static void a_full_disk_leaves_the_earlier_file(void** state) {
 // Runs with standard error on a terminal and returns what it shows there.
 static size_t show(char* out, size_t capacity) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  assert_true(terminal >= 0);
+  if (terminal < 0) skip();  // a machine without pseudo terminals
   assert_int_equal(grantpt(terminal), 0);
   assert_int_equal(unlockpt(terminal), 0);
   const int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);

@@ -1,0 +1,109 @@
+// What every project of these tests builds: runs methods of a program on made
+// inputs, over one session, and prints a number made of every bit that comes
+// out. Two builds of the library agree if they print the same.
+//
+//   app MODEL.pte METHOD [METHOD ...]
+
+#include ETX_HEADER
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_INPUTS = 8 };
+
+static uint32_t digest(uint32_t sum, const void* data, size_t size) {
+  const uint8_t* const bytes = data;
+  for (size_t i = 0; i < size; ++i) sum = (sum ^ bytes[i]) * 16777619u;
+  return sum;
+}
+
+// Small whole numbers, which are in range wherever they are indices; floats
+// get fractions.
+static void fill(void* data, etx_dtype dtype, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (dtype == ETX_DTYPE_INT64) ((int64_t*)data)[i] = (int64_t)(i % 2);
+    if (dtype == ETX_DTYPE_FLOAT32) {
+      ((float*)data)[i] = (float)(i % 17) / 7.0f - 1.0f;
+    }
+  }
+}
+
+// An input of the method, as large as it may be.
+static etx_status make_input(const etx_program* program, const char* method,
+                             size_t index, etx_value* out, etx_diag* diag) {
+  etx_port_info port;
+  ETX_TRY(
+      etx_program_input_at(program, etx_text_of(method), index, &port, diag));
+  const etx_pte_tensor* const shape = &port.value.as.tensor;
+  size_t count = 1;
+  int32_t* const sizes = calloc(ETX_MAX_RANK, sizeof *sizes);
+  if (sizes == NULL) return ETX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < shape->rank; ++i) {
+    sizes[i] = shape->sizes[i];
+    count *= (size_t)sizes[i];
+  }
+  void* const data = calloc(count, etx_dtype_bytes(shape->dtype));
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  fill(data, shape->dtype, count);
+  *out = etx_module_tensor(data, shape->dtype, sizes, (uint8_t)shape->rank);
+  return ETX_OK;
+}
+
+static etx_status run(etx_module* module, etx_module_shared* shared,
+                      const char* name, uint32_t* sum, etx_diag* diag) {
+  etx_planned_memory allocator;
+  etx_value inputs[MOST_INPUTS];
+  ETX_TRY(etx_module_shared_allocator(shared, name, &allocator, diag));
+  ETX_TRY(etx_module_load_method(module, name, &allocator, diag));
+  const etx_method* const method = etx_module_method(module, name);
+  if (method->input_count > MOST_INPUTS) return ETX_UNSUPPORTED;
+  for (size_t i = 0; i < method->input_count; ++i) {
+    ETX_TRY(make_input(&module->program, name, i, &inputs[i], diag));
+  }
+  ETX_TRY(etx_module_execute(module, name, inputs, method->input_count, diag));
+  for (size_t i = 0; i < method->output_count; ++i) {
+    const etx_value* value = NULL;
+    ETX_TRY(etx_module_output(module, name, i, &value, diag));
+    if (value->kind != ETX_VALUE_TENSOR) continue;
+    *sum = digest(*sum, value->as.tensor.data,
+                  etx_tensor_bytes(&value->as.tensor));
+  }
+  for (size_t i = 0; i < method->input_count; ++i) {
+    *sum = digest(*sum, inputs[i].as.tensor.data,
+                  etx_tensor_bytes(&inputs[i].as.tensor));
+    free(inputs[i].as.tensor.data);
+    free((void*)inputs[i].as.tensor.sizes);
+  }
+  return ETX_OK;
+}
+
+static etx_status run_all(etx_module* module, char** names, etx_diag* diag) {
+  etx_module_shared shared;
+  uint32_t sum = 2166136261u;
+  ETX_TRY(etx_module_shared_open(&shared, module, diag));
+  etx_status status = ETX_OK;
+  for (; *names != NULL && status == ETX_OK; ++names) {
+    status = run(module, &shared, *names, &sum, diag);
+    printf("%s: %08" PRIx32 "\n", *names, sum);
+  }
+  const etx_planned_memory* const state = &shared.memory.planned;
+  printf("state: %08" PRIx32 "\n", digest(sum, state->data, state->size));
+  etx_module_shared_close(&shared);
+  return status;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  etx_diag diag;
+  etx_module module;
+  etx_diag_init(&diag);
+  etx_status status = etx_module_open(&module, argv[1], NULL, &diag);
+  if (status == ETX_OK) {
+    status = run_all(&module, argv + 2, &diag);
+    etx_module_close(&module);
+  }
+  if (status != ETX_OK) {
+    fprintf(stderr, "app: %s: %s\n", etx_status_name(status), diag.text);
+  }
+  return status != ETX_OK;
+}

@@ -1,0 +1,32 @@
+// Everything public, for applications in C and C++: this file and the headers
+// that it leads to are what an installation holds.
+//
+// runtime/module/module.h is the comfortable layer. Applications without a
+// heap use runtime/method.h and shared_memory/shared_memory.h below it, which
+// module.h leads to, and may take one of these alone.
+
+#ifndef ETX_PACKAGE_ETX_H
+#define ETX_PACKAGE_ETX_H
+
+// Of this installation: filled in when the header is installed.
+#define ETX_VERSION "@PROJECT_VERSION@"
+
+// Their own declarations for C++ must not become C names.
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "runtime/module/module.h"
+#include "runtime/threads/thread_pool.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -13,8 +13,18 @@
 enum {
   DOT_LANES = ETX_FUSED_SUMS,
   DOT_PARTS = ETX_FUSED_PARTS,
+  DOT_ROWS_MOST = 7,  // of DOT_ROWS
+  DOT_COLUMNS_MOST = 4,
+#if VECTOR_BYTES == 64
+  // With columns as many as are summed at a time, each of them is followed by
+  // what is read next: processors see that coming, and it is asked for besides.
+  DOT_TILE = DOT_COLUMNS,
+  DOT_FETCH = 512,  // elements in advance
+#else
   // Rows of right that stay in the first cache while rows of left pass.
   DOT_TILE = 12,
+  DOT_FETCH = 0,
+#endif
   DOT_AHEAD = 1024,  // the most elements that are worth asking for
 };
 
@@ -44,25 +54,24 @@ static inline dot_tile dot_tile_at(const etx_dot_block* b, size_t column,
 static inline __attribute__((always_inline)) void dot_step(
     const float* left, ptrdiff_t left_row, const float* right,
     ptrdiff_t right_row, size_t rows, size_t columns,
-    etx_fused sums[4][6][DOT_PARTS]) {
+    etx_fused sums[][DOT_COLUMNS_MOST][DOT_PARTS]) {
   ETX_UNROLLED
   for (size_t part = 0; part < DOT_PARTS; ++part) {
     const size_t at = part * ETX_FUSED_LANES;
-    etx_fused y[6];
+    etx_fused y[DOT_COLUMNS_MOST];
     ETX_UNROLLED
     for (size_t j = 0; j < columns; ++j) {
       memcpy(&y[j], right + (ptrdiff_t)j * right_row + at, VECTOR_BYTES);
+      if (rows > 1) ETX_FUSED_LOADED(y[j]);
     }
-    etx_fused x[4];
     ETX_UNROLLED
     for (size_t i = 0; i < rows; ++i) {
-      memcpy(&x[i], left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
-    }
-    ETX_UNROLLED
-    for (size_t j = 0; j < columns; ++j) {
+      etx_fused x;
+      memcpy(&x, left + (ptrdiff_t)i * left_row + at, VECTOR_BYTES);
+      if (columns > 1) ETX_FUSED_LOADED(x);
       ETX_UNROLLED
-      for (size_t i = 0; i < rows; ++i) {
-        sums[i][j][part] = ETX_FUSED_ADD(x[i], y[j], sums[i][j][part]);
+      for (size_t j = 0; j < columns; ++j) {
+        sums[i][j][part] = ETX_FUSED_ADD(x, y[j], sums[i][j][part]);
       }
     }
   }
@@ -79,6 +88,82 @@ static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
   }
 }
 
+#if VECTOR_BYTES == 64
+
+// The halves of x and of y, added.
+#define DOT_HALVES(x, y)                                                     \
+  (__builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, \
+                           21, 22, 23) +                                     \
+   __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,   \
+                           27, 28, 29, 30, 31))
+
+// The totals of sixteen dots, in the order of etx_fused_total: of dot i in lane
+// 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
+static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
+                                                 float* out) {
+  etx_fused fours[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i, sums += 4) {
+    const etx_fused a = DOT_HALVES(sums[0], sums[1]);
+    const etx_fused b = DOT_HALVES(sums[2], sums[3]);
+    fours[i] = TURN_PIECES(a, b, 0) + TURN_PIECES(a, b, 4);
+  }
+  etx_fused pairs[2];
+  ETX_UNROLLED
+  for (int i = 0; i < 2; ++i) {
+    pairs[i] = TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 0) +
+               TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 2);
+  }
+  const etx_fused all = TURN_FOURS(pairs[0], pairs[1], 0) +
+                        TURN_FOURS(pairs[0], pairs[1], 2);
+  memcpy(out, &all, sizeof(all));
+}
+
+static inline __attribute__((always_inline)) void dot_store(
+    const dot_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    etx_fused sums[][DOT_COLUMNS_MOST][DOT_PARTS]) {
+  enum { MOST = (DOT_ROWS_MOST * DOT_COLUMNS_MOST + 15) / 16 * 16 };
+  etx_fused all[MOST];
+  float totals[MOST];
+  ETX_UNROLLED
+  for (size_t i = 0; i < rows; ++i) {
+    ETX_UNROLLED
+    for (size_t j = 0; j < columns; ++j) all[i * columns + j] = sums[i][j][0];
+  }
+  // What follows the last ones is never looked at.
+  for (size_t i = rows * columns; i % 16 != 0; ++i) all[i] = (etx_fused){0};
+  for (size_t i = 0; i < rows * columns; i += 16) {
+    dot_totals(all + i, totals + i);
+  }
+  float* out = t->out + (ptrdiff_t)row * t->b->out_row +
+               (ptrdiff_t)(column * t->apart);
+  for (size_t i = 0, at = 0; i < rows; ++i, out += t->b->out_row) {
+    for (size_t j = 0; j < columns; ++j, ++at) {
+      out[j * t->apart] = totals[at / 16 * 16 + at % 4 * 4 + at % 16 / 4];
+    }
+  }
+}
+
+#else
+
+static inline __attribute__((always_inline)) void dot_store(
+    const dot_tile* t, size_t row, size_t column, size_t rows, size_t columns,
+    etx_fused sums[][DOT_COLUMNS_MOST][DOT_PARTS]) {
+  // Rows innermost: around a single turn of theirs clang (14) keeps sums in
+  // memory.
+  ETX_UNROLLED
+  for (size_t j = 0; j < columns; ++j) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < rows; ++i) {
+      t->out[(ptrdiff_t)(row + i) * t->b->out_row +
+             (ptrdiff_t)((column + j) * t->apart)] =
+          etx_fused_total(sums[i][j]);
+    }
+  }
+}
+
+#endif
+
 // `rows` times `columns` dots. Inlined with constants, so that the partial sums
 // stay in registers.
 static inline __attribute__((always_inline)) void dot_block(
@@ -87,35 +172,27 @@ static inline __attribute__((always_inline)) void dot_block(
   const etx_dot_block* b = t->b;
   const float* left = b->left + (ptrdiff_t)row * b->left_row;
   const float* right = t->right + (ptrdiff_t)column * t->right_row;
-  etx_fused sums[4][6][DOT_PARTS] = {{{{0}}}};
+  etx_fused sums[DOT_ROWS_MOST][DOT_COLUMNS_MOST][DOT_PARTS] = {{{{0}}}};
   size_t k = 0;
   for (; k + DOT_LANES <= b->count; k += DOT_LANES) {
-    if (asks) {
+    if (asks || (DOT_FETCH > 0 && rows > 1)) {
+      const ptrdiff_t next =
+          asks ? (ptrdiff_t)columns * t->right_row : (ptrdiff_t)DOT_FETCH;
       ETX_UNROLLED
       for (size_t j = 0; j < columns; ++j) {
-        __builtin_prefetch(right + (ptrdiff_t)(columns + j) * t->right_row + k);
+        __builtin_prefetch(right + (ptrdiff_t)j * t->right_row + next + k);
       }
     }
     dot_step(left + k, b->left_row, right + k, t->right_row, rows, columns,
              sums);
   }
   if (k < b->count) {
-    float x[4][DOT_LANES], y[6][DOT_LANES];
+    float x[DOT_ROWS_MOST][DOT_LANES], y[DOT_COLUMNS_MOST][DOT_LANES];
     dot_rest(left + k, b->left_row, rows, b->count - k, x);
     dot_rest(right + k, t->right_row, columns, b->count - k, y);
     dot_step(x[0], DOT_LANES, y[0], DOT_LANES, rows, columns, sums);
   }
-  // Rows innermost: around a single turn of theirs clang (14) keeps sums in
-  // memory.
-  ETX_UNROLLED
-  for (size_t j = 0; j < columns; ++j) {
-    ETX_UNROLLED
-    for (size_t i = 0; i < rows; ++i) {
-      t->out[(ptrdiff_t)(row + i) * b->out_row +
-             (ptrdiff_t)((column + j) * t->apart)] =
-          etx_fused_total(sums[i][j]);
-    }
-  }
+  dot_store(t, row, column, rows, columns, sums);
 }
 
 static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
@@ -125,7 +202,7 @@ static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
   size_t column = 0;
   // Rows that come first find columns in memory, and ask for the next ones if
   // they will still be in the first cache then.
-  const bool asks = row == 0 && t->b->count <= DOT_AHEAD;
+  const bool asks = DOT_FETCH == 0 && row == 0 && t->b->count <= DOT_AHEAD;
   for (; asks && column + 2 * columns <= t->columns; column += columns) {
     dot_block(t, row, column, rows, columns, true);
   }
@@ -185,6 +262,37 @@ static void short_dots(const etx_dot_block* b) {
 static void dot_tile_run(const dot_tile* t) {
   const size_t all = t->b->rows;
   size_t row = 0;
+#if DOT_ROWS > 3
+  // As even as can be.
+  while (row < all) {
+    const size_t turns = (all - row + DOT_ROWS - 1) / DOT_ROWS;
+    const size_t rows = (all - row + turns - 1) / turns;
+    switch (rows) {
+      case 7:
+        dot_rows(t, row, 7, DOT_COLUMNS);
+        break;
+      case 6:
+        dot_rows(t, row, 6, DOT_COLUMNS);
+        break;
+      case 5:
+        dot_rows(t, row, 5, DOT_COLUMNS);
+        break;
+      case 4:
+        dot_rows(t, row, 4, DOT_COLUMNS);
+        break;
+      case 3:
+        dot_rows(t, row, 3, DOT_COLUMNS);
+        break;
+      case 2:
+        dot_rows(t, row, 2, DOT_COLUMNS);
+        break;
+      default:
+        dot_rows(t, row, 1, DOT_COLUMNS);
+        break;
+    }
+    row += rows;
+  }
+#else
   // One row left alone reads the tile for itself.
   while (row + DOT_ROWS <= all && row + DOT_ROWS + 1 != all) {
     dot_rows(t, row, DOT_ROWS, DOT_COLUMNS);
@@ -192,6 +300,7 @@ static void dot_tile_run(const dot_tile* t) {
   }
   for (; row + 2 <= all; row += 2) dot_rows(t, row, 2, DOT_COLUMNS_TWO);
   if (row < all) dot_rows(t, row, 1, DOT_COLUMNS_ONE);
+#endif
 }
 
 static void dots(const etx_dot_block* b) {
@@ -199,7 +308,11 @@ static void dots(const etx_dot_block* b) {
     short_dots(b);
     return;
   }
+#if DOT_ROWS > 3
+  const size_t most = DOT_TILE;
+#else
   const size_t most = b->rows == 1 ? DOT_COLUMNS_ONE : DOT_TILE;
+#endif
   size_t apart = b->columns / most;
   // An even distance is more often one that the cache has no room for.
   if (b->rows > 1 && apart > 1) apart -= (apart & 1) ^ 1;

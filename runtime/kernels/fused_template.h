@@ -81,9 +81,18 @@ static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
 #endif
 #endif
 
+// Keeps a vector that was loaded in its register: gcc would rather load it again
+// for every use.
+#if VECTOR_BYTES == 64 && defined(__AVX512F__)
+#define ETX_FUSED_LOADED(x) __asm__("" : "+v"(x))
+#else
+#define ETX_FUSED_LOADED(x) (void)0
+#endif
+
 // The sum of a dot's partial sums: halves are added to each other until one is
 // left.
-static inline float etx_fused_total(const etx_fused* parts) {
+static inline __attribute__((unused)) float etx_fused_total(
+    const etx_fused* parts) {
   typedef float quarter __attribute__((vector_size(16)));
 #if VECTOR_BYTES == 64
   typedef float half __attribute__((vector_size(32)));

@@ -8,8 +8,10 @@
 
 #ifdef __clang__
 #define ETX_UNROLLED _Pragma("clang loop unroll(full)")
+#define ETX_UNROLLED_16 _Pragma("clang loop unroll(full)")
 #else
 #define ETX_UNROLLED _Pragma("GCC unroll 8")
+#define ETX_UNROLLED_16 _Pragma("GCC unroll 16")  // of up to 16 turns
 #endif
 
 #endif

@@ -235,7 +235,8 @@ static void run_job(const job* j, const etx_product_area* area) {
 // Two functions, so that a narrow block takes no more of the stack than it has.
 static __attribute__((noinline)) void run_wide(job* j,
                                                const etx_product_area* area) {
-  float block[MOST_GROUPS * GROUP * FEW_TAPS];
+  float block[MOST_GROUPS * GROUP * FEW_TAPS]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   j->block = block;
   j->most_columns = (size_t)MOST_GROUPS * GROUP;
   j->taps = FEW_TAPS;
@@ -244,7 +245,8 @@ static __attribute__((noinline)) void run_wide(job* j,
 
 static __attribute__((noinline)) void run_narrow(job* j,
                                                  const etx_product_area* area) {
-  float block[GROUP * MANY_TAPS];
+  float block[GROUP * MANY_TAPS]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   j->block = block;
   j->most_columns = GROUP;
   j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;

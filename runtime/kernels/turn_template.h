@@ -6,15 +6,73 @@
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel_loops.h"
 
-#if VECTOR_BYTES > 16
-enum { TURN = 8 };  // rows and taps that are turned in registers
+#if VECTOR_BYTES == 64
+enum { TURN = 16 };  // rows and taps that are turned in registers
+#elif VECTOR_BYTES == 32
+enum { TURN = 8 };
 #else
 enum { TURN = 4 };
 #endif
 
 typedef float turn_vector __attribute__((vector_size(TURN * sizeof(float))));
 
-#if VECTOR_BYTES > 16
+#if VECTOR_BYTES == 64
+
+// Every second step of a square's first two: pieces of four rows.
+#define TURN_PAIRS(x, y, a)                                                    \
+  __builtin_shufflevector(x, y, 0 + a, 16 + a, 1 + a, 17 + a, 4 + a, 20 + a,   \
+                          5 + a, 21 + a, 8 + a, 24 + a, 9 + a, 25 + a, 12 + a, \
+                          28 + a, 13 + a, 29 + a)
+#define TURN_FOURS(x, y, a)                                                   \
+  __builtin_shufflevector(x, y, 0 + a, 1 + a, 16 + a, 17 + a, 4 + a, 5 + a,   \
+                          20 + a, 21 + a, 8 + a, 9 + a, 24 + a, 25 + a,       \
+                          12 + a, 13 + a, 28 + a, 29 + a)
+// Of four pieces of four, every second one.
+#define TURN_PIECES(x, y, a)                                                  \
+  __builtin_shufflevector(x, y, 0 + a, 1 + a, 2 + a, 3 + a, 8 + a, 9 + a,     \
+                          10 + a, 11 + a, 16 + a, 17 + a, 18 + a, 19 + a,     \
+                          24 + a, 25 + a, 26 + a, 27 + a)
+
+// Whole lines are read, each once: where rows are a power of two apart they
+// have no room beside each other in the first cache.
+static inline __attribute__((always_inline)) void turn_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  turn_vector a[TURN], b[TURN];
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+  // Pairs of rows, then fours, then eights, then all.
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; i += 2) {
+    b[i] = TURN_PAIRS(a[i], a[i + 1], 0);
+    b[i + 1] = TURN_PAIRS(a[i], a[i + 1], 2);
+  }
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; i += 4) {
+    a[i] = TURN_FOURS(b[i], b[i + 2], 0);
+    a[i + 1] = TURN_FOURS(b[i], b[i + 2], 2);
+    a[i + 2] = TURN_FOURS(b[i + 1], b[i + 3], 0);
+    a[i + 3] = TURN_FOURS(b[i + 1], b[i + 3], 2);
+  }
+  // Now a[4 r + i] has columns i, 4 + i, 8 + i and 12 + i of rows 4 r and on.
+  ETX_UNROLLED_16
+  for (int i = 0; i < 4; ++i) {
+    const turn_vector even_low = TURN_PIECES(a[i], a[4 + i], 0);
+    const turn_vector odd_low = TURN_PIECES(a[i], a[4 + i], 4);
+    const turn_vector even_high = TURN_PIECES(a[8 + i], a[12 + i], 0);
+    const turn_vector odd_high = TURN_PIECES(a[8 + i], a[12 + i], 4);
+    b[i] = TURN_PIECES(even_low, even_high, 0);
+    b[4 + i] = TURN_PIECES(odd_low, odd_high, 0);
+    b[8 + i] = TURN_PIECES(even_low, even_high, 4);
+    b[12 + i] = TURN_PIECES(odd_low, odd_high, 4);
+  }
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; ++i) {
+    memcpy(out + i * ETX_TURNED_ROWS, &b[i], sizeof(b[i]));
+  }
+}
+
+#elif VECTOR_BYTES == 32
 
 static inline __attribute__((always_inline)) void turn_square(const float* in,
                                                               ptrdiff_t row,
@@ -83,6 +141,32 @@ static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
   }
 }
 
+#if VECTOR_BYTES == 64
+
+static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
+                 float* out) {
+  float some[TURN][TURN] = {{0}};
+  size_t k = 0;
+  for (; k + TURN <= count; k += TURN) {
+    const float* from = in + k;
+    ptrdiff_t apart = row;
+    if (rows < TURN) {
+      for (size_t i = 0; i < rows; ++i, from += row) {
+        memcpy(some[i], from, sizeof some[i]);
+      }
+      from = some[0];
+      apart = TURN;
+    }
+    turn_square(from, apart, out + k * ETX_TURNED_ROWS);
+  }
+  if (rows < TURN) {
+    memset(out + k * TURN, 0, (count - k) * TURN * sizeof(float));
+  }
+  turn_rest(in, row, 0, rows, k, count, out);
+}
+
+#else
+
 // Squares of `rows` rows, a multiple of TURN.
 static inline __attribute__((always_inline)) void turn_squares(
     const float* in, ptrdiff_t row, size_t rows, size_t count, float* out) {
@@ -122,3 +206,5 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
   turn_rest(in, row, 0, squares, whole, count, out);
   turn_rest(in, row, squares, rows, 0, count, out);
 }
+
+#endif

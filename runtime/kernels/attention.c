@@ -14,7 +14,6 @@
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/lanes.h"
-#include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/panel_loops.h"
 
@@ -37,7 +36,7 @@ typedef struct rows {
 typedef struct tile {
   const etx_attention* attention;
   const etx_panel_loops* loops;
-  etx_unary_loop exp;
+  const etx_line_loops* line;
   size_t batch, first, count;  // query rows first up to first + count
   rows query;
   float* sums;  // count rows of value_width
@@ -212,13 +211,16 @@ bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
   return (int64_t)key < reach_of(a, batch, row);
 }
 
-// Scales row r's scores of keys `first` on and masks them.
-static void mask_row(const tile* t, size_t r, size_t first, size_t count,
-                     float* scores) {
+// Scales row r's scores of keys `first` on and masks them. Returns the largest
+// of them and those before.
+static float mask_row(const tile* t, size_t r, size_t first, size_t count,
+                      float* scores) {
   const etx_attention* a = t->attention;
-  const float scale = (float)a->scale;
-  const float hidden = (float)a->hidden;
-  for (size_t k = 0; k < count; ++k) scores[k] *= scale;
+  const float hidden = (float)a->hidden, least = t->largest[r];
+  const float largest =
+      t->line->scale(scores, scores, count, (float)a->scale, least);
+  const bool is_seen = t->reach[r] >= (int64_t)(first + count);
+  if (is_seen && !a->has_mask) return largest;
   if (a->has_mask) {
     const etx_attention_side* mask = &a->mask;
     const ptrdiff_t at = etx_attention_at(a, mask, t->batch, t->first + r) +
@@ -234,11 +236,11 @@ static void mask_row(const tile* t, size_t r, size_t first, size_t count,
       scores[k] = keeps ? kept : scores[k] + block.f32[k];
     }
   }
-  if (t->reach[r] >= (int64_t)(first + count)) return;
-  const int64_t seen = t->reach[r] - (int64_t)first;
+  const int64_t seen = is_seen ? (int64_t)count : t->reach[r] - (int64_t)first;
   for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
     scores[k] = hidden;
   }
+  return t->line->scale(scores, scores, count, 1.0f, least);
 }
 
 // ------------------------------------------------ sums
@@ -247,35 +249,19 @@ static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
 }
 
-// The largest of some scores and `least`, NaN not counted.
-static float largest_of(const float* scores, size_t count, float least,
-                        bool* has_nan) {
-  etx_f32x4 all = etx_f32x4_all(least);
-  etx_i32x4 is_nan = {0};
-  size_t k = 0;
-  for (; k + 4 <= count; k += 4) {
-    const etx_f32x4 x = etx_f32x4_load(scores + k);
-    all = etx_f32x4_larger(x, all);
-    is_nan |= x != x;
-  }
-  float largest = least;
-  for (size_t i = 0; i < 4; ++i) {
-    largest = all[i] > largest ? all[i] : largest;
-    *has_nan |= is_nan[i] != 0;
-  }
-  for (; k < count; ++k) {
-    largest = scores[k] > largest ? scores[k] : largest;
-    *has_nan |= scores[k] != scores[k];
-  }
-  return largest;
+static bool has_nan(const float* scores, size_t count) {
+  bool has = false;
+  for (size_t k = 0; k < count; ++k) has |= scores[k] != scores[k];
+  return has;
 }
 
-// Makes powers of a row's scores and rescales what was summed before.
-static void absorb_row(tile* t, size_t r, size_t count, float* scores) {
-  bool has_nan = false;
-  const float largest = largest_of(scores, count, t->largest[r], &has_nan);
+// Makes powers of a row's scores, of which none is above `largest`, and rescales
+// what was summed before.
+static void absorb_row(tile* t, size_t r, size_t count, float largest,
+                       float* scores) {
   const float least = minus_infinity();
-  if (largest == least && !has_nan) {  // no key of this block is seen
+  // No key of this block is seen.
+  if (largest == least && !has_nan(scores, count)) {
     memset(scores, 0, count * sizeof(float));
     return;
   }
@@ -289,11 +275,7 @@ static void absorb_row(tile* t, size_t r, size_t count, float* scores) {
               t->attention->value_width, factor);
     t->largest[r] = largest;
   }
-  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
-  const etx_loop_bytes bytes = {sizeof(float), sizeof(float)};
-  for (size_t k = 0; k < count; ++k) scores[k] -= shift;
-  etx_unary_apply(t->exp, bytes, scores, scores, count, none);
-  t->total[r] += etx_sum_f32(scores, count);
+  t->total[r] += t->line->raise(scores, scores, count, shift);
 }
 
 // Columns from `column` on of a row of sums: those that fill no group.
@@ -402,8 +384,8 @@ static void run_tile(tile* t) {
     multiply_keys(t, load_rows(t, &a->key, k, count, a->width, t->key_piece),
                   count, scores);
     for (size_t r = 0; r < t->count; ++r) {
-      mask_row(t, r, k, count, scores[r]);
-      absorb_row(t, r, count, scores[r]);
+      const float largest = mask_row(t, r, k, count, scores[r]);
+      absorb_row(t, r, count, largest, scores[r]);
     }
     add_values(
         t, scores,
@@ -418,7 +400,7 @@ static void run_tile(tile* t) {
 typedef struct share {
   const etx_attention* attention;
   const etx_panel_loops* loops;
-  etx_unary_loop exp;
+  const etx_line_loops* line;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
   size_t rows;         // of a tile
@@ -431,7 +413,7 @@ static void run_unit(const share* s, size_t unit, char* piece) {
   const etx_attention* a = s->attention;
   tile t = {.attention = a,
             .loops = s->loops,
-            .exp = s->exp,
+            .line = s->line,
             .batch = unit / s->tiles,
             .first = unit % s->tiles * s->rows};
   t.count = a->queries - t.first < s->rows ? a->queries - t.first : s->rows;
@@ -465,7 +447,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
       etx_instruction_set_within(parallel->instruction_set);
   share s = {.attention = a,
              .loops = etx_panel_loops_of(set),
-             .exp = etx_float_loops_of(set)->unary[ETX_UNARY_exp],
+             .line = &etx_float_loops_of(set)->line,
              .temporary = temporary,
              .count = 1};
   size_t batches = 1;

@@ -3,13 +3,15 @@
 // a wider set computes more elements at once and nothing else.
 //
 // Which sets there are depends on the machine, so one of two folders belongs to
-// a build: x86 (AVX2 where the processor has it) or portable (the plain set).
+// a build: x86 (AVX2 or AVX-512 where the processor has it) or portable (the
+// plain set).
 
 #ifndef ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
 
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/binary_loops.h"
+#include "runtime/kernels/line_loops.h"
 #include "runtime/kernels/unary_loops.h"
 
 typedef struct etx_float_loops {
@@ -19,6 +21,7 @@ typedef struct etx_float_loops {
   const etx_binary_loop* whole;   // the same for int64
   // Writes an element of 4 bytes `count` times.
   void (*spread)(uint32_t* out, uint32_t element, size_t count);
+  etx_line_loops line;
 } etx_float_loops;
 
 // For every machine that the compiler was told of.

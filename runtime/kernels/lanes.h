@@ -47,6 +47,18 @@ static inline float etx_f32x4_total(etx_f32x4 a, etx_f32x4 b, etx_f32x4 c,
   return (v[0] + v[2]) + (v[1] + v[3]);
 }
 
+// The sum of four vectors of partial sums and the last elements, less than
+// sixteen.
+static inline float etx_sum_last_f32(etx_f32x4 a, etx_f32x4 b, etx_f32x4 c,
+                                     etx_f32x4 d, const float* last,
+                                     size_t count) {
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) a += etx_f32x4_load(last + i);
+  float rest = 0;
+  for (; i < count; ++i) rest += last[i];
+  return etx_f32x4_total(a, b, c, d) + rest;
+}
+
 static inline float etx_sum_f32(const float* x, size_t count) {
   etx_f32x4 a = {0}, b = {0}, c = {0}, d = {0};
   size_t i = 0;
@@ -56,10 +68,7 @@ static inline float etx_sum_f32(const float* x, size_t count) {
     c += etx_f32x4_load(x + i + 8);
     d += etx_f32x4_load(x + i + 12);
   }
-  for (; i + 4 <= count; i += 4) a += etx_f32x4_load(x + i);
-  float rest = 0;
-  for (; i < count; ++i) rest += x[i];
-  return etx_f32x4_total(a, b, c, d) + rest;
+  return etx_sum_last_f32(a, b, c, d, x + i, count - i);
 }
 
 // The same in double, with eight partial sums.

@@ -4,8 +4,8 @@
 // Where m grows the sum is scaled. An infinite m is not subtracted: what is
 // infinite then comes out by itself, as in PyTorch.
 
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/reduce.h"
 
@@ -35,12 +35,11 @@ static double grow(etx_folded* folded, size_t at, double largest) {
 
 static void block_f32(etx_folded* folded, size_t at, const float* x,
                       size_t count) {
+  const etx_line_loops* line = &etx_float_loops_best()->line;
   float powers[ETX_BLOCK];
-  float largest = x[0];
-  for (size_t i = 1; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  const float largest = line->scale(powers, x, count, 1.0f, x[0]);
   const float shift = (float)grow(folded, at, (double)largest);
-  for (size_t i = 0; i < count; ++i) powers[i] = etx_exp_f32(x[i] - shift);
-  folded->other.f64[at] += (double)etx_sum_f32(powers, count);
+  folded->other.f64[at] += (double)line->raise(powers, x, count, shift);
 }
 
 static void row_f32(etx_folded* folded, size_t at, const void* elements,

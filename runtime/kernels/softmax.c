@@ -11,8 +11,8 @@
 // Powers are kept in the result between the passes, unless it is a half, which
 // would round them: then they are computed twice.
 
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/lines.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
@@ -21,48 +21,34 @@
 typedef struct softmax {
   etx_wide wide;  // ETX_WIDE_F32 or ETX_WIDE_F64
   bool is_log;
+  const etx_line_loops* line;
 } softmax;
 
-// NaN does not matter here: it comes back through the sum.
-static float largest_dense(const float* x, size_t count) {
-  float largest = x[0];
-  size_t i = 0;
-  if (count >= 16) {
-    etx_f32x4 a = etx_f32x4_load(x), b = etx_f32x4_load(x + 4);
-    etx_f32x4 c = etx_f32x4_load(x + 8), d = etx_f32x4_load(x + 12);
-    for (i = 16; i + 16 <= count; i += 16) {
-      a = etx_f32x4_larger(etx_f32x4_load(x + i), a);
-      b = etx_f32x4_larger(etx_f32x4_load(x + i + 4), b);
-      c = etx_f32x4_larger(etx_f32x4_load(x + i + 8), c);
-      d = etx_f32x4_larger(etx_f32x4_load(x + i + 12), d);
-    }
-    a = etx_f32x4_larger(etx_f32x4_larger(a, b), etx_f32x4_larger(c, d));
-    for (size_t k = 0; k < 4; ++k) largest = a[k] > largest ? a[k] : largest;
-  }
-  for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
+// NaN does not matter for the largest: it comes back through the sum.
+static float largest_of(const softmax* s, float* out, const float* in,
+                        size_t count) {
+  return s->line->scale(out, in, count, 1.0f,
+                        etx_f32_of_bits(UINT32_C(0xff800000)));
 }
 
-static void softmax_dense(float* out, const float* in, size_t count) {
-  const float m = largest_dense(in, count);
-  for (size_t i = 0; i < count; ++i) out[i] = etx_exp_f32(in[i] - m);
-  const float scale = 1.0f / etx_sum_f32(out, count);
-  for (size_t i = 0; i < count; ++i) out[i] *= scale;
+static void softmax_dense(const softmax* s, float* out, const float* in,
+                          size_t count) {
+  const float m = largest_of(s, out, in, count);
+  const float scale = 1.0f / s->line->raise(out, out, count, m);
+  (void)s->line->scale(out, out, count, scale, 0);
 }
 
-static void log_softmax_dense(float* out, const float* in, size_t count) {
+static void log_softmax_dense(const softmax* s, float* out, const float* in,
+                              size_t count) {
   float powers[256];
-  const float m = largest_dense(in, count);
+  const float m = largest_of(s, out, in, count);
   double sum = 0;
   for (size_t done = 0; done < count; done += 256) {
     const size_t part = count - done < 256 ? count - done : 256;
-    for (size_t i = 0; i < part; ++i) {
-      powers[i] = etx_exp_f32(in[done + i] - m);
-    }
-    sum += (double)etx_sum_f32(powers, part);
+    sum += (double)s->line->raise(powers, out + done, part, m);
   }
   const float shift = etx_log_f32((float)sum);
-  for (size_t i = 0; i < count; ++i) out[i] = in[i] - m - shift;
+  for (size_t i = 0; i < count; ++i) out[i] = out[i] - m - shift;
 }
 
 // The largest of two blocks, element by element.
@@ -300,8 +286,8 @@ static void visit_dense(const softmax* s, const etx_lines* lines) {
   float* out = (float*)(void*)lines->out.data;
   const float* in = (const float*)(const void*)lines->in.data;
   for (size_t line = 0; line < lines->width; ++line) {
-    if (s->is_log) log_softmax_dense(out, in, lines->count);
-    if (!s->is_log) softmax_dense(out, in, lines->count);
+    if (s->is_log) log_softmax_dense(s, out, in, lines->count);
+    if (!s->is_log) softmax_dense(s, out, in, lines->count);
     out += lines->out.step;
     in += lines->in.step;
   }
@@ -319,8 +305,8 @@ static void visit_short(const softmax* s, const etx_lines* lines, size_t line) {
         etx_line_read(&lines->in, line, done, part, s->wide, &block);
     memcpy(copy + done, in, part * sizeof(float));
   }
-  if (s->is_log) log_softmax_dense(copy, copy, lines->count);
-  if (!s->is_log) softmax_dense(copy, copy, lines->count);
+  if (s->is_log) log_softmax_dense(s, copy, copy, lines->count);
+  if (!s->is_log) softmax_dense(s, copy, copy, lines->count);
   for (size_t done = 0; done < lines->count; done += ETX_BLOCK) {
     const size_t part = part_of(lines, done);
     void* out = etx_line_target(&lines->out, line, done, s->wide, &block);
@@ -347,7 +333,8 @@ static void visit(const etx_lines* lines, void* context) {
 // (self, dim, half_to_float, out)
 static etx_status run_over(const etx_call* call, bool is_log) {
   const etx_tensor* self = etx_call_tensor(call, 0);
-  softmax s = {etx_wide_of(self->dtype), is_log};
+  softmax s = {etx_wide_of(self->dtype), is_log,
+               &etx_float_loops_best()->line};
   etx_lines_visit(etx_call_tensor(call, 3), self,
                   etx_wrap_dimension(etx_call_integer(call, 1), self->rank),
                   visit, &s);

@@ -6,7 +6,9 @@
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/half_float.h"
 #include "runtime/kernels/half_loops.h"
+#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/loop_run.h"
+#include "runtime/kernels/math_functions.h"
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
 
@@ -30,22 +32,23 @@ static bool same_floats(const float* a, const float* b) {
   return true;
 }
 
+// The widest that this processor has.
+static etx_instruction_set widest(void) {
+  return etx_instruction_set_within(ETX_SET_ANY);
+}
+
 // Results that are truth values fill a quarter of the memory; the rest is 0.
-static void every_instruction_set_gives_the_same_bits(void** state) {
-  static float x[COUNT], y[COUNT], one[COUNT], other[COUNT];
+static void same_floats_as_base(const etx_float_loops* loops, const float* x,
+                                const float* y) {
+  static float one[COUNT], other[COUNT];
   const etx_float_loops* base = &etx_float_loops_base;
-  const etx_float_loops* best = etx_float_loops_best();
   const etx_number parameters[ETX_UNARY_PARAMETERS] = {
       {.f32 = 0.2f}, {.f32 = 0.8f}, {.f32 = 1.5f}};
-  (void)state;
-  test_random_start();
-  fill(x);
-  fill(y);
   for (size_t row = 0; row < ETX_UNARY_COUNT; ++row) {
     memset(one, 0, sizeof one);
     memset(other, 0, sizeof other);
     base->unary[row](one, x, COUNT, parameters);
-    best->unary[row](other, x, COUNT, parameters);
+    loops->unary[row](other, x, COUNT, parameters);
     if (!same_floats(one, other)) fail_msg("unary row %zu differs", row);
   }
   for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
@@ -53,8 +56,59 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
     memset(one, 0, sizeof one);
     memset(other, 0, sizeof other);
     base->binary[row](one, x, y, COUNT, parameters[0]);
-    best->binary[row](other, x, y, COUNT, parameters[0]);
+    loops->binary[row](other, x, y, COUNT, parameters[0]);
     if (!same_floats(one, other)) fail_msg("binary row %zu differs", row);
+  }
+}
+
+static void every_instruction_set_gives_the_same_bits(void** state) {
+  static float x[COUNT], y[COUNT];
+  (void)state;
+  test_random_start();
+  fill(x);
+  fill(y);
+  for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+    same_floats_as_base(etx_float_loops_of((etx_instruction_set)set), x, y);
+  }
+}
+
+// The steps one by one; memory behind a line stays as it was.
+static void try_line(const etx_line_loops* line, const float* x, size_t count,
+                     float least) {
+  float out[700], want[700], largest = least;
+  for (size_t i = 0; i < 700; ++i) out[i] = want[i] = -1;
+  for (size_t i = 0; i < count; ++i) {
+    want[i] = x[i] * 0.3f;
+    largest = want[i] > largest ? want[i] : largest;
+  }
+  assert_true(line->scale(out, x, count, 0.3f, least) == largest);
+  assert_memory_equal(out, want, sizeof out);
+  for (size_t i = 0; i < count; ++i) want[i] = etx_exp_f32(want[i] - largest);
+  const float sum = line->raise(out, out, count, largest);
+  const float wanted = etx_sum_f32(want, count);
+  assert_memory_equal(&sum, &wanted, sizeof sum);
+  assert_memory_equal(out, want, sizeof out);
+}
+
+static void lines_of_any_length(void** state) {
+  static float x[COUNT];
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < COUNT; ++i) {
+    x[i] = (float)(((double)test_random_bits() * 0x1p-31 - 1) * 100);
+  }
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_line_loops* line =
+        &etx_float_loops_of((etx_instruction_set)set)->line;
+    for (size_t count = 0; count < 600; count += count < 80 ? 1 : 13) {
+      try_line(line, x + count, count, -1e30f);
+      try_line(line, x + count, count, 20);
+    }
+    // NaN is no largest element, and is in the sum.
+    float with_nan[20] = {1, NAN, 3};
+    assert_true(line->scale(with_nan, with_nan, 20, 1, 2) == 3);
+    assert_true(isnan(with_nan[1]));
+    assert_true(isnan(line->raise(with_nan, with_nan, 20, 3)));
   }
 }
 
@@ -68,13 +122,16 @@ static void whole_numbers_too(void** state) {
     x[i] = (int64_t)((uint64_t)test_random_bits() << 33 ^ test_random_bits());
     y[i] = i % 2 == 0 ? (int64_t)(i % 140) - 71 : x[COUNT - 1 - i] | 1;
   }
-  for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
-    if (etx_float_loops_base.whole[row] == NULL) continue;
-    memset(one, 0, sizeof one);
-    memset(other, 0, sizeof other);
-    etx_float_loops_base.whole[row](one, x, y, COUNT, bits);
-    etx_float_loops_best()->whole[row](other, x, y, COUNT, bits);
-    if (memcmp(one, other, sizeof one) != 0) fail_msg("row %zu differs", row);
+  for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+    const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
+    for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
+      if (etx_float_loops_base.whole[row] == NULL) continue;
+      memset(one, 0, sizeof one);
+      memset(other, 0, sizeof other);
+      etx_float_loops_base.whole[row](one, x, y, COUNT, bits);
+      loops->whole[row](other, x, y, COUNT, bits);
+      if (memcmp(one, other, sizeof one) != 0) fail_msg("row %zu differs", row);
+    }
   }
   etx_float_loops_base.whole[ETX_BINARY_shift_right](one, x, y, COUNT, bits);
   for (size_t i = 0; i < COUNT; ++i) {
@@ -122,8 +179,9 @@ static void integers_divide_exactly(void** state) {
       if (x[i] == INT64_MIN) x[i] = 1;
       if (y[i] == 0) y[i] = i % 2 == 0 ? 1 : -1;
     }
-    check_quotients(&etx_float_loops_base, x, y);
-    check_quotients(etx_float_loops_best(), x, y);
+    for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+      check_quotients(etx_float_loops_of((etx_instruction_set)set), x, y);
+    }
   }
 }
 
@@ -260,6 +318,7 @@ static void floats_round_to_the_nearest_bfloat(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+      cmocka_unit_test(lines_of_any_length),
       cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),

@@ -1,8 +1,11 @@
-#include "runtime/kernels/x86/float_loops_avx2.h"
+#include "runtime/kernels/x86/float_loops_wide.h"
 
+#define VECTOR_BYTES 32
 #include "runtime/kernels/binary_f32_template.h"
 #include "runtime/kernels/binary_i64_template.h"
+#include "runtime/kernels/line_f32_template.h"
 #include "runtime/kernels/unary_f32_template.h"
 
-const etx_float_loops etx_float_loops_avx2 = {"avx2", unary_loops, binary_loops,
-                                              whole_loops, spread};
+const etx_float_loops etx_float_loops_avx2 = {
+    "avx2",   unary_loops, binary_loops, whole_loops,
+    spread, {scale_line, raise_line}};

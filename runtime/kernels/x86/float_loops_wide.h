@@ -1,0 +1,11 @@
+// The loops over floats for processors with AVX2 and FMA, and with AVX-512.
+
+#ifndef ETX_RUNTIME_KERNELS_X86_FLOAT_LOOPS_WIDE_H
+#define ETX_RUNTIME_KERNELS_X86_FLOAT_LOOPS_WIDE_H
+
+#include "runtime/kernels/float_loops.h"
+
+extern const etx_float_loops etx_float_loops_avx2;
+extern const etx_float_loops etx_float_loops_avx512;
+
+#endif

@@ -405,16 +405,8 @@ static int32_t read_i32(const etx_fb_row* row, uint32_t id) {
   return (int32_t)etx_fb_row_u32(row, id, 0);
 }
 
-// Reads an instruction of one index and a list of arguments; both kinds have
-// the same ids.
-static void read_call(const etx_fb_row* row, etx_pte_instruction* instruction) {
-  const etx_fb_vector arguments =
-      etx_fb_row_vector(row, ETX_PTE_KernelCall_args);
-  instruction->index = read_i32(row, ETX_PTE_KernelCall_op_index);
-  instruction->arguments = etx_fb_row_elements(row, ETX_PTE_KernelCall_args);
-  instruction->argument_count = arguments.count;
-}
-
+// Results are written field by field where the caller wants them: read back
+// from a copy, as wide as it is moved, they would have to wait for one another.
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
   const etx_fb_buffer fb = buffer_of(plan);
@@ -423,30 +415,37 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
   const uint32_t table =
       etx_fb_row_table(&variant, ETX_PTE_Instruction_instr_args);
   const etx_fb_row row = etx_fb_row_of(&fb, table);
-  etx_pte_instruction instruction;
-  memset(&instruction, 0, sizeof instruction);
-  instruction.kind = (etx_pte_instruction_kind)etx_fb_row_u8(
-      &variant, ETX_PTE_Instruction_instr_args_type, 0);
-  switch (instruction.kind) {
+  const etx_pte_instruction_kind kind =
+      (etx_pte_instruction_kind)etx_fb_row_u8(
+          &variant, ETX_PTE_Instruction_instr_args_type, 0);
+  switch (kind) {
     case ETX_PTE_KERNEL_CALL:
-    case ETX_PTE_DELEGATE_CALL:
-      read_call(&row, &instruction);
-      break;
+    case ETX_PTE_DELEGATE_CALL: {  // their fields have the same ids
+      const etx_fb_vector arguments =
+          etx_fb_row_vector(&row, ETX_PTE_KernelCall_args);
+      return (etx_pte_instruction){
+          .kind = kind,
+          .index = read_i32(&row, ETX_PTE_KernelCall_op_index),
+          .arguments = etx_fb_elements(&fb, arguments),
+          .argument_count = arguments.count};
+    }
     case ETX_PTE_MOVE_CALL:
-      instruction.index = read_i32(&row, ETX_PTE_MoveCall_move_from);
-      instruction.target = read_i32(&row, ETX_PTE_MoveCall_move_to);
-      break;
+      return (etx_pte_instruction){
+          .kind = kind,
+          .index = read_i32(&row, ETX_PTE_MoveCall_move_from),
+          .target = read_i32(&row, ETX_PTE_MoveCall_move_to)};
     case ETX_PTE_JUMP_FALSE_CALL:
-      instruction.index =
-          read_i32(&row, ETX_PTE_JumpFalseCall_cond_value_index);
-      instruction.target =
-          read_i32(&row, ETX_PTE_JumpFalseCall_destination_instruction);
-      break;
+      return (etx_pte_instruction){
+          .kind = kind,
+          .index = read_i32(&row, ETX_PTE_JumpFalseCall_cond_value_index),
+          .target =
+              read_i32(&row, ETX_PTE_JumpFalseCall_destination_instruction)};
     case ETX_PTE_FREE_CALL:
-      instruction.index = read_i32(&row, ETX_PTE_FreeCall_value_index);
-      break;
+      return (etx_pte_instruction){
+          .kind = kind,
+          .index = read_i32(&row, ETX_PTE_FreeCall_value_index)};
   }
-  return instruction;
+  return (etx_pte_instruction){.kind = kind};
 }
 
 size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {

@@ -2,7 +2,7 @@
 # shared memory, module and threads in the other.
 #
 #   awk -v root=DIR -v out=DIR -v version=0.1.0 -v avx2=avx2,fma,f16c
-#     -v avx512=... -f amalgamate.awk FILE.c ...        (paths from root)
+#     -v avx512=... -v avx512vnni=... -f amalgamate.awk FILE.c ...        (paths from root)
 #
 # Headers with a guard are written once, before the sources; templates and .def
 # lists where they are included. What would clash when files become one is told
@@ -416,6 +416,7 @@ function condition_of(path) {
 function set_of(path) {
   if (path ~ /_avx2\.c$/) return avx2
   if (path ~ /_avx512\.c$/) return avx512
+  if (path ~ /_avx512vnni\.c$/) return avx512vnni
   return ""
 }
 

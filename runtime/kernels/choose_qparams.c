@@ -98,12 +98,7 @@ static extent new_extent(void) {
   return e;
 }
 
-etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
-                               const void* data, ptrdiff_t stride,
-                               size_t count) {
-  extent e = new_extent();
-  extend(dtype, data, stride, count, &e);
-  const double low = low_of(&e), high = high_of(&e);
+etx_qparams etx_qparams_of_range(etx_dtype computed, double low, double high) {
   const double span = rounded(computed, rounded(computed, high - low) / 255.0);
   const double least = rounded(computed, 1.1920928955078125e-07);
   const double scale = span < least ? least : span;
@@ -118,6 +113,14 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
   zero = etx_round_f64(zero);
   const etx_qparams out = {scale, zero == zero ? (int64_t)zero : INT64_MIN};
   return out;
+}
+
+etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
+                               const void* data, ptrdiff_t stride,
+                               size_t count) {
+  extent e = new_extent();
+  extend(dtype, data, stride, count, &e);
+  return etx_qparams_of_range(computed, low_of(&e), high_of(&e));
 }
 
 // (input, dtype, scale_out, zero_point_out)

@@ -19,4 +19,8 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
                                const void* data, ptrdiff_t stride,
                                size_t count);
 
+// The same of the smallest number and the largest, both NaN if there is one,
+// and of 0.
+etx_qparams etx_qparams_of_range(etx_dtype computed, double low, double high);
+
 #endif

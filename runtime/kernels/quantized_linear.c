@@ -2,16 +2,18 @@
 // while rows pass, and where there is one row they are read once, in order.
 // Layouts that the inner loops know (quantized_loops.h) are multiplied as they
 // are stored, or with many rows in panels (quantized_panels.h); of others the
-// weights are unpacked chunk by chunk for eight rows by four columns. Every
-// output is the same sum whatever tile it falls in.
+// weights are unpacked chunk by chunk for eight rows by four columns. Where the
+// processor multiplies bytes, integers have a way of their own
+// (quantized_bytes.h). Every output is the same sum whatever tile it falls in.
 
 #include "runtime/kernels/quantized_linear.h"
 
 #include "format/base/checked_math.h"
-#include "runtime/kernels/choose_qparams.h"
 #include "runtime/kernels/lanes.h"
+#include "runtime/kernels/quantized_bytes.h"
 #include "runtime/kernels/quantized_loops.h"
 #include "runtime/kernels/quantized_panels.h"
+#include "runtime/kernels/quantized_rows.h"
 #include "runtime/kernels/shares.h"
 
 enum {
@@ -40,16 +42,6 @@ typedef struct job {
 } job;
 
 typedef float tile[TILE_ROWS][TILE_COLUMNS];
-
-static size_t inner_of(const etx_tensor* input) {
-  return (size_t)input->sizes[input->rank - 1];
-}
-
-static size_t rows_of(const etx_tensor* input) {
-  size_t rows = 1;
-  for (size_t i = 0; i + 1 < input->rank; ++i) rows *= (size_t)input->sizes[i];
-  return rows;
-}
 
 // Rows that need no preparation.
 static bool is_ready(const etx_tensor* input, size_t bits) {
@@ -94,11 +86,15 @@ bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
                                 bool is_integer, size_t* out_bytes) {
   size_t elements;
   integer_layout layout = {0};
-  const size_t rows = rows_of(input), inner = inner_of(input);
+  const size_t rows = etx_quantized_row_count(input);
+  const size_t inner = etx_quantized_row_inner(input);
   *out_bytes = 0;
   if (is_integer) {
-    if (!lay_integers(rows, inner, &layout)) return false;
-    *out_bytes = layout.bytes;
+    if (!lay_integers(rows, inner, &layout) ||
+        !etx_quantized_bytes_needed(rows, inner, out_bytes)) {
+      return false;
+    }
+    if (*out_bytes < layout.bytes) *out_bytes = layout.bytes;
     return true;
   }
   if (is_ready(input, bits)) return true;
@@ -107,15 +103,6 @@ bool etx_quantized_linear_bytes(const etx_tensor* input, size_t bits,
 }
 
 // ------------------------------------------------ preparing the input
-
-// Elements `first` up to first + count of a row, as dense floats.
-static void load_chunk(const etx_tensor* input, const char* row, size_t first,
-                       size_t count, float* out) {
-  const ptrdiff_t stride = input->strides[input->rank - 1];
-  const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(input->dtype);
-  etx_convert(ETX_DTYPE_FLOAT32, out, 1, input->dtype,
-              row + (ptrdiff_t)first * stride * bytes, stride, count);
-}
 
 static void order_chunk(size_t bits, const float* in, size_t count,
                         float* out) {
@@ -126,30 +113,18 @@ static void order_chunk(size_t bits, const float* in, size_t count,
   }
 }
 
-// Row `index` of the leading dimensions, which may lie anywhere.
-static const char* row_at(const etx_tensor* input, size_t index) {
-  ptrdiff_t at = 0;
-  for (size_t i = (size_t)input->rank - 1; i-- > 0;) {
-    const size_t size = (size_t)input->sizes[i];
-    at += (ptrdiff_t)(index % size) * input->strides[i];
-    index /= size;
-  }
-  return (const char*)input->data +
-         at * (ptrdiff_t)etx_dtype_bytes(input->dtype);
-}
-
 static void prepare_float_rows(const void* context, size_t first, size_t end) {
   const job* j = context;
   const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
   for (size_t row = first; row < end; ++row) {
-    const char* from = row_at(l->input, row);
+    const char* from = etx_quantized_row_at(l->input, row);
     float* out = (float*)(uintptr_t)j->floats + row * inner;
     for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
       float chunk[ETX_PACKED_CHUNK];
       const size_t rest = inner - k;
       const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
-      load_chunk(l->input, from, k, count, chunk);
+      etx_quantized_row_load(l->input, from, k, count, chunk);
       order_chunk(l->weight.bits, chunk, count, out + k);
     }
   }
@@ -159,24 +134,16 @@ static void quantize_row(const job* j, const char* row, int16_t* out,
                          float* out_scale) {
   const etx_quantized_linear* l = j->linear;
   const size_t inner = l->weight.inner;
-  const etx_dtype dtype = l->input->dtype;
-  etx_qparams q = {1, 0};
-  // An input of a narrower type is taken as the floats it stands for.
-  if (inner > 0) {
-    q = etx_qparams_of_row(ETX_DTYPE_FLOAT32, dtype, row,
-                           l->input->strides[l->input->rank - 1], inner);
-  }
+  const etx_qparams q = etx_quantized_row_qparams(l->input, row);
+  const bool is_dense = etx_quantized_row_is_dense(l->input);
   *out_scale = (float)q.scale;
-  if (q.zero_point < -128) q.zero_point = 0;  // the scale is not finite
-  const bool is_dense =
-      l->input->strides[l->input->rank - 1] == 1 && dtype == ETX_DTYPE_FLOAT32;
   for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
     float chunk[ETX_PACKED_CHUNK], ordered[ETX_PACKED_CHUNK];
     const size_t rest = inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     const float* from = (const float*)(const void*)row + k;
     if (!is_dense) {
-      load_chunk(l->input, row, k, count, chunk);
+      etx_quantized_row_load(l->input, row, k, count, chunk);
       from = chunk;
     }
     if (l->weight.bits == 4) {
@@ -213,8 +180,8 @@ static void prepare_integer_rows(const void* context, size_t first,
   int32_t* group_sums = (int32_t*)(uintptr_t)j->group_sums;
   const etx_packed_rows* w = &j->linear->weight;
   for (size_t row = first; row < end; ++row) {
-    quantize_row(j, row_at(j->linear->input, row), integers + row * pitch,
-                 &row_scales[row]);
+    quantize_row(j, etx_quantized_row_at(j->linear->input, row),
+                 integers + row * pitch, &row_scales[row]);
     if (j->loop != j->loops->groups4 || j->has_panels) continue;
     add_groups_of(w, integers + row * pitch, group_sums + row * w->groups);
   }
@@ -571,11 +538,18 @@ static size_t width_of(const job* j, const etx_parallel* parallel) {
 
 void etx_quantized_linear_run(const etx_quantized_linear* linear,
                               void* temporary, const etx_parallel* parallel) {
+  const etx_instruction_set set =
+      etx_instruction_set_within(parallel->instruction_set);
+  const etx_byte_loops* bytes = etx_byte_loops_of(set);
   job j = {.linear = linear,
-           .loops = etx_quantized_loops_of(
-               etx_instruction_set_within(parallel->instruction_set)),
-           .rows = rows_of(linear->input)};
+           .loops = etx_quantized_loops_of(set),
+           .rows = etx_quantized_row_count(linear->input)};
   if (j.rows == 0 || linear->columns == 0) return;
+  if (linear->is_integer && bytes != NULL &&
+      etx_quantized_bytes_know(&linear->weight)) {
+    etx_quantized_bytes_run(linear, bytes, temporary, parallel);
+    return;
+  }
   j.loop = loop_of(linear, j.loops);
   j.has_panels = linear->is_integer && j.loops->pairs != NULL &&
                  etx_quantized_panels_know(&linear->weight, j.rows);

@@ -51,7 +51,7 @@ static size_t random_size(size_t most) {
 // Seldom more than one panel has.
 static size_t random_inner(void) {
   const uint32_t bits = test_random_bits() % 32;
-  if (bits == 0) return 2048;
+  if (bits == 0) return test_random_bits() % 2 == 0 ? 2048 : 4096;
   return random_size(bits == 1 ? 1100 : 600);
 }
 
@@ -82,11 +82,16 @@ static void start_operands(operands* o, size_t bits, bool is_integer) {
   const size_t count = bits == 8 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
-  // Rows that have nothing below zero, or nothing above.
-  const uint32_t side = test_random_bits() % 4;
+  // Rows that have nothing below zero, nothing above, or many numbers in the
+  // middle between two bytes: the scale is 1 / 64.
+  const uint32_t side = test_random_bits() % 5;
   float* x = (float*)(void*)o->x.bytes.data;
-  for (size_t i = 0; i < rows * inner && side < 2; ++i) {
-    x[i] = side == 0 ? fabsf(x[i]) : -fabsf(x[i]);
+  for (size_t i = 0; i < rows * inner; ++i) {
+    if (side == 0) x[i] = fabsf(x[i]);
+    if (side == 1) x[i] = -fabsf(x[i]);
+    if (side == 2) x[i] = roundf(x[i] * 100) / 128;
+    if (side == 2 && i % inner == 0) x[i] = -1.96875f;
+    if (side == 2 && i % inner == 1) x[i] = 2.015625f;
   }
   o->w = random_bytes(columns * inner * bits / 8);
   o->scales = random_floats(columns * count, 0.01f);
@@ -247,42 +252,38 @@ static void rows_without_a_scale_are_alike(void** state) {
   }
 }
 
-// More products than fit in 32 bits: 255 * 128 each.
-static void long_sums_do_not_wrap(void** state) {
-  enum { INNER = 140000 };
-  static float x[INNER];
-  static int8_t w[INNER];
-  (void)state;
+// The largest products there are, 255 * 128 each.
+static void check_largest(size_t rows, size_t columns, size_t inner) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (size_t i = 0; i < INNER; ++i) {
-    x[i] = 255;
-    w[i] = -128;
+  test_block x = test_block_new(rows * inner * sizeof(float), sizeof(float));
+  test_block w = test_block_new(columns * inner, 1);
+  const size_t out_bytes = rows * columns * sizeof(float);
+  test_block out = test_block_new(out_bytes, sizeof(float));
+  test_block scales = test_block_new(columns * sizeof(float), sizeof(float));
+  float* results = (float*)(void*)out.bytes.data;
+  for (size_t i = 0; i < rows * inner; ++i) {
+    ((float*)(void*)x.bytes.data)[i] = 255;
   }
+  for (size_t i = 0; i < columns; ++i) {
+    ((float*)(void*)scales.bytes.data)[i] = 1;
+  }
+  memset(w.bytes.data, 0x80, columns * inner);
   for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-    float out = 0, scale = 1;
-    const int32_t in_sizes[] = {1, INNER}, in_strides[] = {INNER, 1};
-    const int32_t out_sizes[] = {1, 1}, out_strides[] = {1, 1};
-    const etx_tensor input = {.dtype = ETX_DTYPE_FLOAT32,
-                              .rank = 2,
-                              .sizes = in_sizes,
-                              .strides = in_strides,
-                              .data = x};
-    const etx_tensor result = {.dtype = ETX_DTYPE_FLOAT32,
-                               .rank = 2,
-                               .sizes = out_sizes,
-                               .strides = out_strides,
-                               .data = &out};
+    etx_tensor input, result;
+    int32_t in_sizes[2], in_strides[2], out_sizes[2], out_strides[2];
+    set_matrix(&input, in_sizes, in_strides, rows, inner, x.bytes.data);
+    set_matrix(&result, out_sizes, out_strides, rows, columns, results);
     const etx_quantized_linear linear = {
-        .weight = {.data = (const uint8_t*)w,
+        .weight = {.data = w.bytes.data,
                    .dtype = ETX_DTYPE_INT8,
                    .bits = 8,
-                   .row_bytes = INNER,
-                   .inner = INNER,
-                   .group = INNER,
+                   .row_bytes = inner,
+                   .inner = inner,
+                   .group = inner,
                    .groups = 1,
-                   .scales = (const char*)&scale,
+                   .scales = (const char*)scales.bytes.data,
                    .scale_dtype = ETX_DTYPE_FLOAT32},
-        .columns = 1,
+        .columns = columns,
         .input = &input,
         .out = &result,
         .is_integer = true};
@@ -292,10 +293,24 @@ static void long_sums_do_not_wrap(void** state) {
     size_t bytes = 0;
     assert_true(etx_quantized_linear_bytes(&input, 8, true, &bytes));
     test_block temporary = test_block_new(bytes, 16);
+    memset(results, 0, out_bytes);
     etx_quantized_linear_run(&linear, temporary.bytes.data, &parallel);
     assert_true(test_block_end(&temporary));
-    assert_true(out == (float)(-128.0 * 255 * INNER));
+    for (size_t i = 0; i < rows * columns; ++i) {
+      assert_true(results[i] == (float)(-128.0 * 255 * (double)inner));
+    }
   }
+  test_block* blocks[] = {&x, &w, &out, &scales};
+  for (size_t i = 0; i < 4; ++i) assert_true(test_block_end(blocks[i]));
+}
+
+// The longest that fit in 32 bits, with few rows and with many, and more.
+static void long_sums_do_not_wrap(void** state) {
+  (void)state;
+  check_largest(1, 1, 140000);
+  check_largest(1, 20, 32768);
+  check_largest(7, 5, 32768);
+  check_largest(25, 33, 32768);
 }
 
 int main(void) {

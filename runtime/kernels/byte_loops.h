@@ -1,0 +1,88 @@
+// The inner loops of quantized_bytes.h, for processors that multiply unsigned
+// bytes by signed ones and add the products four at a time.
+
+#ifndef ETX_RUNTIME_KERNELS_BYTE_LOOPS_H
+#define ETX_RUNTIME_KERNELS_BYTE_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/instruction_set.h"
+
+enum {
+  ETX_BYTE_COLUMNS = 32,  // of a panel
+  ETX_BYTE_ROWS = 4,      // a panel's rows come in multiples of it
+  // Rows have bytes enough to be read in pieces of 64, whatever these hold.
+  ETX_BYTE_PIECE = 64,
+  // So many products of bytes fit in a sum of 32 bits.
+  ETX_BYTE_MOST = 32768,
+};
+
+// A quantised element is scale * (byte - base).
+typedef struct etx_byte_row {
+  float scale;
+  int32_t base;  // 0 to 255
+} etx_byte_row;
+
+// Rows of bytes, the last one of ones, times rows of weights of 8 bits.
+typedef struct etx_byte_block {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const uint8_t* right;  // signed
+  ptrdiff_t right_row;
+  size_t rows, columns;
+  size_t count;   // elements
+  int32_t* sums;  // [rows, columns]
+} etx_byte_block;
+
+// Rows of bytes, a multiple of ETX_BYTE_ROWS, times a panel.
+typedef struct etx_byte_panel {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const int8_t* panel;  // [count / 4][ETX_BYTE_COLUMNS][4]
+  size_t rows;
+  size_t count;   // elements, a multiple of 4
+  int32_t* sums;  // [rows, ETX_BYTE_COLUMNS]; not read if they start
+  bool starts;
+  // Parts of rows that are worth asking for meanwhile.
+  const uint8_t* next;
+  ptrdiff_t next_row;
+  size_t next_rows, next_bytes;
+} etx_byte_panel;
+
+// The last steps, each rounded: the exact sum minus base times the column's
+// sum, times the column's scale, times the row's, plus the bias.
+typedef struct etx_byte_line {
+  const int32_t* sums;  // rows of `sum_row`
+  ptrdiff_t sum_row;
+  const int32_t* column_sums;
+  const float* scales;
+  const float* bias;  // NULL: none
+  const etx_byte_row* numbers;
+  size_t rows, columns;
+  float* out;
+  ptrdiff_t out_row;
+} etx_byte_line;
+
+typedef struct etx_byte_loops {
+  // The lowest number below zero and the highest above it, or a zero; false if
+  // one is NaN.
+  bool (*range)(const float* x, size_t count, float* low, float* high);
+  // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
+  // NaN becomes zero + 128.
+  void (*quantize)(const float* x, size_t count, double inverse, double zero,
+                   uint8_t* out);
+  void (*dots)(const etx_byte_block* block);
+  // `count` elements of each of `columns` rows as a panel; zeros where there is
+  // no column or element. Adds the sums of columns to those that are there.
+  void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+                int8_t* out, int32_t* column_sums);
+  void (*whole)(const etx_byte_panel* panel);
+  void (*last)(const etx_byte_line* line);
+} etx_byte_loops;
+
+// The loops for an instruction set; NULL: it has no such products.
+const etx_byte_loops* etx_byte_loops_of(etx_instruction_set set);
+
+#endif

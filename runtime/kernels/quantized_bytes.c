@@ -1,0 +1,326 @@
+#include "runtime/kernels/quantized_bytes.h"
+
+#include "format/base/checked_math.h"
+#include "runtime/kernels/convert.h"
+#include "runtime/kernels/quantized_rows.h"
+#include "runtime/kernels/shares.h"
+
+enum {
+  COLUMNS = ETX_BYTE_COLUMNS,
+  ELEMENTS = 1024,  // of a panel
+  LONG_ROWS = 96,   // that have sums while panels pass
+  ROWS_AT_ONCE = 24,
+  LEAST_INNER = 64,
+  // Rows for which copying weights is worth it.
+  LEAST_ROWS = 20,
+  SUMS = 4096,  // of a tile of weights as they are stored
+  LEAST_WIDTH = 64,
+  ITEMS_PER_THREAD = 4,
+  LINE = 64,    // bytes of the cache
+  PAGE = 4096,  // that the first cache repeats its places after
+};
+
+bool etx_quantized_bytes_know(const etx_packed_rows* w) {
+  return w->bits == 8 && w->groups == 1 && w->zeros == NULL &&
+         w->dtype == ETX_DTYPE_INT8 && w->inner >= LEAST_INNER &&
+         w->inner <= ETX_BYTE_MOST;
+}
+
+// ------------------------------------------------ temporary memory
+
+// Rows of bytes, a multiple of ETX_BYTE_ROWS and one more, and the numbers of
+// each.
+typedef struct layout {
+  size_t pitch, rows;  // of bytes
+  size_t numbers;      // where they begin
+  size_t bytes;
+} layout;
+
+static bool lay_rows(size_t rows, size_t inner, layout* out) {
+  size_t numbers;
+  if (!etx_add_size(inner, ETX_BYTE_PIECE - 1, &out->pitch) ||
+      !etx_add_size(rows, ETX_BYTE_ROWS, &out->rows)) {
+    return false;
+  }
+  out->pitch -= out->pitch % ETX_BYTE_PIECE;
+  if (out->pitch % PAGE == 0) out->pitch += LINE;
+  out->rows -= out->rows % ETX_BYTE_ROWS;
+  return etx_multiply_size(out->pitch, out->rows, &out->numbers) &&
+         etx_multiply_size(out->rows, sizeof(etx_byte_row), &numbers) &&
+         etx_add_size(out->numbers, numbers, &out->bytes) &&
+         etx_add_size(out->bytes, LINE, &out->bytes);
+}
+
+bool etx_quantized_bytes_needed(size_t rows, size_t inner, size_t* out_bytes) {
+  layout l;
+  *out_bytes = 0;
+  if (rows == 0 || inner < LEAST_INNER || inner > ETX_BYTE_MOST) return true;
+  if (!lay_rows(rows, inner, &l)) return false;
+  *out_bytes = l.bytes;
+  return true;
+}
+
+// What the tiles see.
+typedef struct job {
+  const etx_quantized_linear* linear;
+  const etx_byte_loops* loops;
+  size_t rows;
+  uint8_t* bytes;  // rows of `pitch`
+  size_t pitch;
+  etx_byte_row* numbers;
+  size_t width;     // columns of a tile
+  bool has_panels;  // many rows
+} job;
+
+// ------------------------------------------------ preparing the input
+
+static etx_qparams qparams_of(const job* j, const char* row) {
+  const etx_tensor* input = j->linear->input;
+  float low, high;
+  if (!etx_quantized_row_is_dense(input) ||
+      !j->loops->range((const float*)(const void*)row,
+                       j->linear->weight.inner, &low, &high)) {
+    return etx_quantized_row_qparams(input, row);
+  }
+  etx_qparams q =
+      etx_qparams_of_range(ETX_DTYPE_FLOAT32, (double)low, (double)high);
+  if (q.zero_point < -128) q.zero_point = 0;
+  return q;
+}
+
+static void quantize_row(const job* j, size_t row) {
+  const etx_tensor* input = j->linear->input;
+  const size_t inner = j->linear->weight.inner;
+  const char* from = etx_quantized_row_at(input, row);
+  uint8_t* out = j->bytes + row * j->pitch;
+  const etx_qparams q = qparams_of(j, from);
+  const double inverse = 1.0 / q.scale, zero = (double)q.zero_point;
+  j->numbers[row] =
+      (etx_byte_row){(float)q.scale, 128 + (int32_t)q.zero_point};
+  if (etx_quantized_row_is_dense(input)) {
+    j->loops->quantize((const float*)(const void*)from, inner, inverse, zero,
+                       out);
+    return;
+  }
+  for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
+    float chunk[ETX_PACKED_CHUNK];
+    const size_t rest = inner - k;
+    const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
+    etx_quantized_row_load(input, from, k, count, chunk);
+    j->loops->quantize(chunk, count, inverse, zero, out + k);
+  }
+}
+
+static void prepare_rows(const void* context, size_t first, size_t end) {
+  for (size_t row = first; row < end; ++row) quantize_row(context, row);
+}
+
+// ------------------------------------------------ the last line
+
+// Numbers of columns as floats, where they lie or in `made`.
+static const float* as_floats(etx_dtype dtype, const void* data, size_t column,
+                              size_t columns, float* made) {
+  const char* from = (const char*)data + column * etx_dtype_bytes(dtype);
+  if (dtype == ETX_DTYPE_FLOAT32) return (const float*)(const void*)from;
+  etx_convert(ETX_DTYPE_FLOAT32, made, 1, dtype, from, 1, columns);
+  return made;
+}
+
+// The same steps where something is of another type: row by row, in memory of
+// the stack.
+static void store_converted(const job* j, etx_byte_line line, size_t row,
+                            size_t column) {
+  const etx_quantized_linear* l = j->linear;
+  const etx_packed_rows* w = &l->weight;
+  const etx_dtype dtype = l->out->dtype;
+  const size_t columns = line.columns, rows = line.rows;
+  for (size_t c = 0; c < columns; c += COLUMNS) {
+    float scales[COLUMNS], bias[COLUMNS], results[COLUMNS];
+    const size_t at = column + c, left = columns - c;
+    etx_byte_line part = line;
+    part.columns = left < COLUMNS ? left : COLUMNS;
+    part.rows = 1;
+    part.out = results;
+    part.column_sums += c;
+    part.scales =
+        as_floats(w->scale_dtype, w->scales, at, part.columns, scales);
+    if (l->bias != NULL) {
+      part.bias =
+          as_floats(l->bias->dtype, l->bias->data, at, part.columns, bias);
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      char* out = (char*)l->out->data +
+                  ((row + r) * l->columns + at) * etx_dtype_bytes(dtype);
+      part.sums = line.sums + (ptrdiff_t)r * line.sum_row + c;
+      part.numbers = line.numbers + r;
+      j->loops->last(&part);
+      etx_convert(dtype, out, 1, ETX_DTYPE_FLOAT32, results, 1, part.columns);
+    }
+  }
+}
+
+// Stores the sums of `line`, which begin at a row and a column.
+static void store(const job* j, etx_byte_line line, size_t row, size_t column) {
+  const etx_quantized_linear* l = j->linear;
+  const etx_packed_rows* w = &l->weight;
+  line.numbers = j->numbers + row;
+  if (l->out->dtype != ETX_DTYPE_FLOAT32 ||
+      w->scale_dtype != ETX_DTYPE_FLOAT32 ||
+      (l->bias != NULL && l->bias->dtype != ETX_DTYPE_FLOAT32)) {
+    store_converted(j, line, row, column);
+    return;
+  }
+  line.scales = (const float*)(const void*)w->scales + column;
+  if (l->bias != NULL) line.bias = (const float*)l->bias->data + column;
+  line.out = (float*)l->out->data + row * l->columns + column;
+  line.out_row = (ptrdiff_t)l->columns;
+  j->loops->last(&line);
+}
+
+// ------------------------------------------------ tiles
+
+static const uint8_t* weights_at(const job* j, size_t column) {
+  const etx_packed_rows* w = &j->linear->weight;
+  return w->data + column * w->row_bytes;
+}
+
+// All rows, and one of ones, times weights as they are stored.
+static __attribute__((noinline)) void run_stored(const job* j, size_t column,
+                                                 size_t columns) {
+  int32_t sums[SUMS];
+  const etx_packed_rows* w = &j->linear->weight;
+  const etx_byte_block block = {.left = j->bytes,
+                                .left_row = (ptrdiff_t)j->pitch,
+                                .right = weights_at(j, column),
+                                .right_row = (ptrdiff_t)w->row_bytes,
+                                .rows = j->rows + 1,
+                                .columns = columns,
+                                .count = w->inner,
+                                .sums = sums};
+  const etx_byte_line line = {.sums = sums,
+                              .sum_row = (ptrdiff_t)columns,
+                              .column_sums = sums + j->rows * columns,
+                              .rows = j->rows,
+                              .columns = columns};
+  j->loops->dots(&block);
+  store(j, line, 0, column);
+}
+
+// What to ask for while rows from `row` on pass: a part of the weights that the
+// next panel is made of.
+static void ask_ahead(const job* j, size_t column, size_t k, size_t row,
+                      etx_byte_panel* block) {
+  const etx_packed_rows* w = &j->linear->weight;
+  k += ELEMENTS;
+  if (k >= w->inner) {
+    k = 0;
+    column += COLUMNS;
+  }
+  if (column >= j->linear->columns) return;
+  const size_t left = j->linear->columns - column;
+  const size_t columns = left < COLUMNS ? left : COLUMNS;
+  const size_t first = columns * row / j->rows;
+  size_t end = columns * (row + block->rows) / j->rows;
+  if (end > columns) end = columns;
+  block->next = weights_at(j, column + first) + k;
+  block->next_row = (ptrdiff_t)w->row_bytes;
+  block->next_rows = end - first;
+  block->next_bytes = w->inner - k < ELEMENTS ? w->inner - k : ELEMENTS;
+}
+
+// Some rows of a panel's columns: all elements of them if one panel has these,
+// which is there already but for the first rows.
+static void multiply(const job* j, size_t row, size_t rows, size_t column,
+                     size_t columns, int8_t* panel, int32_t* column_sums,
+                     int32_t* sums) {
+  const etx_packed_rows* w = &j->linear->weight;
+  for (size_t k = 0; k < w->inner; k += ELEMENTS) {
+    const size_t left = w->inner - k;
+    const size_t count = left < ELEMENTS ? left : ELEMENTS;
+    etx_byte_panel block = {
+        .left = j->bytes + row * j->pitch + k,
+        .left_row = (ptrdiff_t)j->pitch,
+        .panel = panel,
+        .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
+        .count = (count + 3) / 4 * 4,
+        .sums = sums,
+        .starts = k == 0};
+    if (row == 0 || w->inner > ELEMENTS) {
+      if (k == 0) memset(column_sums, 0, COLUMNS * sizeof(int32_t));
+      j->loops->turn8(weights_at(j, column) + k, (ptrdiff_t)w->row_bytes,
+                      columns, count, panel, column_sums);
+    }
+    ask_ahead(j, column, k, row, &block);
+    j->loops->whole(&block);
+  }
+}
+
+static __attribute__((noinline)) void run_panel(const job* j, size_t column,
+                                                size_t columns) {
+  int8_t panel[ELEMENTS * COLUMNS];
+  int32_t sums[LONG_ROWS * COLUMNS], column_sums[COLUMNS];
+  const size_t most =
+      j->linear->weight.inner > ELEMENTS ? LONG_ROWS : ROWS_AT_ONCE;
+  for (size_t row = 0; row < j->rows; row += most) {
+    const size_t left = j->rows - row, rows = left < most ? left : most;
+    multiply(j, row, rows, column, columns, panel, column_sums, sums);
+    const etx_byte_line line = {.sums = sums,
+                                .sum_row = COLUMNS,
+                                .column_sums = column_sums,
+                                .rows = rows,
+                                .columns = columns};
+    store(j, line, row, column);
+  }
+}
+
+// Items are tiles.
+static void run_tiles(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t item = first; item < end; ++item) {
+    const size_t column = item * j->width, left = j->linear->columns - column;
+    const size_t columns = left < j->width ? left : j->width;
+    if (j->has_panels) {
+      run_panel(j, column, columns);
+    } else {
+      run_stored(j, column, columns);
+    }
+  }
+}
+
+// As many columns as a tile has sums for, as long as all threads have some.
+static size_t width_of(const job* j, const etx_parallel* parallel) {
+  const size_t most = SUMS / (j->rows + 1);
+  size_t width = LEAST_WIDTH;
+  if (j->has_panels) return COLUMNS;
+  const size_t shared =
+      parallel->thread_count < 2
+          ? j->linear->columns
+          : j->linear->columns / parallel->thread_count / ITEMS_PER_THREAD;
+  for (; width * 2 <= most && width * 2 <= shared;) width *= 2;
+  return width;
+}
+
+void etx_quantized_bytes_run(const etx_quantized_linear* linear,
+                             const etx_byte_loops* loops, void* temporary,
+                             const etx_parallel* parallel) {
+  enum { ROW_WORK = 4 };  // operations on an element
+  const double columns = (double)linear->columns;
+  job j = {.linear = linear,
+           .loops = loops,
+           .rows = etx_quantized_row_count(linear->input)};
+  layout rows;
+  // The same sum as when the bytes were stated.
+  if (!lay_rows(j.rows, linear->weight.inner, &rows)) return;
+  char* memory = temporary;
+  memory += (LINE - (uintptr_t)memory % LINE) % LINE;
+  j.bytes = (uint8_t*)memory;
+  j.pitch = rows.pitch;
+  j.numbers = (etx_byte_row*)(void*)(memory + rows.numbers);
+  j.has_panels = j.rows >= LEAST_ROWS;
+  j.width = width_of(&j, parallel);
+  const double elements = (double)j.rows * (double)linear->weight.inner;
+  etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);
+  if (!j.has_panels) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
+  etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width,
+                 elements * columns, run_tiles, &j);
+}

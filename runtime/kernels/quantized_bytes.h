@@ -1,0 +1,35 @@
+// Products of quantised rows with quantised weights where the processor
+// multiplies unsigned bytes by signed ones (byte_loops.h). Rows are stored as
+// bytes, int8 plus 128, and each sum of products is corrected with the sum of
+// the weights:
+//
+//   sum of (byte - base) * weight = sum of byte * weight
+//                                   - base * sum of weights
+//
+// Few rows are multiplied by weights as they are stored, and so is one row more
+// of ones, which gives the sums of the weights. For many rows thirty-two rows of
+// the weights at a time are copied to the stack, four elements of all of them
+// next to each other, and summed meanwhile.
+//
+// Sums of integers are exact and floats have one order (quantized_loops.h), so
+// results are those of any other way.
+
+#ifndef ETX_RUNTIME_KERNELS_QUANTIZED_BYTES_H
+#define ETX_RUNTIME_KERNELS_QUANTIZED_BYTES_H
+
+#include "runtime/kernels/byte_loops.h"
+#include "runtime/kernels/quantized_linear.h"
+
+// Whether weights are as the loops know them: int8 with one scale for a row.
+bool etx_quantized_bytes_know(const etx_packed_rows* weight);
+
+// Temporary bytes for so many rows; false if they do not fit in a size.
+bool etx_quantized_bytes_needed(size_t rows, size_t inner, size_t* out_bytes);
+
+// Computes all of it, over the threads of `parallel` if it is large enough. The
+// result has an element, and `temporary` the bytes stated above, 16-aligned.
+void etx_quantized_bytes_run(const etx_quantized_linear* linear,
+                             const etx_byte_loops* loops, void* temporary,
+                             const etx_parallel* parallel);
+
+#endif

@@ -1,0 +1,353 @@
+#include "runtime/kernels/x86/byte_loops_avx512vnni.h"
+
+#include <string.h>
+
+#include "runtime/kernels/x86/byte_rows_avx512vnni.h"
+#include "runtime/kernels/x86/byte_sums_template.h"
+
+// ------------------------------------------------ rows as they are stored
+
+enum { ROWS = 6, COLUMNS = 4 };  // whose sums are in registers
+
+// One more step of `rows` times four sums; the last row's bytes are ones if
+// this is known. Inlined with constants, so that the sums stay in registers.
+static inline __attribute__((always_inline)) void dot_step(
+    const uint8_t* left, ptrdiff_t left_row, const ints* weights, size_t rows,
+    bool has_ones, ints sums[ROWS][COLUMNS]) {
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    const bool is_ones = has_ones && r + 1 == rows;
+    const ints x = is_ones ? all_ints(0x01010101)
+                           : load_bytes(left + (ptrdiff_t)r * left_row);
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      sums[r][c] = add_products(sums[r][c], x, weights[c]);
+    }
+  }
+}
+
+// Rows times four columns, `pitch` bytes from each other: in each quarter of a
+// register of a row, a part of the columns' sums.
+static inline __attribute__((always_inline)) void dot_four(
+    const uint8_t* x, ptrdiff_t left_row, const uint8_t* w, ptrdiff_t pitch,
+    size_t count, size_t rows, bool has_ones, ints out[ROWS]) {
+  ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
+  for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
+    }
+    dot_step(x, left_row, weights, rows, has_ones, sums);
+  }
+  if (count > 0) {
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_some_bytes(w + (ptrdiff_t)c * pitch, count);
+    }
+    dot_step(x, left_row, weights, rows, has_ones, sums);
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    out[r] = quarter_sums(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+  }
+}
+
+// Rows times four times four columns: four that are next to each other, and
+// those that are `apart` from them. With `apart` 0 times one column.
+static inline __attribute__((always_inline)) void dot_block(
+    const etx_byte_block* b, size_t row, size_t rows, bool has_ones,
+    size_t column, size_t apart) {
+  const uint8_t* x = b->left + (ptrdiff_t)row * b->left_row;
+  const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  int32_t* out = b->sums + row * b->columns + column;
+  ints parts[ROWS][4];
+  for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
+    ints made[ROWS];
+    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, made);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
+  }
+  for (size_t r = 0; r < rows; ++r, out += b->columns) {
+    if (apart == 0) {
+      *out = quarters_total(parts[r][0])[0];
+      continue;
+    }
+    const ints all = all_quarters_totals(parts[r]);
+    store_quarter(out, all, 0);
+    store_quarter(out + apart, all, 1);
+    store_quarter(out + 2 * apart, all, 2);
+    store_quarter(out + 3 * apart, all, 3);
+  }
+}
+
+// Some rows with columns from `column` up to `end`, each with three others.
+static inline __attribute__((always_inline)) void dot_rows(
+    const etx_byte_block* b, size_t row, size_t rows, bool has_ones,
+    size_t column, size_t end, size_t apart) {
+  const size_t step = apart > 0 ? COLUMNS : 1;
+  for (; column < end; column += step) {
+    dot_block(b, row, rows, has_ones, column, apart);
+  }
+}
+
+// All rows, in blocks of similar size: one of less than four is the last.
+static void dot_columns(const etx_byte_block* b, size_t column, size_t end,
+                        size_t apart) {
+  size_t blocks = (b->rows + ROWS - 1) / ROWS;
+  for (size_t row = 0; row < b->rows; --blocks) {
+    const size_t rows = (b->rows - row + blocks - 1) / blocks;
+    switch (rows) {
+      case 6:
+        dot_rows(b, row, 6, false, column, end, apart);
+        break;
+      case 5:
+        dot_rows(b, row, 5, false, column, end, apart);
+        break;
+      case 4:
+        dot_rows(b, row, 4, false, column, end, apart);
+        break;
+      case 3:
+        dot_rows(b, row, 3, true, column, end, apart);
+        break;
+      default:
+        dot_rows(b, row, 2, true, column, end, apart);
+        break;
+    }
+    row += rows;
+  }
+}
+
+// Columns that are read at a time are far from each other (dots_template.h).
+// Where rows pass several times, they pass what the first cache has room for.
+static void dots(const etx_byte_block* b) {
+  enum { ROOM = 16384 };
+  const size_t apart = b->columns / LANES * COLUMNS;
+  size_t some = (ROOM / LANES / b->count + 1) * COLUMNS;
+  if (b->rows <= ROWS) some = apart;
+  for (size_t column = 0; column < apart; column += some) {
+    const size_t left = apart - column;
+    dot_columns(b, column, column + (left < some ? left : some), apart);
+  }
+  if (apart * COLUMNS < b->columns) {
+    dot_columns(b, apart * COLUMNS, b->columns, 0);
+  }
+}
+
+// ------------------------------------------------ panels
+
+enum {
+  PARTS = 2,                    // registers of a four of all columns
+  FOUR = 4 * ETX_BYTE_COLUMNS,  // bytes of a panel from four to four
+  PANEL_ROWS = 12,              // whose sums are in registers
+};
+
+// Four registers of one row each become four of one place each.
+static inline __attribute__((always_inline)) void turn_lanes(ints v[4]) {
+  const ints a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
+  const ints c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
+  v[0] = low_pairs(a, c);
+  v[1] = high_pairs(a, c);
+  v[2] = low_pairs(b, d);
+  v[3] = high_pairs(b, d);
+}
+
+// The same of quarters. Four places in four quarters.
+static inline __attribute__((always_inline)) void turn_quarters(ints v[4]) {
+  const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
+  const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
+  v[0] = even_quarters(a, c);
+  v[1] = even_quarters(b, d);
+  v[2] = odd_quarters(a, c);
+  v[3] = odd_quarters(b, d);
+}
+
+// Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
+static __attribute__((noinline)) void turn_square(const uint8_t* in,
+                                                  ptrdiff_t row, int8_t* out,
+                                                  ints* sums) {
+  ints v[4][4];  // [column / 4][column % 4], then [..][place % 4]
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i, in += 4 * row) {
+    ETX_UNROLLED
+    for (int j = 0; j < 4; ++j) v[i][j] = load_bytes(in + j * row);
+    turn_lanes(v[i]);
+  }
+  const ints ones = all_ints(0x01010101);
+  ints own[4] = {*sums};
+  ETX_UNROLLED
+  for (int j = 0; j < 4; ++j) {
+    ints places[4] = {v[0][j], v[1][j], v[2][j], v[3][j]};
+    turn_quarters(places);
+    ETX_UNROLLED
+    for (int i = 0; i < 4; ++i) {
+      memcpy(out + (4 * i + j) * FOUR, &places[i], BYTES);
+      own[i] = add_products(own[i], ones, places[i]);
+    }
+  }
+  *sums = own[0] + own[1] + (own[2] + own[3]);
+}
+
+// A rest of elements or of columns, followed by zeros.
+static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
+                      size_t count, uint8_t out[LANES][BYTES]) {
+  memset(out, 0, LANES * BYTES);
+  for (size_t c = 0; c < columns && c < LANES; ++c) {
+    const ints x = load_some_bytes(in + (ptrdiff_t)c * row, count);
+    memcpy(out[c], &x, BYTES);
+  }
+}
+
+static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
+                  size_t count, int8_t* out, int32_t* column_sums) {
+  for (size_t part = 0; part < PARTS; ++part) {
+    const size_t first = part * LANES;
+    const size_t some = columns < first ? 0 : columns - first;
+    ints sums = load_bytes(column_sums + first);
+    for (size_t k = 0; k < count; k += BYTES) {
+      const uint8_t* from = in + (ptrdiff_t)first * row + k;
+      int8_t* to = out + k / 4 * FOUR + part * BYTES;
+      uint8_t rest[LANES][BYTES];
+      if (some >= LANES && k + BYTES <= count) {
+        turn_square(from, row, to, &sums);
+        continue;
+      }
+      copy_rest(from, row, some, count - k, rest);
+      turn_square(rest[0], BYTES, to, &sums);
+    }
+    memcpy(column_sums + first, &sums, sizeof(sums));
+  }
+}
+
+// The lines of some rows that will be needed, asked for one by one.
+typedef struct asker {
+  const uint8_t* at;
+  size_t line, lines;  // of a row
+  size_t rows;         // that are left
+  ptrdiff_t row;
+} asker;
+
+static inline __attribute__((always_inline)) void ask_next(asker* a) {
+  enum { SECOND_CACHE = 2 };
+  if (a->rows == 0) return;
+  __builtin_prefetch(a->at + a->line * BYTES, 0, SECOND_CACHE);
+  if (++a->line < a->lines) return;
+  a->line = 0;
+  a->at += a->row;
+  --a->rows;
+}
+
+static inline __attribute__((always_inline)) void panel_rows(
+    const etx_byte_panel* b, size_t row, size_t rows, asker* next) {
+  int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
+  const int8_t* panel = b->panel;
+  // Processors add a distance once or twice: every third row has its place.
+  const uint8_t* x[PANEL_ROWS / 3];
+  ints sums[PANEL_ROWS][PARTS] = {{{0}}};
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; r += 3) {
+    x[r / 3] = b->left + (ptrdiff_t)(row + r) * b->left_row;
+    __asm__("" : "+r"(x[r / 3]));
+  }
+  if (!b->starts) {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        sums[r][part] =
+            load_bytes(at + r * ETX_BYTE_COLUMNS + part * LANES);
+      }
+    }
+  }
+  asker ahead = *next;
+  for (size_t k = 0; k < b->count; k += 4, panel += FOUR) {
+    ints w[PARTS];
+    ask_next(&ahead);
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      w[part] = load_bytes(panel + part * BYTES);
+    }
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      int seen;
+      memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * b->left_row + k,
+             sizeof(seen));
+      const ints all = all_ints(seen);
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        sums[r][part] = add_products(sums[r][part], all, w[part]);
+      }
+    }
+  }
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      memcpy(at + r * ETX_BYTE_COLUMNS + part * LANES, &sums[r][part], BYTES);
+    }
+  }
+  *next = ahead;
+}
+
+static void whole(const etx_byte_panel* b) {
+  asker next = {.at = b->next,
+                .lines = (b->next_bytes + BYTES - 1) / BYTES,
+                .rows = b->next_rows,
+                .row = b->next_row};
+  for (size_t row = 0; row < b->rows;) {
+    const size_t left = b->rows - row;
+    // Two blocks of eight rather than one of twelve and one of four.
+    if (left >= 12 && left != 16) {
+      panel_rows(b, row, 12, &next);
+      row += 12;
+    } else if (left >= 8) {
+      panel_rows(b, row, 8, &next);
+      row += 8;
+    } else {
+      panel_rows(b, row, 4, &next);
+      row += 4;
+    }
+  }
+}
+
+// ------------------------------------------------ the last steps
+
+// Stores the first bytes.
+static inline void store_some_bytes(void* to, ints x, size_t count) {
+  typedef char chars __attribute__((vector_size(64)));
+  const unsigned long long mask = count < BYTES ? (1ULL << count) - 1 : ~0ULL;
+#ifdef __clang__
+  typedef chars* place;
+#else
+  typedef char* place;
+#endif
+  __builtin_ia32_storedquqi512_mask((place)to, (chars)x, mask);
+}
+
+static void last(const etx_byte_line* line) {
+  for (size_t c = 0; c < line->columns; c += LANES) {
+    const size_t left = line->columns - c;
+    const size_t bytes = (left < LANES ? left : LANES) * sizeof(float);
+    const ints own = load_some_bytes(line->column_sums + c, bytes);
+    const floats scale = (floats)load_some_bytes(line->scales + c, bytes);
+    floats bias = {0};
+    if (line->bias != NULL) {
+      bias = (floats)load_some_bytes(line->bias + c, bytes);
+    }
+    const int32_t* sums = line->sums + c;
+    float* out = line->out + c;
+    for (size_t r = 0; r < line->rows; ++r) {
+      const etx_byte_row* n = &line->numbers[r];
+      const ints all = load_some_bytes(sums, bytes) - own * n->base;
+      floats sum = __builtin_convertvector(all, floats) * scale * n->scale;
+      if (line->bias != NULL) sum += bias;
+      store_some_bytes(out, (ints)sum, bytes);
+      sums += line->sum_row;
+      out += line->out_row;
+    }
+  }
+}
+
+const etx_byte_loops etx_byte_loops_avx512vnni = {
+    etx_byte_range_avx512vnni, etx_byte_quantize_avx512vnni, dots, turn8, whole,
+    last};

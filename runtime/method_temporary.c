@@ -150,11 +150,23 @@ static etx_status count_instruction(const etx_program* program,
   return ask_kernel(program, plan, instruction, known, out_bytes, diag);
 }
 
+// Most methods have no operator that may want any, and few operators.
+static bool may_want_some(const etx_pte_plan* plan,
+                          etx_operator_cache* operators) {
+  for (size_t i = 0; i < etx_pte_operator_count(plan); ++i) {
+    const etx_kernel* kernel = etx_operator_cache_at(operators, i)->kernel;
+    if (kernel != NULL && kernel->temporary_bytes != NULL) return true;
+  }
+  return false;
+}
+
 etx_status etx_method_count_temporary(const etx_program* program,
                                       const etx_pte_plan* plan,
                                       etx_operator_cache* operators,
                                       size_t* out_bytes, etx_diag* diag) {
   size_t most = 0;
+  *out_bytes = 0;
+  if (!may_want_some(plan, operators)) return ETX_OK;
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
     const size_t count = etx_pte_instruction_count(plan, chain);
     for (size_t i = 0; i < count; ++i) {

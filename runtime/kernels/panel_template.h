@@ -101,13 +101,14 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
 }
 
 // Asks memory for a share of the weights of the rows behind `row`: those that
-// come next, while one of `groups` groups is computed.
+// come next, while some of `groups` groups are computed.
 static inline void NAME(fetch_rows)(const etx_panel_block *b, size_t row,
-                                    size_t rows, size_t group, size_t groups) {
+                                    size_t rows, size_t group, size_t some,
+                                    size_t groups) {
   enum { LINE = 64 / (int)sizeof(T) };
   const size_t lines = b->taps / LINE + 1;
   const size_t first = lines * group / groups;
-  const size_t end = lines * (group + 1) / groups;
+  const size_t end = lines * (group + some) / groups;
   if (row + rows > b->rows) return;
   for (size_t r = 0; r < rows; ++r) {
     const T *weights =
@@ -130,7 +131,7 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
   const size_t most = fit > PANEL_GROUPS ? fit : PANEL_GROUPS;
   size_t group = 0;
   for (; group + most <= groups; group += most) {
-    if (b->fetches) NAME(fetch_rows)(b, row + rows, rows, group, groups);
+    if (b->fetches) NAME(fetch_rows)(b, row + rows, rows, group, most, groups);
     NAME(add_block)(b, row, group, rows, most * PARTS, is_scattered);
   }
   for (; most > 2 && group + 2 <= groups; group += 2) {

@@ -3,7 +3,8 @@
 //
 //   few rows or columns of float32 and right as [columns, inner], the layout of
 //   linear's weights: dot products, weights read once and in order
-//   other floats: blocks (product_blocks.c)
+//   other floats: blocks (product_blocks.c), where right is turned, or lanes
+//     (product_lanes.c), where left is
 //   anything else: panels (product_panels.c)
 //
 // Neither operand is copied or transposed as a whole. Threads share the result,

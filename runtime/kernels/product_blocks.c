@@ -256,6 +256,10 @@ static __attribute__((noinline)) void run_narrow(job* j,
 void etx_product_blocks(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area) {
+  if (etx_product_suits_lanes(product, area)) {
+    etx_product_lanes(product, loops, area);
+    return;
+  }
   job j = {.p = product,
            .loops = loops,
            .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype)};

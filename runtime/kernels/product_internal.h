@@ -24,7 +24,14 @@ void etx_product_blocks(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area);
 
-// The same for integers and float64.
+// The same of float32 where rows are lanes: left is turned, and right is read
+// where it lies. For areas that it suits: few rows, and few lanes more.
+bool etx_product_suits_lanes(const etx_product* product,
+                             const etx_product_area* area);
+void etx_product_lanes(const etx_product* product, const etx_panel_loops* loops,
+                       const etx_product_area* area);
+
+// Sums tap by tap, integers and float64.
 void etx_product_panels(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area);

@@ -57,13 +57,9 @@ static size_t extent(size_t rows, size_t columns, size_t pitch) {
   return rows == 0 || columns == 0 ? 0 : (rows - 1) * pitch + columns;
 }
 
-static operands random_operands(etx_dtype dtype) {
-  size_t rows, columns, inner;
-  do {
-    rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
-    columns = random_size(140);
-    inner = random_size(600);
-  } while (rows * columns * inner > MOST_WORK);
+// In any layout, or in that of linear.
+static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
+                            size_t inner, bool is_linear) {
   const size_t gap = test_random_bits() % 3;
   operands o = {.p = {.rows = rows,
                       .columns = columns,
@@ -76,12 +72,12 @@ static operands random_operands(etx_dtype dtype) {
                       .out_row = (ptrdiff_t)(columns + gap)}};
   size_t left = extent(rows, inner, inner + gap);
   size_t right = extent(columns, inner, inner + gap);
-  if (test_random_bits() % 4 == 0) {
+  if (!is_linear && test_random_bits() % 4 == 0) {
     o.p.left_row = 1;
     o.p.left_inner = (ptrdiff_t)(rows + gap);
     left = extent(inner, rows, rows + gap);
   }
-  if (test_random_bits() % 2 == 0) {
+  if (!is_linear && test_random_bits() % 2 == 0) {
     o.p.right_column = 1;
     o.p.right_inner = (ptrdiff_t)(columns + gap);
     right = extent(inner, columns, columns + gap);
@@ -104,6 +100,16 @@ static operands random_operands(etx_dtype dtype) {
     }
   }
   return o;
+}
+
+static operands random_operands(etx_dtype dtype) {
+  size_t rows, columns, inner;
+  do {
+    rows = random_size(test_random_bits() % 4 == 0 ? 230 : 40);
+    columns = random_size(140);
+    inner = random_size(600);
+  } while (rows * columns * inner > MOST_WORK);
+  return operands_of(dtype, rows, columns, inner, false);
 }
 
 static void end_operands(operands* o) {
@@ -198,23 +204,41 @@ static void check_near_double(const etx_product* p) {
   }
 }
 
-static void check_rounds(etx_dtype dtype, int rounds) {
+static void check_operands(operands o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+    const etx_parallel parallel = {
+        .parallel_for = run_tasks,
+        .thread_count = (size_t)test_random_integer(1, 8),
+        .instruction_set = (etx_instruction_set)set};
+    if (o.out.bytes.size > 0) {
+      memset(o.out.bytes.data, 0xff, o.out.bytes.size);
+    }
+    etx_product_run(&o.p, &parallel);
+    check_bits(&o.p, (etx_instruction_set)set);
+  }
+  check_near_double(&o.p);
+  end_operands(&o);
+}
+
+static void check_rounds(etx_dtype dtype, int rounds) {
   test_random_start();
   for (int round = 0; round < rounds; ++round) {
-    operands o = random_operands(dtype);
-    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-      const etx_parallel parallel = {
-          .parallel_for = run_tasks,
-          .thread_count = (size_t)test_random_integer(1, 8),
-          .instruction_set = (etx_instruction_set)set};
-      if (o.out.bytes.size > 0)
-        memset(o.out.bytes.data, 0xff, o.out.bytes.size);
-      etx_product_run(&o.p, &parallel);
-      check_bits(&o.p, (etx_instruction_set)set);
-    }
-    check_near_double(&o.p);
-    end_operands(&o);
+    check_operands(random_operands(dtype));
+  }
+}
+
+// Rows as lanes (product_lanes.c): more than a block of taps and of columns,
+// two passes of rows, and rests of all.
+static void rows_become_lanes(void** state) {
+  static const size_t sizes[][3] = {{32, 200, 530}, {28, 17, 1030},
+                                    {61, 193, 16},  {64, 48, 40},
+                                    {31, 385, 3},   {30, 16, 1}};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    check_operands(operands_of(ETX_DTYPE_FLOAT32, sizes[i][0], sizes[i][1],
+                               sizes[i][2], true));
   }
 }
 
@@ -292,6 +316,7 @@ static void a_set_above_the_machine_s_is_its_best(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats_have_the_bits_of_their_order),
+      cmocka_unit_test(rows_become_lanes),
       cmocka_unit_test(halves_are_summed_as_floats),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(a_set_above_the_machine_s_is_its_best),

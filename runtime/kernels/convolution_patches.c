@@ -30,6 +30,7 @@ typedef struct desk {
   const etx_patch_plan* p;
   float* patches;
   float* sums;
+  size_t sum_row;  // where channels are lanes: from position to position
   etx_row_store store;  // of the tile, but for the channel
   tile t;
   // Of the item at hand: block of result channels, column and row of the tile,
@@ -261,6 +262,7 @@ static void start_column(desk* d) {
   for (size_t i = 0; i < x->phases; ++i) {
     t->columns[i] = etx_patch_piece_of(x, i, t->x, t->width);
   }
+  if (p->is_direct && p->has_spots) return;
   if (!p->is_packed) {
     memset(d->patches, 0,
            (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
@@ -284,7 +286,98 @@ static void run_plane(const desk* d, const float* in, const float* weights) {
   run_chain(d, d->group, plane.store.out);
 }
 
-static void run_item(const desk* d) {
+// ------------------------------------------------ channels as lanes
+
+static void copy_patches(const desk* d, const float* in, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    copy_patch(d, in + (ptrdiff_t)i * d->p->c.in.channel,
+               d->patches + i * d->p->patch);
+  }
+}
+
+static void store_spots(const desk* d, size_t row, size_t count,
+                        int64_t channel) {
+  const etx_patch_plan* p = d->p;
+  float bias[ETX_PATCH_GROUP];
+  etx_spot_store s = {.store = d->store,
+                      .out_channel = p->c.out.channel,
+                      .bias = bias,
+                      .channels = count};
+  float* const out = out_of(d, channel);
+  s.store.sums = d->sums + row;
+  s.store.sum_row = (ptrdiff_t)d->sum_row;
+  s.store.out = out;
+  s.store.added = added_to(d, out);
+  s.store.count = d->t.height * d->t.width;
+  for (size_t i = 0; i < count; ++i) bias[i] = bias_of(d, channel + (int64_t)i);
+  p->loops->store_spots(&s);
+  for (size_t i = 0; i < count; ++i) {
+    run_chain(d, channel + (int64_t)i, out + (ptrdiff_t)i * p->c.out.channel);
+  }
+}
+
+// Weights are turned a few taps and channels at a time, which stay in the first
+// cache while all positions pass.
+static __attribute__((noinline)) void run_spots(desk* d, const float* in,
+                                                const float* weights,
+                                                size_t rows, int64_t channel) {
+  float turned[ETX_SPOT_CHANNELS * ETX_SPOT_TAPS]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  ptrdiff_t places[ETX_SPOT_TILE];
+  enum { GROUP = ETX_PATCH_GROUP };
+  const etx_patch_plan* p = d->p;
+  const etx_convolution* c = &p->c;
+  for (size_t y = 0, i = 0; y < d->t.height; ++y) {
+    for (size_t x = 0; x < d->t.width; ++x) {
+      places[i++] = (ptrdiff_t)(y * p->pitch + x);
+    }
+  }
+  const size_t all = (size_t)c->in_channels;
+  d->sum_row = (rows + GROUP - 1) / GROUP * GROUP;
+  for (size_t first = 0; first < all; first += p->channels) {
+    const size_t left = all - first;
+    const size_t count = left < p->channels ? left : p->channels;
+    const size_t taps = count * p->taps;
+    const float* seen = in + (ptrdiff_t)first * c->in.channel;
+    if (!p->is_direct) copy_patches(d, seen, count);
+    seen = p->is_direct ? seen + (ptrdiff_t)d->t.x : d->patches;
+    for (size_t row = 0, some; row < rows; row += some) {
+      some = rows - row < ETX_SPOT_CHANNELS ? rows - row : ETX_SPOT_CHANNELS;
+      const float* const from =
+          weights + (ptrdiff_t)row * c->weight_out + first * p->taps;
+      size_t groups = 0;
+      for (size_t at = 0; at < some; at += GROUP, ++groups) {
+        p->loops->turn(from + (ptrdiff_t)at * c->weight_out, c->weight_out,
+                       some - at < GROUP ? some - at : GROUP, taps,
+                       turned + groups * taps * GROUP);
+      }
+      const etx_spots s = {
+          .seen = seen,
+          .places = places,
+          .offsets = p->offsets,
+          .weights = turned,
+          .weight_group = (ptrdiff_t)(taps * GROUP),
+          .sums = d->sums + row,
+          .sum_row = (ptrdiff_t)d->sum_row,
+          .positions = d->t.height * d->t.width,
+          .taps = taps,
+          .groups = groups,
+          .starts = first == 0,
+          .ahead = (const char*)(row + some < rows
+                                     ? from + (ptrdiff_t)some * c->weight_out
+                                     : weights + (first + count) * p->taps),
+          .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
+          .ahead_rows = row + some < rows || count < left ? some : 0};
+      p->loops->sum_spots(&s);
+    }
+  }
+  for (size_t row = 0; row < rows; row += GROUP) {
+    store_spots(d, row, rows - row < GROUP ? rows - row : GROUP,
+                channel + (int64_t)row);
+  }
+}
+
+static void run_item(desk* d) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const int64_t first = d->block * p->rows, left = c->out_channels - first;
@@ -299,10 +392,15 @@ static void run_item(const desk* d) {
     run_plane(d, in, weights);
     return;
   }
+  const int64_t channel = d->group * c->out_channels + first;
+  if (p->has_spots) {
+    run_spots(d, in, weights, rows, channel);
+    return;
+  }
   sum_tile(d, in, weights, rows);
   for (size_t r = 0; r < rows; ++r) {
     store_tile(d, d->sums + r * p->lanes,
-               d->group * c->out_channels + first + (int64_t)r);
+               channel + (int64_t)r);
   }
 }
 
@@ -356,7 +454,8 @@ static void run_items(const void* context, size_t first, size_t end) {
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel) {
   etx_patch_plan p = {.loops = etx_panel_loops_of(etx_instruction_set_within(
-                          parallel->instruction_set))};
+                          parallel->instruction_set)),
+                      .thread_count = parallel->thread_count};
   if (!etx_patch_plan_start(&p, convolution)) return false;
   const etx_convolution* c = &p.c;
   const int64_t tiles = p.y.tiles * p.x.tiles;

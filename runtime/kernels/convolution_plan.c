@@ -12,6 +12,12 @@ enum {
   FEW_TAPS = 64,  // whose sums are done at once: as many positions as fit
   GROUP = ETX_PATCH_GROUP,
   NEAR_WEIGHTS = 65536,  // that stay in a near cache
+  // Where result channels are lanes: of all, and of a tile.
+  LEAST_SPOT_CHANNELS = 32,
+  LEAST_SPOTS = 8,
+  MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
+  MANY_TAPS = 96,
+  SPOT_ITEMS = 4,  // for each thread
 };
 
 // ------------------------------------------------ directions
@@ -241,6 +247,93 @@ static bool size_channels(etx_patch_plan* p) {
   return true;
 }
 
+// ------------------------------------------------ channels as lanes
+
+static bool suits_spots(const etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t positions = c->out.sizes[1] * c->out.sizes[2];
+  if (p->loops->sum_spots == NULL || c->out.strides[2] != 1 ||
+      (c->out.sizes[1] > 1 && !are_rows_dense(&c->out)) ||
+      (p->is_packed && c->in.strides[2] != 1)) {
+    return false;
+  }
+  return c->out_channels >= LEAST_SPOT_CHANNELS && c->in_channels > 1 &&
+         positions >= LEAST_SPOTS &&
+         (positions <= MOST_SPOTS ||
+          (c->out.sizes[2] <= LANES &&
+           c->in_channels >= MANY_TAPS / (int64_t)p->taps));
+}
+
+// Tiles of whole rows, as high as their patches and sums allow.
+static bool size_spots(etx_patch_plan* p) {
+  const int64_t wide = p->x.window.out, high = p->y.window.out;
+  int64_t height = high, width = wide;
+  p->lanes = SIZE_MAX;
+  if (p->is_packed) {
+    width = even_share(wide, ETX_SPOT_TILE);
+  } else {
+    int64_t tiles = 2;
+    for (; height * width > ETX_SPOT_TILE || !size_patch(p, height, width);
+         ++tiles) {
+      if (height == 1) return false;
+      height = etx_divide_up(high, tiles);
+    }
+  }
+  p->y.tile = height;
+  p->y.tiles = etx_divide_up(high, height);
+  p->x.tile = width;
+  p->x.tiles = etx_divide_up(wide, width);
+  return true;
+}
+
+// Result channels that share a tile: fewer if threads would be idle.
+static void share_spots(etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t positions = p->y.tile * p->x.tile;
+  const int64_t fit = ETX_PATCH_SUMS /
+                      (etx_divide_up(positions, GROUP) * GROUP) /
+                      ETX_SPOT_CHANNELS;
+  const int64_t tiles = p->y.tiles * p->x.tiles * c->in.images * c->groups;
+  const int64_t blocks = etx_divide_up(c->out_channels, ETX_SPOT_CHANNELS);
+  int64_t shares = etx_divide_up(blocks, fit);
+  if (p->thread_count > 1) {
+    const int64_t wanted =
+        etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count, tiles);
+    if (shares < wanted) shares = wanted < blocks ? wanted : blocks;
+  }
+  p->rows = etx_divide_up(blocks, shares) * ETX_SPOT_CHANNELS;
+  if (p->rows > c->out_channels) p->rows = c->out_channels;
+}
+
+// Whole squares are turned (turn_template.h) where that is possible.
+static int64_t channels_of_spots(const etx_patch_plan* p) {
+  const int64_t all = p->c.in_channels;
+  const int64_t by_taps = ETX_SPOT_TAPS / (int64_t)p->taps;
+  const int64_t by_patch =
+      p->is_packed ? by_taps : (int64_t)(ETX_PATCHES / p->patch);
+  const int64_t most = by_taps < by_patch ? by_taps : by_patch;
+  const int64_t even = etx_divide_up(even_share(all, most), GROUP) * GROUP;
+  return even <= most ? even : most;
+}
+
+static bool plan_spots(etx_patch_plan* p) {
+  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS || !size_spots(p)) {
+    return false;
+  }
+  share_spots(p);
+  p->channels = (size_t)channels_of_spots(p);
+  p->has_spots = true;
+  if (!p->is_packed) {
+    find_offsets(p);
+    return true;
+  }
+  p->is_direct = true;
+  for (size_t i = 0; i < p->channels; ++i) {
+    p->offsets[i] = (ptrdiff_t)i * p->c.in.channel;
+  }
+  return true;
+}
+
 // ------------------------------------------------ chains
 
 // x, x + other or other + x, of those relu or relu6: the words that are read.
@@ -298,7 +391,9 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
   p->is_plane = is_plane(p);
-  if (p->is_packed) {
+  if (plan_spots(p)) {
+    // Nothing else is to be done.
+  } else if (p->is_packed) {
     pack_tiles(p);
   } else if (!p->is_plane && !size_channels(p)) {
     return false;

@@ -14,6 +14,10 @@
 //
 // Where each position sees just its own, a tile is packed: its lanes lie group
 // by group, those of one tap after those of another.
+//
+// Few positions waste lanes. Then result channels are lanes (etx_spots):
+// weights are turned on the stack, and positions that do not exist are left
+// out.
 
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
@@ -28,6 +32,9 @@ enum {
   ETX_PATCH_TAPS = 256,  // that are summed at a time
   ETX_PATCH_PHASES = 4,  // in each direction
   ETX_PATCH_GROUP = ETX_PANEL_GROUP_BYTES / 4,
+  ETX_SPOT_CHANNELS = 64,  // whose weights are turned at a time
+  ETX_SPOT_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
+  ETX_SPOT_TILE = 256,  // positions, at most
 };
 
 // One direction. Tap t sees phase t dilation mod stride, or rather the number
@@ -54,11 +61,13 @@ typedef struct etx_patch_plan {
   bool is_packed;
   bool is_direct;  // whole groups of a packed tile are read where they lie
   bool has_many_weights;  // more than a near cache holds
+  bool has_spots;  // result channels are lanes; direct: patches are the input
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
   size_t taps;                 // of a channel
   size_t channels;             // whose patches exist at a time
   size_t lanes;                // of a tile, at most
+  size_t thread_count;
   int64_t rows, row_blocks;    // result channels that share patches
   ptrdiff_t offsets[ETX_PATCH_TAPS];
 } etx_patch_plan;

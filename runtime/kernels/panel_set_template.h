@@ -7,6 +7,12 @@
 #include "runtime/kernels/dots_template.h"
 #include "runtime/kernels/row_template.h"
 #include "runtime/kernels/plane_template.h"
+#if VECTOR_BYTES == 64
+#include "runtime/kernels/spot_template.h"
+#define PANEL_SPOTS sum_spots, store_spots
+#else
+#define PANEL_SPOTS NULL, NULL
+#endif
 
 #define T float
 #define NAME(x) x##_f32
@@ -39,10 +45,11 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_PANEL_SET(name)                                        \
-  {                                                                \
-    name,                                                          \
-        {add_products_i64, add_products_f32,                       \
-         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                 \
-        dots, turn, copy_rows, store_rows, sum_plane, PANEL_GROUPS \
+#define ETX_PANEL_SET(name)                                          \
+  {                                                                  \
+    name,                                                            \
+        {add_products_i64, add_products_f32,                         \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                   \
+        dots, turn, copy_rows, store_rows, sum_plane, PANEL_SPOTS,   \
+        PANEL_GROUPS                                                 \
   }

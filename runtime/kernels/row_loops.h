@@ -51,4 +51,40 @@ typedef struct etx_plane {
 
 typedef void (*etx_plane_loop)(const etx_plane* plane);
 
+// Sums of positions with result channels as lanes, which few positions fill
+// better than they fill lanes themselves: sums [positions, channels] += what
+// lies at places [position] + offsets [taps] of `seen`, times weights
+// [group][taps][group of channels], tap by tap, in steps that are rounded once.
+typedef struct etx_spots {
+  const float* seen;
+  const ptrdiff_t* places;
+  const ptrdiff_t* offsets;
+  const float* weights;
+  ptrdiff_t weight_group;
+  float* sums;
+  ptrdiff_t sum_row;
+  size_t positions, taps;
+  size_t groups;  // of ETX_PANEL_GROUP_BYTES, at most 4
+  bool starts;    // the sums are zero, and not read
+  // What is asked of memory meanwhile: so many rows, `ahead_row` bytes apart,
+  // of as many floats as there are taps.
+  const char* ahead;
+  ptrdiff_t ahead_row;
+  size_t ahead_rows;
+} etx_spots;
+
+typedef void (*etx_spot_loop)(const etx_spots* spots);
+
+// A group of channels on its way out: elements of a channel lie side by side,
+// and become what etx_row_store says. `store` has the first one's places, but
+// the sums are those of etx_spots, of whole groups of positions.
+typedef struct etx_spot_store {
+  etx_row_store store;  // one row
+  ptrdiff_t out_channel;
+  const float* bias;  // of each channel
+  size_t channels;    // up to a group
+} etx_spot_store;
+
+typedef void (*etx_spot_store_loop)(const etx_spot_store* store);
+
 #endif

@@ -35,10 +35,9 @@ typedef float turn_vector __attribute__((vector_size(TURN * sizeof(float))));
 
 // Whole lines are read, each once: where rows are a power of two apart they
 // have no room beside each other in the first cache.
-static inline __attribute__((always_inline)) void turn_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
-  turn_vector a[TURN], b[TURN];
+static inline __attribute__((always_inline)) void turn_in_registers(
+    const float* in, ptrdiff_t row, turn_vector* b) {
+  turn_vector a[TURN];
   ETX_UNROLLED_16
   for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
   // Pairs of rows, then fours, then eights, then all.
@@ -66,6 +65,13 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
     b[8 + i] = TURN_PIECES(even_low, even_high, 4);
     b[12 + i] = TURN_PIECES(odd_low, odd_high, 4);
   }
+}
+
+static inline __attribute__((always_inline)) void turn_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  turn_vector b[TURN];
+  turn_in_registers(in, row, b);
   ETX_UNROLLED_16
   for (int i = 0; i < TURN; ++i) {
     memcpy(out + i * ETX_TURNED_ROWS, &b[i], sizeof(b[i]));

@@ -12,7 +12,7 @@ static etx_diag diag;
 
 enum { ROUNDS = 200, MOST = 30000 };
 
-static float x[MOST], weights[MOST], bias[64], same[MOST], row[64];
+static float x[MOST], weights[MOST], bias[96], same[MOST], row[96];
 static const float one[] = {1.25f};
 
 typedef struct convolution {
@@ -34,12 +34,17 @@ static convolution random_convolution(void) {
   const bool is_depthwise = test_random_bits() % 2 == 0;
   convolution c = {.groups = is_depthwise ? test_random_integer(1, 9) : 1,
                    .has_bias = test_random_bits() % 2 == 0};
-  const int32_t in = is_depthwise ? 1 : (int32_t)test_random_integer(1, 9);
+  // Many channels, which then may be lanes.
+  const bool is_wide = !is_depthwise && test_random_bits() % 2 == 0;
+  const int32_t in =
+      is_depthwise ? 1 : (int32_t)test_random_integer(1, is_wide ? 40 : 9);
   c.input[0] = (int32_t)test_random_integer(1, 2);
   c.input[1] = (int32_t)c.groups * in;
   c.weight[1] = in;
   c.weight[0] =
-      is_depthwise ? (int32_t)c.groups : (int32_t)test_random_integer(1, 20);
+      is_depthwise ? (int32_t)c.groups
+      : is_wide    ? (int32_t)test_random_integer(32, 96)
+                   : (int32_t)test_random_integer(1, 20);
   for (size_t d = 0; d < 2; ++d) {
     const int32_t kernel = (int32_t)test_random_integer(0, 2) * 2 + 1;
     c.input[2 + d] = sizes[test_random_bits() % 10];
@@ -118,8 +123,8 @@ static void draw(void) {
   test_random_floats(x, MOST, 3);
   test_random_floats(weights, MOST, 3);
   test_random_floats(same, MOST, 3);
-  test_random_floats(bias, 64, 3);
-  test_random_floats(row, 64, 3);
+  test_random_floats(bias, 96, 3);
+  test_random_floats(row, 96, 3);
   for (size_t i = 0; i < 5; ++i) {
     x[test_random_bits() % 500] = rare[i];
     same[test_random_bits() % 500] = rare[i];
@@ -131,9 +136,9 @@ static void chains_are_computed_as_results_are_stored(void** state) {
   test_random_start();
   for (size_t round = 0; round < ROUNDS;) {
     const convolution c = random_convolution();
+    const size_t taps = elements_of(c.weight) / (size_t)c.weight[0];
     if (elements_of(c.input) > MOST || elements_of(c.out) > MOST ||
-        elements_of(c.out) * elements_of(c.weight) >
-            400000 * (size_t)c.groups) {
+        elements_of(c.weight) > MOST || elements_of(c.out) * taps > 1000000) {
       continue;
     }
     draw();

@@ -9,7 +9,7 @@
 #include "tests/support/guarded_memory.h"
 #include "tests/support/test_random.h"
 
-enum { ROUNDS = 300, MOST_WORK = 400000 };
+enum { ROUNDS = 300, MOST_WORK = 400000, MOST_DEEP_WORK = 2000000 };
 
 typedef struct operands {
   etx_convolution dense, sparse;
@@ -91,11 +91,14 @@ static void spread_weights(operands* o, size_t count) {
 static bool start_operands(operands* o) {
   const bool is_line = test_random_bits() % 4 == 0;
   const bool is_deep = test_random_bits() % 3 == 0;
+  // Many channels to many, which then may be lanes.
+  const bool is_wide = is_deep && test_random_bits() % 2 == 0;
   const etx_window windows[] = {random_window(true), random_window(is_line),
                                 random_window(false)};
   const int64_t groups = test_random_integer(1, is_deep ? 1 : 6);
   const int64_t in = test_random_integer(1, is_deep ? 300 : 4);
-  const int64_t out = test_random_integer(1, is_deep ? 150 : 4);
+  const int64_t out =
+      test_random_integer(is_wide ? 30 : 1, is_deep ? 150 : 4);
   const int64_t images = test_random_integer(1, 2);
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
   int64_t work = images * groups * in * out;
@@ -105,7 +108,7 @@ static bool start_operands(operands* o) {
     kernel[d] = windows[d].kernel;
     work *= out_sizes[d] * kernel[d];
   }
-  if (work == 0 || work > MOST_WORK) return false;
+  if (work == 0 || work > (is_wide ? MOST_DEEP_WORK : MOST_WORK)) return false;
   const bool channels_last = test_random_bits() % 5 == 0;
   memset(o, 0, sizeof(*o));
   etx_volumes x = volumes_of(images, groups * in, in_sizes, channels_last);

@@ -1,0 +1,137 @@
+// Sums with result channels as lanes (row_loops.h). Read once for each
+// instruction set with 32 registers of a group of lanes each, after
+// turn_template.h and plane_template.h.
+
+#include "runtime/kernels/loop_unrolled.h"
+#include "runtime/kernels/row_loops.h"
+
+enum { SPOT_LANES = ETX_FUSED_LANES, SPOT_POSITIONS = 6, SPOT_GROUPS = 4 };
+
+// `count` positions by `groups` vectors. Inlined with constants, so that the
+// sums stay in registers. `first` is the first row that this block asks for.
+static inline __attribute__((always_inline)) void spot_block(
+    const etx_spots* s, size_t position, size_t count, size_t group,
+    size_t groups, size_t first) {
+  const ptrdiff_t* const places = s->places + position;
+  const float* const seen = s->seen + places[0];
+  ptrdiff_t apart[SPOT_POSITIONS] = {0};
+  ETX_UNROLLED
+  for (size_t i = 1; i < count; ++i) apart[i] = places[i] - places[0];
+  const ptrdiff_t weight_group = s->weight_group, sum_row = s->sum_row;
+  const float* weights = s->weights + (ptrdiff_t)group * weight_group;
+  float* sums = s->sums + (ptrdiff_t)position * sum_row + group * SPOT_LANES;
+  const ptrdiff_t* const offsets = s->offsets;
+  etx_fused own[SPOT_POSITIONS][SPOT_GROUPS] = {{{0}}};
+  if (!s->starts) {
+    const float* from = sums;
+    ETX_UNROLLED
+    for (size_t i = 0; i < count; ++i, from += sum_row) {
+      ETX_UNROLLED
+      for (size_t g = 0; g < groups; ++g) {
+        memcpy(&own[i][g], from + g * SPOT_LANES, sizeof own[i][g]);
+      }
+    }
+  }
+  const size_t left = first < s->ahead_rows ? s->ahead_rows - first : 0;
+  const size_t rows = left < SPOT_LANES ? left : SPOT_LANES;
+  const char* ahead = s->ahead + (ptrdiff_t)first * s->ahead_row;
+  const size_t taps = s->taps;
+  for (size_t k = 0; k < taps;) {
+    const size_t rest = taps - k;
+    const size_t step = rows > 0 && rest > SPOT_LANES ? SPOT_LANES : rest;
+    for (size_t i = 0; i < rows; ++i) {
+      __builtin_prefetch(ahead + (ptrdiff_t)i * s->ahead_row);
+    }
+    ahead += ETX_PANEL_GROUP_BYTES;
+    for (const size_t stop = k + step; k < stop; ++k, weights += SPOT_LANES) {
+      const float* const at = seen + offsets[k];
+      etx_fused weight[SPOT_GROUPS];
+      ETX_UNROLLED
+      for (size_t g = 0; g < groups; ++g) {
+        memcpy(&weight[g], weights + (ptrdiff_t)g * weight_group,
+               sizeof weight[g]);
+        if (count > 1) ETX_FUSED_LOADED(weight[g]);
+      }
+      ETX_UNROLLED
+      for (size_t i = 0; i < count; ++i) {
+        const etx_fused x = ETX_FUSED_ALL(at[apart[i]]);
+        ETX_UNROLLED
+        for (size_t g = 0; g < groups; ++g) {
+          own[i][g] = ETX_FUSED_ADD(weight[g], x, own[i][g]);
+        }
+      }
+    }
+  }
+  ETX_UNROLLED
+  for (size_t i = 0; i < count; ++i, sums += sum_row) {
+    ETX_UNROLLED
+    for (size_t g = 0; g < groups; ++g) {
+      memcpy(sums + g * SPOT_LANES, &own[i][g], sizeof own[i][g]);
+    }
+  }
+}
+
+// All positions, in blocks of as equal a size as can be: small ones have too
+// few sums to hide how long a step takes.
+static inline __attribute__((always_inline)) void spot_row(const etx_spots* s,
+                                                           size_t group,
+                                                           size_t groups) {
+  size_t blocks = (s->positions + SPOT_POSITIONS - 1) / SPOT_POSITIONS;
+  size_t at = 0, ahead = group == 0 ? 0 : s->ahead_rows;
+  for (; blocks > 0; --blocks, ahead += SPOT_LANES) {
+    const size_t count = (s->positions - at + blocks - 1) / blocks;
+    switch (count) {
+      case 6:
+        spot_block(s, at, 6, group, groups, ahead);
+        break;
+      case 5:
+        spot_block(s, at, 5, group, groups, ahead);
+        break;
+      case 4:
+        spot_block(s, at, 4, group, groups, ahead);
+        break;
+      case 3:
+        spot_block(s, at, 3, group, groups, ahead);
+        break;
+      case 2:
+        spot_block(s, at, 2, group, groups, ahead);
+        break;
+      default:
+        spot_block(s, at, 1, group, groups, ahead);
+        break;
+    }
+    at += count;
+  }
+}
+
+static void sum_spots(const etx_spots* s) {
+  size_t group = 0;
+  for (; group + 4 <= s->groups; group += 4) spot_row(s, group, 4);
+  for (; group + 2 <= s->groups; group += 2) spot_row(s, group, 2);
+  if (group < s->groups) spot_row(s, group, 1);
+}
+
+static void store_spots(const etx_spot_store* given) {
+  const etx_spot_store s = *given;  // which results do not change
+  etx_row_store one = s.store;
+  for (size_t at = 0; at < one.count; at += SPOT_LANES) {
+    const size_t left = one.count - at;
+    const size_t count = left < SPOT_LANES ? left : SPOT_LANES;
+    turn_vector x[TURN];
+    turn_in_registers(one.sums + (ptrdiff_t)at * one.sum_row, one.sum_row, x);
+    float* out = one.out + at;
+    const float* added = one.added == NULL ? NULL : one.added + at;
+    for (size_t c = 0; c < s.channels; ++c, out += s.out_channel) {
+      float own[SPOT_LANES], other[SPOT_LANES] = {0};
+      one.bias = s.bias[c];
+      if (count == SPOT_LANES) {
+        finish_plane(&one, &x[c], added, out);
+      } else {
+        if (added != NULL) copy_row(added, other, count);
+        finish_plane(&one, &x[c], added == NULL ? NULL : other, own);
+        copy_row(own, out, count);
+      }
+      if (added != NULL) added += s.out_channel;
+    }
+  }
+}

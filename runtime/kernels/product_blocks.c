@@ -20,7 +20,8 @@ enum {
   MANY_TAPS = 512,  // of a block of one group
   FEW_TAPS = 128,   // of one of several, or whose elements are converted
   MOST_GROUPS = 4,  // of a block
-  ROWS = 192,       // that share a block
+  ROWS = 192,       // that share a block of many taps
+  MORE_ROWS = 384,  // one of few
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
   FEW_ROWS = 3,     // for which copying right is not worth it
@@ -32,6 +33,7 @@ typedef struct job {
   ptrdiff_t bytes;  // of an element in memory
   float* block;
   size_t most_columns, taps;  // of a block
+  size_t rows;                // that share it
   bool is_dense;  // left's inner elements lie side by side, as float32
 } job;
 
@@ -182,7 +184,7 @@ static void run_in_place(const job* j, const etx_product_area* all) {
   etx_product_area a = *all;
   const size_t row_end = all->row + all->rows;
   for (; a.row < row_end; a.row += a.rows) {
-    a.rows = row_end - a.row < ROWS ? row_end - a.row : ROWS;
+    a.rows = row_end - a.row < j->rows ? row_end - a.row : j->rows;
     float* sums = (float*)(void*)p->out + (ptrdiff_t)a.row * p->out_row +
                   (ptrdiff_t)a.column;
     sum_area(j, &a, sums, p->out_row);
@@ -240,6 +242,7 @@ static __attribute__((noinline)) void run_wide(job* j,
   j->block = block;
   j->most_columns = (size_t)MOST_GROUPS * GROUP;
   j->taps = FEW_TAPS;
+  j->rows = MORE_ROWS;
   run_job(j, area);
 }
 
@@ -250,6 +253,7 @@ static __attribute__((noinline)) void run_narrow(job* j,
   j->block = block;
   j->most_columns = GROUP;
   j->taps = j->p->dtype == ETX_DTYPE_FLOAT32 ? MANY_TAPS : FEW_TAPS;
+  j->rows = ROWS;
   run_job(j, area);
 }
 

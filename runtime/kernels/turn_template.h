@@ -151,8 +151,9 @@ static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
 
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
-  float some[TURN][TURN] = {{0}};
+  float some[TURN][TURN];
   size_t k = 0;
+  if (rows < TURN) memset(some, 0, sizeof some);
   for (; k + TURN <= count; k += TURN) {
     const float* from = in + k;
     ptrdiff_t apart = row;

@@ -249,23 +249,11 @@ static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
 }
 
-static bool has_nan(const float* scores, size_t count) {
-  bool has = false;
-  for (size_t k = 0; k < count; ++k) has |= scores[k] != scores[k];
-  return has;
-}
-
-// Makes powers of a row's scores, of which none is above `largest`, and rescales
-// what was summed before.
-static void absorb_row(tile* t, size_t r, size_t count, float largest,
-                       float* scores) {
+// Rescales what was summed before for a row of whose scores none is above
+// `largest`. Returns what is taken off them: without a largest score (all are
+// NaN or none is seen) anything will do.
+static float absorb_row(tile* t, size_t r, float largest) {
   const float least = minus_infinity();
-  // No key of this block is seen.
-  if (largest == least && !has_nan(scores, count)) {
-    memset(scores, 0, count * sizeof(float));
-    return;
-  }
-  // Without a largest score (all are NaN) any will do.
   const float shift = largest == least ? 0.0f : largest;
   if (largest != t->largest[r]) {
     const float factor =
@@ -275,7 +263,22 @@ static void absorb_row(tile* t, size_t r, size_t count, float largest,
               t->attention->value_width, factor);
     t->largest[r] = largest;
   }
-  t->total[r] += t->line->raise(scores, scores, count, shift);
+  return shift;
+}
+
+// Makes powers of the scores of `count` keys from `first` on and adds them up.
+// Lanes behind the keys become zeros.
+static void raise_scores(tile* t, size_t first, size_t count,
+                         float scores[TILE][KEYS]) {
+  const size_t lanes = (count + GROUP - 1) / GROUP * GROUP;
+  float shifts[TILE], sums[TILE];
+  for (size_t r = 0; r < t->count; ++r) {
+    const float largest = mask_row(t, r, first, count, scores[r]);
+    shifts[r] = absorb_row(t, r, largest);
+    for (size_t k = count; k < lanes; ++k) scores[r][k] = minus_infinity();
+  }
+  t->line->raise_rows(scores[0], KEYS, t->count, lanes, shifts, sums);
+  for (size_t r = 0; r < t->count; ++r) t->total[r] += sums[r];
 }
 
 // Columns from `column` on of a row of sums: those that fill no group.
@@ -383,10 +386,7 @@ static void run_tile(tile* t) {
     const size_t count = keys - k < KEYS ? keys - k : KEYS;
     multiply_keys(t, load_rows(t, &a->key, k, count, a->width, t->key_piece),
                   count, scores);
-    for (size_t r = 0; r < t->count; ++r) {
-      const float largest = mask_row(t, r, k, count, scores[r]);
-      absorb_row(t, r, count, largest, scores[r]);
-    }
+    raise_scores(t, k, count, scores);
     add_values(
         t, scores,
         load_rows(t, &a->value, k, count, a->value_width, t->value_piece),

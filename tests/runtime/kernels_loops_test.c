@@ -112,6 +112,45 @@ static void lines_of_any_length(void** state) {
   }
 }
 
+// Rows of `count` elements, one of which nobody sees, and what lies between
+// them.
+static void try_rows(const etx_line_loops* line, size_t count) {
+  enum { ROWS = 5, ROW = 100 };
+  float x[ROWS * ROW], want[ROWS * ROW], shifts[ROWS], sums[ROWS];
+  for (size_t i = 0; i < ROWS * ROW; ++i) {
+    x[i] = want[i] = (float)test_random_integer(-12000, 4000) * 0x1p-7f;
+  }
+  for (size_t r = 0; r < ROWS; ++r) {
+    float* row = want + r * ROW;
+    shifts[r] = 31.5f + (float)r;
+    x[r * ROW + 3] = row[3] = -INFINITY;
+    for (size_t i = 0; i < count; ++i) {
+      row[i] -= shifts[r];
+      row[i] = row[i] < -87.3f ? 0 : etx_exp_f32(row[i]);
+    }
+  }
+  line->raise_rows(x, ROW, ROWS, count, shifts, sums);
+  assert_memory_equal(x, want, sizeof x);
+  for (size_t r = 0; r < ROWS; ++r) {
+    const float sum = etx_sum_f32(want + r * ROW, count);
+    assert_memory_equal(&sums[r], &sum, sizeof sum);
+  }
+  x[2 * ROW + 1] = NAN;
+  line->raise_rows(x, ROW, ROWS, count, shifts, sums);
+  assert_true(isnan(x[2 * ROW + 1]));
+  assert_true(isnan(sums[2]) && !isnan(sums[1]) && !isnan(sums[3]));
+}
+
+static void rows_are_raised_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    for (size_t count = 16; count <= 96; count += 16) {
+      try_rows(&etx_float_loops_of((etx_instruction_set)set)->line, count);
+    }
+  }
+}
+
 // Every count of a shift among them, and no divisor of 0.
 static void whole_numbers_too(void** state) {
   static int64_t x[COUNT], y[COUNT], one[COUNT], other[COUNT];
@@ -319,6 +358,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
       cmocka_unit_test(lines_of_any_length),
+      cmocka_unit_test(rows_are_raised_alike),
       cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),

@@ -13,8 +13,8 @@
 enum {
   ETX_BYTE_COLUMNS = 32,  // of a panel
   ETX_BYTE_ROWS = 4,      // a panel's rows come in multiples of it
-  // Rows have bytes enough to be read in pieces of 64, whatever these hold.
-  ETX_BYTE_PIECE = 64,
+  // Rows have bytes enough to be read in pieces of 128, whatever these hold.
+  ETX_BYTE_PIECE = 128,
   // So many products of bytes fit in a sum of 32 bits.
   ETX_BYTE_MOST = 32768,
 };
@@ -36,6 +36,22 @@ typedef struct etx_byte_block {
   int32_t* sums;  // [rows, columns]
 } etx_byte_block;
 
+// Rows of bytes times rows of weights of 4 bits, as packed_rows.h has them. Of
+// each 128 bytes of a row the even ones stand first, and the odd ones begin
+// with the 65th, even if there are less.
+typedef struct etx_byte_groups {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const etx_byte_row* numbers;
+  const uint8_t* right;
+  ptrdiff_t right_row;
+  const float* scales;  // of each column's groups
+  const int8_t* zeros;  // NULL: zeros
+  size_t rows, columns;
+  size_t group, groups;  // elements: 32, 64 or 128
+  float* sums;           // [rows, columns], as etx_quantized_loops.groups4
+} etx_byte_groups;
+
 // Rows of bytes, a multiple of ETX_BYTE_ROWS, times a panel.
 typedef struct etx_byte_panel {
   const uint8_t* left;
@@ -54,9 +70,9 @@ typedef struct etx_byte_panel {
 // The last steps, each rounded: the exact sum minus base times the column's
 // sum, times the column's scale, times the row's, plus the bias.
 typedef struct etx_byte_line {
-  const int32_t* sums;  // rows of `sum_row`
+  const void* sums;  // rows of `sum_row` integers, or floats of groups
   ptrdiff_t sum_row;
-  const int32_t* column_sums;
+  const int32_t* column_sums;  // NULL: sums are floats, without these scales
   const float* scales;
   const float* bias;  // NULL: none
   const etx_byte_row* numbers;
@@ -73,7 +89,10 @@ typedef struct etx_byte_loops {
   // NaN becomes zero + 128.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    uint8_t* out);
+  // Orders a row of bytes for weights of 4 bits.
+  void (*order4)(uint8_t* row, size_t count);
   void (*dots)(const etx_byte_block* block);
+  void (*groups)(const etx_byte_groups* block);
   // `count` elements of each of `columns` rows as a panel; zeros where there is
   // no column or element. Adds the sums of columns to those that are there.
   void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,

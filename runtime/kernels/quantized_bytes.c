@@ -21,9 +21,13 @@ enum {
 };
 
 bool etx_quantized_bytes_know(const etx_packed_rows* w) {
-  return w->bits == 8 && w->groups == 1 && w->zeros == NULL &&
-         w->dtype == ETX_DTYPE_INT8 && w->inner >= LEAST_INNER &&
-         w->inner <= ETX_BYTE_MOST;
+  if (w->inner < LEAST_INNER || w->inner > ETX_BYTE_MOST) return false;
+  if (w->bits == 8) {
+    return w->groups == 1 && w->zeros == NULL && w->dtype == ETX_DTYPE_INT8;
+  }
+  return (w->group == 32 || w->group == 64 || w->group == 128) &&
+         w->groups * w->group == w->inner &&
+         w->scale_dtype == ETX_DTYPE_FLOAT32;
 }
 
 // ------------------------------------------------ temporary memory
@@ -90,7 +94,7 @@ static etx_qparams qparams_of(const job* j, const char* row) {
 
 static void quantize_row(const job* j, size_t row) {
   const etx_tensor* input = j->linear->input;
-  const size_t inner = j->linear->weight.inner;
+  const size_t inner = j->linear->weight.inner, bits = j->linear->weight.bits;
   const char* from = etx_quantized_row_at(input, row);
   uint8_t* out = j->bytes + row * j->pitch;
   const etx_qparams q = qparams_of(j, from);
@@ -100,6 +104,7 @@ static void quantize_row(const job* j, size_t row) {
   if (etx_quantized_row_is_dense(input)) {
     j->loops->quantize((const float*)(const void*)from, inner, inverse, zero,
                        out);
+    if (bits == 4) j->loops->order4(out, inner);
     return;
   }
   for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
@@ -109,6 +114,7 @@ static void quantize_row(const job* j, size_t row) {
     etx_quantized_row_load(input, from, k, count, chunk);
     j->loops->quantize(chunk, count, inverse, zero, out + k);
   }
+  if (bits == 4) j->loops->order4(out, inner);
 }
 
 static void prepare_rows(const void* context, size_t first, size_t end) {
@@ -141,9 +147,11 @@ static void store_converted(const job* j, etx_byte_line line, size_t row,
     part.columns = left < COLUMNS ? left : COLUMNS;
     part.rows = 1;
     part.out = results;
-    part.column_sums += c;
-    part.scales =
-        as_floats(w->scale_dtype, w->scales, at, part.columns, scales);
+    if (part.column_sums != NULL) {
+      part.column_sums += c;
+      part.scales =
+          as_floats(w->scale_dtype, w->scales, at, part.columns, scales);
+    }
     if (l->bias != NULL) {
       part.bias =
           as_floats(l->bias->dtype, l->bias->data, at, part.columns, bias);
@@ -151,7 +159,8 @@ static void store_converted(const job* j, etx_byte_line line, size_t row,
     for (size_t r = 0; r < rows; ++r) {
       char* out = (char*)l->out->data +
                   ((row + r) * l->columns + at) * etx_dtype_bytes(dtype);
-      part.sums = line.sums + (ptrdiff_t)r * line.sum_row + c;
+      part.sums =
+          (const int32_t*)line.sums + (ptrdiff_t)r * line.sum_row + c;
       part.numbers = line.numbers + r;
       j->loops->last(&part);
       etx_convert(dtype, out, 1, ETX_DTYPE_FLOAT32, results, 1, part.columns);
@@ -182,6 +191,36 @@ static void store(const job* j, etx_byte_line line, size_t row, size_t column) {
 static const uint8_t* weights_at(const job* j, size_t column) {
   const etx_packed_rows* w = &j->linear->weight;
   return w->data + column * w->row_bytes;
+}
+
+// All rows times weights of 4 bits as they are stored.
+static __attribute__((noinline)) void run_groups(const job* j, size_t column,
+                                                 size_t columns) {
+  float sums[SUMS];
+  const etx_packed_rows* w = &j->linear->weight;
+  for (size_t row = 0; row < j->rows; row += LEAST_ROWS) {
+    const size_t left = j->rows - row;
+    const size_t rows = left < LEAST_ROWS ? left : LEAST_ROWS;
+    const etx_byte_groups block = {
+        .left = j->bytes + row * j->pitch,
+        .left_row = (ptrdiff_t)j->pitch,
+        .numbers = j->numbers + row,
+        .right = weights_at(j, column),
+        .right_row = (ptrdiff_t)w->row_bytes,
+        .scales = (const float*)(const void*)w->scales + column * w->groups,
+        .zeros = w->zeros == NULL ? NULL : w->zeros + column * w->groups,
+        .rows = rows,
+        .columns = columns,
+        .group = w->group,
+        .groups = w->groups,
+        .sums = sums};
+    const etx_byte_line line = {.sums = sums,
+                                .sum_row = (ptrdiff_t)columns,
+                                .rows = rows,
+                                .columns = columns};
+    j->loops->groups(&block);
+    store(j, line, row, column);
+  }
 }
 
 // All rows, and one of ones, times weights as they are stored.
@@ -281,6 +320,8 @@ static void run_tiles(const void* context, size_t first, size_t end) {
     const size_t columns = left < j->width ? left : j->width;
     if (j->has_panels) {
       run_panel(j, column, columns);
+    } else if (j->linear->weight.bits == 4) {
+      run_groups(j, column, columns);
     } else {
       run_stored(j, column, columns);
     }
@@ -289,7 +330,8 @@ static void run_tiles(const void* context, size_t first, size_t end) {
 
 // As many columns as a tile has sums for, as long as all threads have some.
 static size_t width_of(const job* j, const etx_parallel* parallel) {
-  const size_t most = SUMS / (j->rows + 1);
+  const size_t rows = j->rows < LEAST_ROWS ? j->rows : LEAST_ROWS;
+  const size_t most = SUMS / (rows + 1);
   size_t width = LEAST_WIDTH;
   if (j->has_panels) return COLUMNS;
   const size_t shared =
@@ -316,11 +358,11 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   j.bytes = (uint8_t*)memory;
   j.pitch = rows.pitch;
   j.numbers = (etx_byte_row*)(void*)(memory + rows.numbers);
-  j.has_panels = j.rows >= LEAST_ROWS;
+  j.has_panels = j.rows >= LEAST_ROWS && linear->weight.bits == 8;
   j.width = width_of(&j, parallel);
   const double elements = (double)j.rows * (double)linear->weight.inner;
   etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);
-  if (!j.has_panels) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
+  if (j.rows < LEAST_ROWS) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
   etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width,
                  elements * columns, run_tiles, &j);
 }

@@ -7,9 +7,9 @@
 //                                   - base * sum of weights
 //
 // Few rows are multiplied by weights as they are stored, and so is one row more
-// of ones, which gives the sums of the weights. For many rows thirty-two rows of
-// the weights at a time are copied to the stack, four elements of all of them
-// next to each other, and summed meanwhile.
+// of ones, which gives the sums of the weights. For many rows thirty-two rows
+// of the weights at a time are copied to the stack, four elements of each next
+// to those of the others, and summed meanwhile.
 //
 // Sums of integers are exact and floats have one order (quantized_loops.h), so
 // results are those of any other way.
@@ -20,7 +20,8 @@
 #include "runtime/kernels/byte_loops.h"
 #include "runtime/kernels/quantized_linear.h"
 
-// Whether weights are as the loops know them: int8 with one scale for a row.
+// Whether weights are as the loops know them: int8 with one scale for a
+// row, or 4 bits in groups of 32, 64 or 128.
 bool etx_quantized_bytes_know(const etx_packed_rows* weight);
 
 // Temporary bytes for so many rows; false if they do not fit in a size.

@@ -2,12 +2,40 @@
 
 #include <string.h>
 
+#include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 #include "runtime/kernels/x86/byte_rows_avx512vnni.h"
 #include "runtime/kernels/x86/byte_sums_template.h"
+#include "runtime/kernels/x86/byte_rest_template.h"
 
 // ------------------------------------------------ rows as they are stored
 
 enum { ROWS = 6, COLUMNS = 4 };  // whose sums are in registers
+
+// The sum of the quarters.
+static inline four quarters_total(ints x) {
+  typedef int eight __attribute__((vector_size(32)));
+  const eight half =
+      __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+      __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+  return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+         __builtin_shufflevector(half, half, 4, 5, 6, 7);
+}
+
+// The same of four registers, those of one lane of their quarters side by side.
+static inline ints all_quarters_totals(const ints* v) {
+  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
+  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
+  const ints all = even_quarters(a, b) + odd_quarters(a, b);
+  return __builtin_shufflevector(all, all, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
+                                 14, 3, 7, 11, 15);
+}
+
+#define store_quarter(to, x, i)                                              \
+  do {                                                                       \
+    const four quarter = __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, \
+                                                 4 * (i) + 2, 4 * (i) + 3);  \
+    memcpy(to, &quarter, sizeof(quarter));                                   \
+  } while (0)
 
 // One more step of `rows` times four sums; the last row's bytes are ones if
 // this is known. Inlined with constants, so that the sums stay in registers.
@@ -324,30 +352,52 @@ static inline void store_some_bytes(void* to, ints x, size_t count) {
   __builtin_ia32_storedquqi512_mask((place)to, (chars)x, mask);
 }
 
+static inline __attribute__((always_inline)) void last_columns(
+    const etx_byte_line* line, bool is_whole, size_t c, size_t bytes) {
+  ints own = {0};
+  floats scale = {0}, bias = {0};
+  if (is_whole) {
+    own = load_some_bytes(line->column_sums + c, bytes);
+    scale = (floats)load_some_bytes(line->scales + c, bytes);
+  }
+  if (line->bias != NULL) {
+    bias = (floats)load_some_bytes(line->bias + c, bytes);
+  }
+  const int32_t* sums = (const int32_t*)line->sums + c;
+  float* out = line->out + c;
+  for (size_t r = 0; r < line->rows; ++r) {
+    const etx_byte_row* n = &line->numbers[r];
+    const ints all = load_some_bytes(sums, bytes);
+    floats sum = (floats)all;
+    if (is_whole) {
+      sum = __builtin_convertvector(all - own * n->base, floats) * scale;
+    }
+    sum *= n->scale;
+    if (line->bias != NULL) sum += bias;
+    store_some_bytes(out, (ints)sum, bytes);
+    sums += line->sum_row;
+    out += line->out_row;
+  }
+}
+
 static void last(const etx_byte_line* line) {
   for (size_t c = 0; c < line->columns; c += LANES) {
     const size_t left = line->columns - c;
     const size_t bytes = (left < LANES ? left : LANES) * sizeof(float);
-    const ints own = load_some_bytes(line->column_sums + c, bytes);
-    const floats scale = (floats)load_some_bytes(line->scales + c, bytes);
-    floats bias = {0};
-    if (line->bias != NULL) {
-      bias = (floats)load_some_bytes(line->bias + c, bytes);
-    }
-    const int32_t* sums = line->sums + c;
-    float* out = line->out + c;
-    for (size_t r = 0; r < line->rows; ++r) {
-      const etx_byte_row* n = &line->numbers[r];
-      const ints all = load_some_bytes(sums, bytes) - own * n->base;
-      floats sum = __builtin_convertvector(all, floats) * scale * n->scale;
-      if (line->bias != NULL) sum += bias;
-      store_some_bytes(out, (ints)sum, bytes);
-      sums += line->sum_row;
-      out += line->out_row;
+    if (line->column_sums != NULL) {
+      last_columns(line, true, c, bytes);
+    } else {
+      last_columns(line, false, c, bytes);
     }
   }
 }
 
 const etx_byte_loops etx_byte_loops_avx512vnni = {
-    etx_byte_range_avx512vnni, etx_byte_quantize_avx512vnni, dots, turn8, whole,
+    etx_byte_range_avx512vnni,
+    etx_byte_quantize_avx512vnni,
+    etx_byte_order4_avx512vnni,
+    dots,
+    etx_byte_groups_avx512vnni,
+    turn8,
+    whole,
     last};

@@ -1,6 +1,7 @@
 #include "runtime/kernels/x86/byte_rows_avx512vnni.h"
 
 #include "runtime/kernels/x86/byte_vectors_template.h"
+#include "runtime/kernels/x86/byte_rest_template.h"
 
 typedef unsigned int whole_bits __attribute__((vector_size(64)));
 typedef double reals __attribute__((vector_size(64)));
@@ -143,5 +144,20 @@ void etx_byte_quantize_avx512vnni(const float* x, size_t count, double inverse,
     memcpy(rest, x + i, (count - i) * sizeof(float));
     quantize_bytes(rest, inverse, zero, made);
     memcpy(out + i, made, count - i);
+  }
+}
+
+void etx_byte_order4_avx512vnni(uint8_t* row, size_t count) {
+  typedef unsigned short words __attribute__((vector_size(64)));
+  typedef unsigned char half __attribute__((vector_size(32)));
+  for (size_t k = 0; k < count; k += 2 * BYTES, row += 2 * BYTES) {
+    half v[4];
+    ETX_UNROLLED
+    for (size_t i = 0; i < 2; ++i) {
+      const words both = (words)load_bytes(row + i * BYTES);
+      v[i] = __builtin_convertvector(both, half);
+      v[2 + i] = __builtin_convertvector(both >> 8, half);
+    }
+    memcpy(row, v, sizeof(v));
   }
 }

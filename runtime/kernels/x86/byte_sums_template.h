@@ -50,29 +50,3 @@ static inline ints quarter_sums(ints a, ints b, ints c, ints d) {
   const ints y = low_lanes(c, d) + high_lanes(c, d);
   return low_pairs(x, y) + high_pairs(x, y);
 }
-
-// The sum of the quarters.
-static inline four quarters_total(ints x) {
-  typedef int eight __attribute__((vector_size(32)));
-  const eight half =
-      __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
-      __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-         __builtin_shufflevector(half, half, 4, 5, 6, 7);
-}
-
-// The same of four registers, those of one lane of their quarters side by side.
-static inline ints all_quarters_totals(const ints* v) {
-  const ints a = even_quarters(v[0], v[1]) + odd_quarters(v[0], v[1]);
-  const ints b = even_quarters(v[2], v[3]) + odd_quarters(v[2], v[3]);
-  const ints all = even_quarters(a, b) + odd_quarters(a, b);
-  return __builtin_shufflevector(all, all, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
-                                 14, 3, 7, 11, 15);
-}
-
-#define store_quarter(to, x, i)                                              \
-  do {                                                                       \
-    const four quarter = __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, \
-                                                 4 * (i) + 2, 4 * (i) + 3);  \
-    memcpy(to, &quarter, sizeof(quarter));                                   \
-  } while (0)

@@ -38,14 +38,14 @@ static bool is_seen(const etx_ir_constant* constant, size_t at, const way* w,
   return false;
 }
 
-// Rows of which each sees the keys up to its own number, or all.
+// Rows of which each sees the keys up to its own number, or all. What is left of
+// a mask that hides nothing may be a single number.
 static bool read_constant(const etx_ir_constant* constant, const way* w,
                           etx_position_mask* out) {
   const bool is_bool = constant->dtype == ETX_DTYPE_BOOL;
-  if (constant->rank == 0 || (!is_bool && constant->dtype != ETX_DTYPE_FLOAT32))
-    return false;
+  if (!is_bool && constant->dtype != ETX_DTYPE_FLOAT32) return false;
   const size_t rank = constant->rank;
-  const size_t keys = (size_t)constant->sizes[rank - 1];
+  const size_t keys = rank == 0 ? 1 : (size_t)constant->sizes[rank - 1];
   size_t count = 1;
   for (size_t i = 0; i + 1 < rank; ++i) count *= (size_t)constant->sizes[i];
   const size_t rows = rank < 2 ? 1 : (size_t)constant->sizes[rank - 2];

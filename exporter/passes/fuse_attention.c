@@ -212,9 +212,10 @@ static etx_status emit_masks(etx_rewrite* rewrite, const etx_scores* s,
       !etx_position_mask_read(rewrite, s->mask, s->is_inverted, &m)) {
     return emit_mask(rewrite, s, &args[3]);
   }
+  if (m.hides_nothing) return ETX_OK;
   if (!is_bool) args[10] = etx_ir_double(m.hidden);
-  args[11] = etx_ir_bool(m.is_causal && !m.hides_nothing);
-  if (m.is_causal || m.hides_nothing) return ETX_OK;
+  args[11] = etx_ir_bool(m.is_causal);
+  if (m.is_causal) return ETX_OK;
   return emit_last(rewrite, &m, &args[4]);
 }
 

@@ -151,6 +151,26 @@ static void a_constant_triangle_is_causal(void** state) {
          FOUND(CALL("None, None", "0.5, -inf, True, False")));
 }
 
+// As it is left of a mask of zeros for all keys, or for each.
+static void a_mask_that_hides_nothing_goes(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: z, op: aten.full.default, args: [[], 0.0]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, z]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(CALL("None, None", "1, -inf, False, False")));
+  expect(HEADS SCORES
+         "  - {out: z, op: aten.full.default, args: [[1, 1, 1, 5], 0.0]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, z]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(CALL("None, None", "1, -inf, False, False")));
+  expect(HEADS SCORES
+         "  - {out: z, op: aten.full.default, args: [[], -1.0]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, z]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND(CALL("-1.0:float32, None", "1, -inf, False, False")));
+}
+
 // A number that is not low enough hides nothing for sure.
 static void other_numbers_stay_a_mask(void** state) {
   (void)state;
@@ -242,6 +262,7 @@ int main(void) {
       cmocka_unit_test(truth_values_choose_keys),
       cmocka_unit_test(the_guard_of_rows_without_keys_goes),
       cmocka_unit_test(positions_need_no_mask),
+      cmocka_unit_test(a_mask_that_hides_nothing_goes),
       cmocka_unit_test(a_constant_triangle_is_causal),
       cmocka_unit_test(other_numbers_stay_a_mask),
       cmocka_unit_test(heads_that_share_keys_read_them_once),

@@ -20,8 +20,11 @@ enum {
   // what is read next: processors see that coming, and it is asked for besides.
   DOT_TILE = DOT_COLUMNS,
   DOT_FETCH = 512,  // elements in advance
-#else
+#elif VECTOR_BYTES == 32
   // Rows of right that stay in the first cache while rows of left pass.
+  DOT_TILE = 6,
+  DOT_FETCH = 512,
+#else
   DOT_TILE = 12,
   DOT_FETCH = 0,
 #endif

@@ -17,7 +17,7 @@
 //
 // Then what is added comes, in steps of their own. Narrower floats are summed
 // in float32 in the second order and rounded once at the end.
-enum { ETX_PRODUCT_DOT_ROWS = 14, ETX_PRODUCT_DOT_COLUMNS = 8 };
+enum { ETX_PRODUCT_DOT_ROWS = 12, ETX_PRODUCT_DOT_COLUMNS = 8 };
 
 typedef struct etx_product {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]

@@ -83,7 +83,11 @@ static void load_real(float* restrict out, etx_dtype dtype, const void* in,
     }
     SCATTERED(i, at, stride, count, out[i] = etx_f32_of_half(halves[at]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
-    EACH(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
+    if (stride == 1) {
+      etx_half_loops_best()->read_bfloats(out, halves, count);
+      return;
+    }
+    SCATTERED(i, at, stride, count, out[i] = etx_f32_of_bfloat(halves[at]);)
   }
 }
 
@@ -182,7 +186,11 @@ static void store_real(const float* restrict in, etx_dtype dtype, void* out,
     }
     SCATTERED(i, at, stride, count, halves[at] = etx_half_of_f32(in[i]);)
   } else if (ETX_HAS_DTYPE(BFLOAT16)) {
-    EACH(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
+    if (stride == 1) {
+      etx_half_loops_best()->write_bfloats(halves, in, count);
+      return;
+    }
+    SCATTERED(i, at, stride, count, halves[at] = etx_bfloat_of_f32(in[i]);)
   }
 }
 
@@ -214,8 +222,21 @@ void etx_block_store(const etx_block* block, etx_wide wide, etx_dtype dtype,
   }
 }
 
+static bool is_half(etx_dtype dtype) {
+  return dtype == ETX_DTYPE_FLOAT16 || dtype == ETX_DTYPE_BFLOAT16;
+}
+
 void etx_convert(etx_dtype to, void* out, ptrdiff_t out_stride, etx_dtype from,
                  const void* in, ptrdiff_t in_stride, size_t count) {
+  // Between halves and dense floats there is no other type on the way.
+  if (to == ETX_DTYPE_FLOAT32 && out_stride == 1 && is_half(from)) {
+    load_real(out, from, in, in_stride, count);
+    return;
+  }
+  if (from == ETX_DTYPE_FLOAT32 && in_stride == 1 && is_half(to)) {
+    store_real(in, to, out, out_stride, count);
+    return;
+  }
   const ptrdiff_t out_step = out_stride * (ptrdiff_t)etx_dtype_bytes(to);
   const ptrdiff_t in_step = in_stride * (ptrdiff_t)etx_dtype_bytes(from);
   char* target = out;

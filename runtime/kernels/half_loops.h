@@ -1,5 +1,6 @@
-// Between arrays of floats and of float16, once in plain C and once in the
-// processor's own instructions where it has them: the same bits, NaNs included.
+// Between arrays of floats and of the half types, once in plain C and once in
+// the processor's own instructions where it has them: the same bits, NaNs
+// included.
 
 #ifndef ETX_RUNTIME_KERNELS_HALF_LOOPS_H
 #define ETX_RUNTIME_KERNELS_HALF_LOOPS_H
@@ -14,6 +15,11 @@ typedef struct etx_half_loops {
   const char* name;  // of the instruction set
   void (*read)(float* restrict out, const uint16_t* restrict in, size_t count);
   void (*write)(uint16_t* restrict out, const float* restrict in, size_t count);
+  // The same of bfloat16.
+  void (*read_bfloats)(float* restrict out, const uint16_t* restrict in,
+                       size_t count);
+  void (*write_bfloats)(uint16_t* restrict out, const float* restrict in,
+                        size_t count);
 } etx_half_loops;
 
 // For every machine that the compiler was told of.

@@ -1,5 +1,6 @@
-#include "runtime/kernels/half_float.h"
 #include "runtime/kernels/half_loops.h"
+
+#include "runtime/kernels/bfloat_template.h"
 
 static void read_halves(float* restrict out, const uint16_t* restrict in,
                         size_t count) {
@@ -11,4 +12,5 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   for (size_t i = 0; i < count; ++i) out[i] = etx_half_of_f32(in[i]);
 }
 
-const etx_half_loops etx_half_loops_base = {"base", read_halves, write_halves};
+const etx_half_loops etx_half_loops_base = {"base", read_halves, write_halves,
+                                            read_bfloats, write_bfloats};

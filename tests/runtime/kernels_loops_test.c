@@ -339,6 +339,16 @@ static void every_instruction_set_converts_halves_alike(void** state) {
     base->read(one, halves[0], count);
     best->read(other, halves[0], count);
     assert_memory_equal(one, other, sizeof one);
+    memset(halves, 0xcd, sizeof halves);
+    base->write_bfloats(halves[0], x + at, count);
+    best->write_bfloats(halves[1], x + at, count);
+    assert_memory_equal(halves[0], halves[1], sizeof halves[0]);
+    base->read_bfloats(one, halves[0], count);
+    best->read_bfloats(other, halves[0], count);
+    assert_memory_equal(one, other, sizeof one);
+    for (size_t i = 0; i < count; ++i) {
+      assert_int_equal(halves[1][i], etx_bfloat_of_f32(x[at + i]));
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "runtime/kernels/bfloat_template.h"
+
 enum { EIGHT = 8 };
 
 // As the compilers' own names for the instructions take them: their header of
@@ -66,4 +68,5 @@ static void write_halves(uint16_t* restrict out, const float* restrict in,
   if (is_any(nans)) etx_half_loops_base.write(out, in, count);
 }
 
-const etx_half_loops etx_half_loops_avx2 = {"avx2", read_halves, write_halves};
+const etx_half_loops etx_half_loops_avx2 = {"avx2", read_halves, write_halves,
+                                            read_bfloats, write_bfloats};

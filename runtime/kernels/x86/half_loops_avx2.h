@@ -1,4 +1,4 @@
-// The loops over float16 for processors with F16C and AVX2.
+// The loops over half types for processors with F16C and AVX2.
 
 #ifndef ETX_RUNTIME_KERNELS_X86_HALF_LOOPS_AVX2_H
 #define ETX_RUNTIME_KERNELS_X86_HALF_LOOPS_AVX2_H

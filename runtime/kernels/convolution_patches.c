@@ -79,7 +79,7 @@ static void clear_rows(const desk* d, size_t a, size_t b) {
 static void place_copies(desk* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
-  if (p->is_packed) return;
+  if (p->is_packed || p->has_windows) return;
   for (size_t a = 0; a < p->y.phases; ++a) {
     for (size_t b = 0; b < p->x.phases; ++b) {
       clear_rows(d, a, b);
@@ -262,7 +262,7 @@ static void start_column(desk* d) {
   for (size_t i = 0; i < x->phases; ++i) {
     t->columns[i] = etx_patch_piece_of(x, i, t->x, t->width);
   }
-  if (p->is_direct && p->has_spots) return;
+  if ((p->is_direct && p->has_spots) || p->has_windows) return;
   if (!p->is_packed) {
     memset(d->patches, 0,
            (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
@@ -271,8 +271,32 @@ static void start_column(desk* d) {
   }
 }
 
+static void run_windows(const desk* d, const float* in, const float* weights) {
+  const etx_patch_plan* p = d->p;
+  const etx_window *y = &p->y.window, *x = &p->x.window;
+  etx_window_plane plane = {
+      .store = d->store,
+      .weights = weights,
+      .in = in,
+      .in_row = p->c.in.strides[1],
+      .in_rows = (ptrdiff_t)y->in,
+      .in_columns = (ptrdiff_t)x->in,
+      .row = (ptrdiff_t)etx_window_start(y, d->t.y),
+      .column = (ptrdiff_t)etx_window_start(x, d->t.x),
+      .stride = (ptrdiff_t)x->stride};
+  plane.store.out = out_of(d, d->group);
+  plane.store.bias = bias_of(d, d->group);
+  plane.store.added = added_to(d, plane.store.out);
+  p->loops->sum_windows(&plane);
+  run_chain(d, d->group, plane.store.out);
+}
+
 static void run_plane(const desk* d, const float* in, const float* weights) {
   const etx_patch_plan* p = d->p;
+  if (p->has_windows) {
+    run_windows(d, in, weights);
+    return;
+  }
   etx_plane plane = {.store = d->store,
                      .weights = weights,
                      .offsets = p->offsets,

@@ -62,6 +62,7 @@ typedef struct etx_patch_plan {
   bool is_direct;  // whole groups of a packed tile are read where they lie
   bool has_many_weights;  // more than a near cache holds
   bool has_spots;  // result channels are lanes; direct: patches are the input
+  bool has_windows;  // planes are summed where they lie
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
   size_t taps;                 // of a channel

@@ -76,7 +76,9 @@ typedef struct etx_panel_loops {
   etx_row_copy_loop copy_rows;
   etx_row_store_loop store_rows;
   etx_plane_loop sum_plane;
-  etx_spot_loop sum_spots;  // NULL: no faster than by_wide
+  // Those that only some sets have, or NULL.
+  etx_window_plane_loop sum_windows;
+  etx_spot_loop sum_spots;
   etx_spot_store_loop store_spots;
   size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;

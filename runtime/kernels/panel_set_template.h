@@ -9,9 +9,10 @@
 #include "runtime/kernels/plane_template.h"
 #if VECTOR_BYTES == 64
 #include "runtime/kernels/spot_template.h"
-#define PANEL_SPOTS sum_spots, store_spots
+#include "runtime/kernels/window_plane_template.h"
+#define PANEL_SPOTS sum_windows, sum_spots, store_spots
 #else
-#define PANEL_SPOTS NULL, NULL
+#define PANEL_SPOTS NULL, NULL, NULL
 #endif
 
 #define T float

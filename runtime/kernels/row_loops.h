@@ -51,6 +51,20 @@ typedef struct etx_plane {
 
 typedef void (*etx_plane_loop)(const etx_plane* plane);
 
+// The same for windows of 3 x 3 neighbours, read where they lie: result (y, x)
+// sees rows row + y stride and on of `in`, from column + x stride on. What lies
+// outside of it is zero, and not read. `stride` is 1 or 2.
+typedef struct etx_window_plane {
+  etx_row_store store;  // but for the sums
+  const float* weights;
+  const float* in;
+  ptrdiff_t in_row;
+  ptrdiff_t in_rows, in_columns;
+  ptrdiff_t row, column, stride;
+} etx_window_plane;
+
+typedef void (*etx_window_plane_loop)(const etx_window_plane* plane);
+
 // Sums of positions with result channels as lanes, which few positions fill
 // better than they fill lanes themselves: sums [positions, channels] += what
 // lies at places [position] + offsets [taps] of `seen`, times weights

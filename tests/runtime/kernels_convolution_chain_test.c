@@ -45,12 +45,16 @@ static convolution random_convolution(void) {
       is_depthwise ? (int32_t)c.groups
       : is_wide    ? (int32_t)test_random_integer(32, 96)
                    : (int32_t)test_random_integer(1, 20);
+  // Neighbours, whose planes have a way of their own.
+  const bool is_square = is_depthwise && test_random_bits() % 2 == 0;
   for (size_t d = 0; d < 2; ++d) {
     const int32_t kernel = (int32_t)test_random_integer(0, 2) * 2 + 1;
     c.input[2 + d] = sizes[test_random_bits() % 10];
     c.weight[2 + d] = kernel;
     c.stride[d] = test_random_integer(1, 3);
-    c.padding[d] = kernel / 2;
+    if (is_square) c.weight[2 + d] = 3;
+    if (is_square && d == 1) c.stride[1] = c.stride[0];
+    c.padding[d] = c.weight[2 + d] / 2;
     c.out[2 + d] = (c.input[2 + d] - 1) / (int32_t)c.stride[d] + 1;
   }
   c.out[0] = c.input[0];

@@ -28,6 +28,12 @@ static int64_t some(const int64_t* of, size_t count) {
   return of[test_random_bits() % count];
 }
 
+static int64_t results_of(const etx_window* w) {
+  const int64_t reach = (w->kernel - 1) * w->dilation + 1;
+  const int64_t span = w->in + 2 * w->padding - reach;
+  return span < 0 ? 0 : span / w->stride + 1;
+}
+
 static etx_window random_window(bool is_line) {
   static const int64_t kernels[] = {1, 1, 2, 3, 3, 3, 5, 7},
                        strides[] = {1, 1, 1, 2, 2, 3, 5},
@@ -40,9 +46,17 @@ static etx_window random_window(bool is_line) {
   w.dilation = test_random_integer(1, 3);
   w.in = test_random_bits() % 8 == 0 ? test_random_integer(1, 600)
                                      : some(sizes, 9);
-  const int64_t span = w.in + 2 * w.padding - (w.kernel - 1) * w.dilation - 1;
-  w.out = span < 0 ? 0 : span / w.stride + 1;
+  w.out = results_of(&w);
   return w;
+}
+
+// Makes them windows of 3 x 3 neighbours.
+static void choose_neighbours(etx_window* y, etx_window* x) {
+  y->kernel = x->kernel = 3;
+  y->dilation = x->dilation = 1;
+  y->stride = x->stride = test_random_integer(1, 2);
+  y->out = results_of(y);
+  x->out = results_of(x);
 }
 
 static etx_volumes volumes_of(int64_t images, int64_t channels,
@@ -93,12 +107,14 @@ static bool start_operands(operands* o) {
   const bool is_deep = test_random_bits() % 3 == 0;
   // Many channels to many, which then may be lanes.
   const bool is_wide = is_deep && test_random_bits() % 2 == 0;
-  const etx_window windows[] = {random_window(true), random_window(is_line),
-                                random_window(false)};
+  const bool is_plane = !is_deep && test_random_bits() % 3 == 0;
+  etx_window windows[] = {random_window(true), random_window(is_line),
+                          random_window(false)};
+  if (is_plane && !is_line) choose_neighbours(&windows[1], &windows[2]);
   const int64_t groups = test_random_integer(1, is_deep ? 1 : 6);
-  const int64_t in = test_random_integer(1, is_deep ? 300 : 4);
+  const int64_t in = is_plane ? 1 : test_random_integer(1, is_deep ? 300 : 4);
   const int64_t out =
-      test_random_integer(is_wide ? 30 : 1, is_deep ? 150 : 4);
+      is_plane ? 1 : test_random_integer(is_wide ? 30 : 1, is_deep ? 150 : 4);
   const int64_t images = test_random_integer(1, 2);
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
   int64_t work = images * groups * in * out;

@@ -24,6 +24,21 @@ static __attribute__((noinline)) void add_products(const float* a,
     add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
     own_c;                                                                    \
   })
+static __attribute__((noinline)) void copy_some(const float* from, float* to,
+                                                unsigned lanes) {
+  for (unsigned lane = 0; lane < 16; ++lane) {
+    if (lanes >> lane & 1) to[lane] = from[lane];
+  }
+}
+
+#define WINDOW_LOAD_SOME(from, lanes)        \
+  __extension__({                            \
+    etx_fused some = {0};                    \
+    copy_some((from), (float*)&some, lanes); \
+    some;                                    \
+  })
+#define WINDOW_STORE_SOME(to, x, lanes) \
+  copy_some((const float*)&(x), (to), (lanes))
 #define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
 
@@ -171,6 +186,127 @@ static void planes_are_summed_alike(void** state) {
   }
 }
 
+static float seen_at(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
+  const bool is_inside =
+      y >= 0 && y < p->in_rows && x >= 0 && x < p->in_columns;
+  return is_inside ? p->in[y * p->in_row + x] : 0;
+}
+
+static float window_sum(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
+  float sum = 0;
+  for (ptrdiff_t k = 0; k < 9; ++k) {
+    sum = fmaf(p->weights[k],
+               seen_at(p, p->row + y * p->stride + k / 3,
+                       p->column + x * p->stride + k % 3),
+               sum);
+  }
+  return sum;
+}
+
+static void windows_are_summed_one_by_one(void** state) {
+  static float sums[MOST * PITCH];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_row_store s = random_store();
+    const etx_window_plane p = {.store = s,
+                                .weights = left + MOST,
+                                .in = left,
+                                .in_row = PITCH,
+                                .in_rows = test_random_integer(1, MOST - 1),
+                                .in_columns = test_random_integer(1, PITCH),
+                                .row = test_random_integer(-4, 1),
+                                .column = test_random_integer(-4, 1),
+                                .stride = test_random_integer(1, 2)};
+    for (size_t i = 0; i < s.rows * PITCH; ++i) {
+      sums[i] = window_sum(&p, (ptrdiff_t)(i / PITCH), (ptrdiff_t)(i % PITCH));
+    }
+    s.sums = sums;
+    etx_panel_loops_base.store_rows(&s);
+    etx_window_plane wide = p;
+    wide.store.out = other;
+    loops_of_64_bytes.sum_windows(&wide);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+// Positions in rows of `one`, channels in columns.
+static void spots_are_summed_one_by_one(void** state) {
+  enum { PLACES = 300 };
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    ptrdiff_t places[MOST], offsets[MOST];
+    start_round();
+    for (size_t i = 0; i < MOST; ++i) {
+      places[i] = test_random_integer(0, PLACES);
+      offsets[i] = test_random_integer(0, PLACES);
+    }
+    const size_t taps = (size_t)test_random_integer(0, MOST);
+    const etx_spots s = {
+        .seen = left,
+        .places = places,
+        .offsets = offsets,
+        .weights = right,
+        .weight_group = (ptrdiff_t)(taps * ETX_TURNED_ROWS),
+        .sums = other,
+        .sum_row = PITCH,
+        .positions = (size_t)test_random_integer(0, MOST),
+        .taps = taps,
+        .groups = (size_t)test_random_integer(1, 4),
+        .starts = test_random_bits() % 2 == 0,
+        .ahead = (const char*)right,
+        .ahead_row = 4,
+        .ahead_rows = (size_t)test_random_integer(0, 64)};
+    for (size_t i = 0; i < s.positions * s.groups * ETX_TURNED_ROWS; ++i) {
+      const size_t position = i / (s.groups * ETX_TURNED_ROWS);
+      const size_t channel = i % (s.groups * ETX_TURNED_ROWS);
+      const float* const weights =
+          right + channel / ETX_TURNED_ROWS * (size_t)s.weight_group +
+          channel % ETX_TURNED_ROWS;
+      float* const sum = one + position * PITCH + channel;
+      if (s.starts) *sum = 0;
+      for (size_t k = 0; k < taps; ++k) {
+        *sum = fmaf(weights[k * ETX_TURNED_ROWS],
+                    left[places[position] + offsets[k]], *sum);
+      }
+    }
+    loops_of_64_bytes.sum_spots(&s);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+static void spots_are_stored_as_rows(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    float turned[ETX_TURNED_ROWS][MOST];
+    start_round();
+    etx_row_store s = random_store();
+    const size_t channels = (size_t)test_random_integer(1, ETX_TURNED_ROWS);
+    etx_spot_store spots = {.store = s,
+                            .out_channel = PITCH,
+                            .bias = right,
+                            .channels = channels};
+    if (s.count > 50) continue;  // whole groups are read
+    spots.store.out = other;
+    loops_of_64_bytes.store_spots(&spots);
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t i = 0; i < s.count; ++i) turned[c][i] = left[i * PITCH + c];
+    }
+    s.sums = turned[0];
+    s.sum_row = MOST;
+    s.rows = 1;
+    for (size_t c = 0; c < channels; ++c, s.sums += MOST, s.out += PITCH) {
+      s.bias = right[c];
+      etx_panel_loops_base.store_rows(&s);
+      if (s.added != NULL) s.added += PITCH;
+    }
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
@@ -179,6 +315,9 @@ int main(void) {
       cmocka_unit_test(rows_are_copied_alike),
       cmocka_unit_test(rows_are_stored_alike),
       cmocka_unit_test(planes_are_summed_alike),
+      cmocka_unit_test(windows_are_summed_one_by_one),
+      cmocka_unit_test(spots_are_summed_one_by_one),
+      cmocka_unit_test(spots_are_stored_as_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,168 @@
+// Windows of 3 x 3 over one channel (etx_window_plane). Read once for each
+// instruction set that loads and stores some lanes alone, after
+// plane_template.h.
+//
+// A vector of columns is gone through from row to row. Rows of the input are
+// loaded once for all results that see them: while one is summed with the last
+// row of weights, the next is with the one before, so each result still takes
+// its taps in order.
+
+#include "runtime/kernels/row_loops.h"
+
+typedef unsigned short window_lanes;
+
+enum {
+  WINDOW_LANES = ETX_FUSED_LANES,
+  WINDOW_TAPS = 9,
+  WINDOW_AHEAD = 6,  // rows that memory is asked for, beside the one at hand
+};
+
+// Lanes of a load from column `first` on that lie in a row of `columns`.
+static inline window_lanes window_inside(ptrdiff_t first, ptrdiff_t columns) {
+  const ptrdiff_t begin = first < 0 ? -first : 0, end = columns - first;
+  if (begin >= WINDOW_LANES || end <= begin) return 0;
+  const unsigned below = end < WINDOW_LANES ? (1u << end) - 1 : 0xffffu;
+  return (window_lanes)(below & (0xffffu << begin));
+}
+
+// What three taps see of a row, and from which lanes.
+typedef struct window_view {
+  ptrdiff_t columns[4];  // where loads begin
+  window_lanes inside[4];
+} window_view;
+
+// Some lanes of a vector in memory; of the others nothing is read or written.
+#ifndef WINDOW_LOAD_SOME  // tests have their own
+#define WINDOW_LOAD_SOME(from, lanes) \
+  __builtin_ia32_loadups512_mask(from, (etx_fused){0}, lanes)
+#define WINDOW_STORE_SOME(to, x, lanes) \
+  __builtin_ia32_storeups512_mask(to, x, lanes)
+#endif
+#define WINDOW_LOAD(row, view, i) \
+  WINDOW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
+#define WINDOW_EVEN(a, b)                                                    \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, \
+                          24, 26, 28, 30)
+#define WINDOW_ODD(a, b)                                                     \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, \
+                          25, 27, 29, 31)
+
+static inline __attribute__((always_inline)) window_view
+window_view_of(const etx_window_plane* p, ptrdiff_t x, ptrdiff_t stride) {
+  const ptrdiff_t first = p->column + x * stride;
+  window_view v = {{first, first + 1, first + 2, 0}, {0}};
+  if (stride == 2) {
+    v.columns[1] = first + WINDOW_LANES;
+    v.columns[2] = first + 2;
+    v.columns[3] = first + 2 + WINDOW_LANES;
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    v.inside[i] = window_inside(v.columns[i], p->in_columns);
+  }
+  return v;
+}
+
+// The three taps' elements of input row `y`. The first vector of a row asks for
+// all of a later one: going down, the next line is too far for processors to
+// guess.
+static inline __attribute__((always_inline)) void window_see(
+    const etx_window_plane* p, const window_view* v, ptrdiff_t y,
+    ptrdiff_t stride, etx_fused* seen) {
+  const float* const row = p->in + y * p->in_row;
+  if (v->columns[0] <= 0 && p->in_columns > 2 * WINDOW_LANES) {
+    const char* const ahead = (const char*)(row + WINDOW_AHEAD * p->in_row);
+    for (ptrdiff_t i = 0; i < p->in_columns; i += WINDOW_LANES) {
+      __builtin_prefetch(ahead + i * (ptrdiff_t)sizeof(float));
+    }
+  }
+  if (y < 0 || y >= p->in_rows) {
+    seen[0] = seen[1] = seen[2] = (etx_fused){0};
+  } else if (stride == 1) {
+    seen[0] = WINDOW_LOAD(row, v, 0);
+    seen[1] = WINDOW_LOAD(row, v, 1);
+    seen[2] = WINDOW_LOAD(row, v, 2);
+  } else {
+    const etx_fused a = WINDOW_LOAD(row, v, 0), b = WINDOW_LOAD(row, v, 1);
+    const etx_fused c = WINDOW_LOAD(row, v, 2), d = WINDOW_LOAD(row, v, 3);
+    seen[0] = WINDOW_EVEN(a, b);
+    seen[1] = WINDOW_ODD(a, b);
+    seen[2] = WINDOW_EVEN(c, d);
+  }
+}
+
+static inline __attribute__((always_inline)) void window_add(
+    const etx_fused* weights, const etx_fused* seen, etx_fused* sums) {
+  *sums = ETX_FUSED_ADD(weights[0], seen[0], *sums);
+  *sums = ETX_FUSED_ADD(weights[1], seen[1], *sums);
+  *sums = ETX_FUSED_ADD(weights[2], seen[2], *sums);
+}
+
+static inline __attribute__((always_inline)) void window_store(
+    const etx_row_store* s, const etx_fused* sums, const float* added,
+    float* out, window_lanes lanes) {
+  etx_fused x;
+  if (added == NULL) {
+    finish_plane(s, sums, NULL, (float*)&x);
+  } else {
+    const etx_fused other = WINDOW_LOAD_SOME(added, lanes);
+    finish_plane(s, sums, (const float*)&other, (float*)&x);
+  }
+  WINDOW_STORE_SOME(out, x, lanes);
+}
+
+// Columns from `x` on.
+static inline __attribute__((always_inline)) void window_columns(
+    const etx_window_plane* p, const etx_fused* weights, size_t x,
+    ptrdiff_t stride, const float* added) {
+  const etx_row_store* s = &p->store;
+  const window_view view = window_view_of(p, (ptrdiff_t)x, stride);
+  const window_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
+  float* out = s->out + x;
+  if (added != NULL) added += x;
+  etx_fused seen[3], first = {0}, second = {0};
+  ptrdiff_t y = p->row;
+  window_see(p, &view, y++, stride, seen);
+  window_add(weights, seen, &first);
+  if (stride == 1) {
+    window_see(p, &view, y++, stride, seen);
+    second = first;
+    window_add(weights + 3, seen, &second);
+    first = (etx_fused){0};
+    window_add(weights, seen, &first);
+  }
+  for (size_t r = 0; r < s->rows; ++r, out += s->out_row) {
+    if (stride != 1) {
+      window_see(p, &view, y++, stride, seen);
+      second = first;
+      window_add(weights + 3, seen, &second);
+    }
+    window_see(p, &view, y++, stride, seen);
+    window_add(weights + 6, seen, &second);
+    window_store(s, &second, added, out, lanes);
+    if (added != NULL) added += s->out_row;
+    if (stride == 1) {
+      second = first;
+      window_add(weights + 3, seen, &second);
+    }
+    first = (etx_fused){0};
+    window_add(weights, seen, &first);
+  }
+}
+
+static void sum_windows(const etx_window_plane* given) {
+  const etx_window_plane p = *given;  // which results do not change
+  const float* const added = p.store.added;
+  etx_fused weights[WINDOW_TAPS];
+  for (size_t k = 0; k < WINDOW_TAPS; ++k) {
+    weights[k] = ETX_FUSED_ALL(p.weights[k]);
+  }
+  for (size_t x = 0; x < p.store.count; x += WINDOW_LANES) {
+    if (p.stride == 1 && added == NULL) {
+      window_columns(&p, weights, x, 1, NULL);
+    } else if (p.stride == 1) {
+      window_columns(&p, weights, x, 1, added);
+    } else {
+      window_columns(&p, weights, x, 2, added);
+    }
+  }
+}

@@ -19,6 +19,9 @@
 enum {
   COLUMNS = 64,  // of an item of work
   ROWS = 48,     // the same, if there are too few columns for all threads
+  // Rows that share blocks of right (product_blocks.c). More of them pass after
+  // each other, in even parts, so that those of left stay in a near cache.
+  MANY_ROWS = 384,
   // Results that are still in cache when a chain reads them.
   CHAIN_ELEMENTS = 65536,
   // Items for each thread: cores differ, and machines are busy.
@@ -142,8 +145,8 @@ static void run_area(const job* j, const etx_product_area* area) {
 
 // Items of columns that are done at once: all, or as many as stay in cache
 // until the chain comes to them.
-static size_t items_at_once(const etx_product* p, size_t most) {
-  const size_t kept = CHAIN_ELEMENTS / COLUMNS / p->rows;
+static size_t items_at_once(const etx_product* p, size_t rows, size_t most) {
+  const size_t kept = CHAIN_ELEMENTS / COLUMNS / rows;
   if (p->chain == NULL || kept >= most) return most;
   return kept == 0 ? 1 : kept;
 }
@@ -153,12 +156,17 @@ static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
   const etx_product* p = j->p;
   if (j->row_items == 1) {
-    const size_t once = items_at_once(p, end - first);
-    for (size_t at = first; at < end; at += once) {
-      const size_t last = (end - at < once ? end : at + once) * COLUMNS;
-      etx_product_area a = {0, p->rows, at * COLUMNS, 0};
-      a.columns = (last < p->columns ? last : p->columns) - a.column;
-      run_area(j, &a);
+    const size_t passes = (p->rows + MANY_ROWS - 1) / MANY_ROWS;
+    etx_product_area a = {0};
+    for (size_t pass = 0; pass < passes; ++pass, a.row += a.rows) {
+      a.rows = (p->rows - a.row) / (passes - pass);
+      const size_t once = items_at_once(p, a.rows, end - first);
+      for (size_t at = first; at < end; at += once) {
+        const size_t last = (end - at < once ? end : at + once) * COLUMNS;
+        a.column = at * COLUMNS;
+        a.columns = (last < p->columns ? last : p->columns) - a.column;
+        run_area(j, &a);
+      }
     }
     return;
   }

@@ -229,11 +229,12 @@ static void check_rounds(etx_dtype dtype, int rounds) {
 }
 
 // Rows as lanes (product_lanes.c): more than a block of taps and of columns,
-// two passes of rows, and rests of all.
-static void rows_become_lanes(void** state) {
+// two passes of rows, and rests of all. And more rows than pass at a time.
+static void rows_become_lanes_or_pass_in_parts(void** state) {
   static const size_t sizes[][3] = {{32, 200, 530}, {28, 17, 1030},
                                     {61, 193, 16},  {64, 48, 40},
-                                    {31, 385, 3},   {30, 16, 1}};
+                                    {31, 385, 3},   {30, 16, 1},
+                                    {385, 130, 9},  {1200, 17, 5}};
   (void)state;
   test_random_start();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -316,7 +317,7 @@ static void a_set_above_the_machine_s_is_its_best(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats_have_the_bits_of_their_order),
-      cmocka_unit_test(rows_become_lanes),
+      cmocka_unit_test(rows_become_lanes_or_pass_in_parts),
       cmocka_unit_test(halves_are_summed_as_floats),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(a_set_above_the_machine_s_is_its_best),

@@ -1,7 +1,9 @@
 // The largest element of each window, and where it stands if that is asked.
 
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/pooling.h"
+#include "runtime/kernels/shares.h"
 
 #define T float
 #define MEMBER f32
@@ -154,6 +156,88 @@ static void pool_block(const void* context, const etx_pool_lanes* l) {
   }
 }
 
+// ------------------------------------------------ planes of float32
+
+typedef struct plane_pool {
+  const etx_pool* pool;
+  const etx_panel_loops* loops;
+} plane_pool;
+
+// True if planes can be gone through row by row, without asking at each element
+// where it stands.
+static bool suits_planes(const max_pool* m) {
+  const etx_pool* p = &m->pool;
+  return p->in.dtype == ETX_DTYPE_FLOAT32 && !m->has_indices && p->has_lanes &&
+         !p->are_lanes_channels && p->in.column == 1 && p->out.column == 1 &&
+         p->x.stride <= 2;
+}
+
+// Results of a row from column `first` up to `end`, whose windows have these
+// rows and columns in the input.
+static void pool_columns(const plane_pool* pp, const float* row, etx_span rows,
+                         etx_span taps, int64_t first, int64_t end,
+                         float* out) {
+  const etx_pool* p = pp->pool;
+  const int64_t column =
+      etx_window_start(&p->x, first) + taps.first * p->x.dilation;
+  if (first >= end) return;
+  const etx_row_most most = {
+      .in = row + column,
+      .in_row = (ptrdiff_t)p->y.dilation * p->in.row,
+      .tap = (ptrdiff_t)p->x.dilation,
+      .stride = (ptrdiff_t)p->x.stride,
+      .rows = rows.first < rows.end ? (size_t)(rows.end - rows.first) : 0,
+      .taps = taps.first < taps.end ? (size_t)(taps.end - taps.first) : 0,
+      .out = out + first,
+      .count = (size_t)(end - first)};
+  pp->loops->row_most(&most);
+}
+
+static void pool_plane(const plane_pool* pp, const float* in, float* out) {
+  const etx_pool* p = pp->pool;
+  const etx_span all = {0, p->x.kernel};
+  // Columns whose windows lie inside.
+  int64_t first = etx_window_outputs(&p->x, 0).first;
+  int64_t end = etx_window_outputs(&p->x, p->x.kernel - 1).end;
+  if (first > p->x.out) first = p->x.out;
+  if (end < first) end = first;
+  for (int64_t y = 0; y < p->y.out; ++y, out += p->out.row) {
+    const etx_span rows = etx_window_taps(&p->y, y);
+    const int64_t start =
+        etx_window_start(&p->y, y) + rows.first * p->y.dilation;
+    const float* row = in + (ptrdiff_t)start * p->in.row;
+    for (int64_t x = 0; x < first; ++x) {
+      pool_columns(pp, row, rows, etx_window_taps(&p->x, x), x, x + 1, out);
+    }
+    pool_columns(pp, row, rows, all, first, end, out);
+    for (int64_t x = end; x < p->x.out; ++x) {
+      pool_columns(pp, row, rows, etx_window_taps(&p->x, x), x, x + 1, out);
+    }
+  }
+}
+
+static void pool_planes(const void* context, size_t first, size_t end) {
+  const plane_pool* pp = context;
+  const etx_pool* p = pp->pool;
+  for (size_t i = first; i < end; ++i) {
+    const int64_t image = (int64_t)i / p->in.channels;
+    const int64_t channel = (int64_t)i % p->in.channels;
+    const char* in = etx_planes_at(&p->in, image, channel);
+    char* out = etx_planes_at(&p->out, image, channel);
+    pool_plane(pp, (const float*)(const void*)in, (float*)(void*)out);
+  }
+}
+
+static void pool_all_planes(const max_pool* m, const etx_parallel* parallel) {
+  const etx_pool* p = &m->pool;
+  const plane_pool pp = {p, etx_panel_loops_of(etx_instruction_set_within(
+                                parallel->instruction_set))};
+  const int64_t planes = p->in.images * p->in.channels;
+  const double work = (double)planes * (double)p->y.out * (double)p->x.out *
+                      (double)p->y.kernel * (double)p->x.kernel;
+  etx_shares_run(parallel, (size_t)planes, work, pool_planes, &pp);
+}
+
 // The smallest number of a type.
 static etx_number lowest_of(etx_dtype dtype) {
   etx_number lowest = {0};
@@ -176,7 +260,11 @@ static etx_status run_max_pool(etx_call* call) {
                 .has_indices = call->argument_count > 7,
                 .lowest = lowest_of(etx_call_tensor(call, 0)->dtype)};
   if (m.has_indices) m.indices = etx_planes_of(etx_call_tensor(call, 7));
-  etx_pool_run(&m.pool, call->parallel, pool_block, &m);
+  if (suits_planes(&m)) {
+    pool_all_planes(&m, call->parallel);
+  } else {
+    etx_pool_run(&m.pool, call->parallel, pool_block, &m);
+  }
   return ETX_OK;
 }
 

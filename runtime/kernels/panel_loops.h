@@ -76,6 +76,7 @@ typedef struct etx_panel_loops {
   etx_row_copy_loop copy_rows;
   etx_row_store_loop store_rows;
   etx_plane_loop sum_plane;
+  etx_row_most_loop row_most;
   // Those that only some sets have, or NULL.
   etx_window_plane_loop sum_windows;
   etx_spot_loop sum_spots;

@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/dots_template.h"
 #include "runtime/kernels/row_template.h"
+#include "runtime/kernels/most_template.h"
 #include "runtime/kernels/plane_template.h"
 #if VECTOR_BYTES == 64
 #include "runtime/kernels/spot_template.h"
@@ -51,6 +52,6 @@
     name,                                                            \
         {add_products_i64, add_products_f32,                         \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)},                   \
-        dots, turn, copy_rows, store_rows, sum_plane, PANEL_SPOTS,   \
-        PANEL_GROUPS                                                 \
+        dots, turn, copy_rows, store_rows, sum_plane, row_most,      \
+        PANEL_SPOTS, PANEL_GROUPS                                    \
   }

@@ -65,6 +65,20 @@ typedef struct etx_window_plane {
 
 typedef void (*etx_window_plane_loop)(const etx_window_plane* plane);
 
+// out [i] = the largest of `rows` times `taps` elements from in + i stride on,
+// rows `in_row` and taps `tap` apart, in this order: of equal ones the first, of
+// NaNs the last, -infinity if there is none. `stride` is 1 or 2; no others are
+// read.
+typedef struct etx_row_most {
+  const float* in;
+  ptrdiff_t in_row, tap, stride;
+  size_t rows, taps;
+  float* out;
+  size_t count;
+} etx_row_most;
+
+typedef void (*etx_row_most_loop)(const etx_row_most* most);
+
 // Sums of positions with result channels as lanes, which few positions fill
 // better than they fill lanes themselves: sums [positions, channels] += what
 // lies at places [position] + offsets [taps] of `seen`, times weights

@@ -186,6 +186,26 @@ static void planes_are_summed_alike(void** state) {
   }
 }
 
+static void largest_are_found_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_row_most m = {.in = left,
+                      .in_row = PITCH,
+                      .tap = test_random_integer(1, 3),
+                      .stride = test_random_integer(1, 2),
+                      .rows = (size_t)test_random_integer(0, 4),
+                      .taps = (size_t)test_random_integer(0, 4),
+                      .out = one,
+                      .count = (size_t)test_random_integer(0, MOST)};
+    etx_panel_loops_base.row_most(&m);
+    m.out = other;
+    loops_of_64_bytes.row_most(&m);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 static float seen_at(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
   const bool is_inside =
       y >= 0 && y < p->in_rows && x >= 0 && x < p->in_columns;
@@ -315,6 +335,7 @@ int main(void) {
       cmocka_unit_test(rows_are_copied_alike),
       cmocka_unit_test(rows_are_stored_alike),
       cmocka_unit_test(planes_are_summed_alike),
+      cmocka_unit_test(largest_are_found_alike),
       cmocka_unit_test(windows_are_summed_one_by_one),
       cmocka_unit_test(spots_are_summed_one_by_one),
       cmocka_unit_test(spots_are_stored_as_rows),

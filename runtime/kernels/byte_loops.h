@@ -34,6 +34,7 @@ typedef struct etx_byte_block {
   size_t rows, columns;
   size_t count;   // elements
   int32_t* sums;  // [rows, columns]
+  bool is_far;    // weights come from beyond the second cache
 } etx_byte_block;
 
 // Rows of bytes times rows of weights of 4 bits, as packed_rows.h has them. Of
@@ -67,6 +68,22 @@ typedef struct etx_byte_panel {
   size_t next_rows, next_bytes;
 } etx_byte_panel;
 
+// The same of groups of 4-bit weights. The panel has four of the high halves,
+// then four of the low ones, minus 8.
+typedef struct etx_byte_group_panel {
+  const uint8_t* left;
+  ptrdiff_t left_row;
+  const etx_byte_row* numbers;
+  const int8_t* panel;  // [count / 8][2][ETX_BYTE_COLUMNS][4]
+  size_t rows;
+  size_t count, group;        // elements; the former groups of the latter
+  const int32_t* group_sums;  // [count / group, ETX_BYTE_COLUMNS]
+  const float* scales;        // the same
+  size_t first;               // the partial sum of the first group
+  float* sums;                // [rows, 8, ETX_BYTE_COLUMNS]
+  bool starts;                // sums are 0, whatever they hold
+} etx_byte_group_panel;
+
 // The last steps, each rounded: the exact sum minus base times the column's
 // sum, times the column's scale, times the row's, plus the bias.
 typedef struct etx_byte_line {
@@ -97,7 +114,15 @@ typedef struct etx_byte_loops {
   // no column or element. Adds the sums of columns to those that are there.
   void (*turn8)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
                 int8_t* out, int32_t* column_sums);
+  // `count` bytes of each of `columns` rows of 4-bit weights as a panel, and
+  // the sums of their groups. Writes sums for each 32 elements of whole 128.
+  void (*turn4)(const uint8_t* in, ptrdiff_t row, size_t columns, size_t count,
+                size_t group, int8_t* out, int32_t* group_sums);
   void (*whole)(const etx_byte_panel* panel);
+  void (*panel_groups)(const etx_byte_group_panel* panel);
+  // Of rows of partial sums their sums, in place: [rows, ETX_BYTE_COLUMNS]. The
+  // sums of groups that there are not are 0, whatever they hold.
+  void (*totals)(size_t rows, size_t groups, float* sums);
   void (*last)(const etx_byte_line* line);
 } etx_byte_loops;
 

@@ -12,11 +12,17 @@ enum {
   ROWS_AT_ONCE = 24,
   LEAST_INNER = 64,
   // Rows for which copying weights is worth it.
-  LEAST_ROWS = 20,
+  LEAST_ROWS = 24,
+  LEAST_GROUP_ROWS = 7,
+  GROUP_ELEMENTS = 1024,  // of a panel of 4-bit weights
+  GROUP_ROWS = 24,        // that have partial sums while panels pass
+  LEAST_GROUP = 32,
+  PARTIAL_SUMS = 8,
   SUMS = 4096,  // of a tile of weights as they are stored
   LEAST_WIDTH = 64,
   ITEMS_PER_THREAD = 4,
-  LINE = 64,    // bytes of the cache
+  LINE = 64,           // bytes of the cache
+  FAR_BYTES = 2 << 20,  // of weights that are not in a core's own cache
   PAGE = 4096,  // that the first cache repeats its places after
 };
 
@@ -196,7 +202,7 @@ static const uint8_t* weights_at(const job* j, size_t column) {
 // All rows times weights of 4 bits as they are stored.
 static __attribute__((noinline)) void run_groups(const job* j, size_t column,
                                                  size_t columns) {
-  float sums[SUMS];
+  _Alignas(LINE) float sums[SUMS];
   const etx_packed_rows* w = &j->linear->weight;
   for (size_t row = 0; row < j->rows; row += LEAST_ROWS) {
     const size_t left = j->rows - row;
@@ -223,10 +229,14 @@ static __attribute__((noinline)) void run_groups(const job* j, size_t column,
   }
 }
 
+static bool is_far(const job* j) {
+  return j->linear->weight.row_bytes > FAR_BYTES / j->linear->columns;
+}
+
 // All rows, and one of ones, times weights as they are stored.
 static __attribute__((noinline)) void run_stored(const job* j, size_t column,
                                                  size_t columns) {
-  int32_t sums[SUMS];
+  _Alignas(LINE) int32_t sums[SUMS];
   const etx_packed_rows* w = &j->linear->weight;
   const etx_byte_block block = {.left = j->bytes,
                                 .left_row = (ptrdiff_t)j->pitch,
@@ -235,7 +245,8 @@ static __attribute__((noinline)) void run_stored(const job* j, size_t column,
                                 .rows = j->rows + 1,
                                 .columns = columns,
                                 .count = w->inner,
-                                .sums = sums};
+                                .sums = sums,
+                                .is_far = is_far(j)};
   const etx_byte_line line = {.sums = sums,
                               .sum_row = (ptrdiff_t)columns,
                               .column_sums = sums + j->rows * columns,
@@ -267,6 +278,14 @@ static void ask_ahead(const job* j, size_t column, size_t k, size_t row,
   block->next_bytes = w->inner - k < ELEMENTS ? w->inner - k : ELEMENTS;
 }
 
+// A panel of 4-bit weights and what belongs to it.
+typedef struct group_panel {
+  _Alignas(LINE) int8_t panel[GROUP_ELEMENTS * COLUMNS];
+  float sums[GROUP_ROWS][PARTIAL_SUMS][COLUMNS];
+  float scales[GROUP_ELEMENTS / LEAST_GROUP][COLUMNS];
+  int32_t group_sums[GROUP_ELEMENTS / LEAST_GROUP][COLUMNS];
+} group_panel;
+
 // Some rows of a panel's columns: all elements of them if one panel has these,
 // which is there already but for the first rows.
 static void multiply(const job* j, size_t row, size_t rows, size_t column,
@@ -296,8 +315,9 @@ static void multiply(const job* j, size_t row, size_t rows, size_t column,
 
 static __attribute__((noinline)) void run_panel(const job* j, size_t column,
                                                 size_t columns) {
-  int8_t panel[ELEMENTS * COLUMNS];
-  int32_t sums[LONG_ROWS * COLUMNS], column_sums[COLUMNS];
+  _Alignas(LINE) int8_t panel[ELEMENTS * COLUMNS];
+  _Alignas(LINE) int32_t sums[LONG_ROWS * COLUMNS];
+  int32_t column_sums[COLUMNS];
   const size_t most =
       j->linear->weight.inner > ELEMENTS ? LONG_ROWS : ROWS_AT_ONCE;
   for (size_t row = 0; row < j->rows; row += most) {
@@ -312,13 +332,71 @@ static __attribute__((noinline)) void run_panel(const job* j, size_t column,
   }
 }
 
+// The same of 4-bit weights: the scales of some groups are turned as well, as
+// bytes.
+static void multiply_groups(const job* j, size_t row, size_t rows,
+                            size_t column, size_t columns, group_panel* p) {
+  const etx_packed_rows* w = &j->linear->weight;
+  const float* scales = (const float*)(const void*)w->scales;
+  const size_t all =
+      (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS;
+  for (size_t k = 0; k < w->inner; k += GROUP_ELEMENTS) {
+    int32_t unused[COLUMNS] = {0};
+    const size_t left = w->inner - k, group = k / w->group;
+    const size_t count = left < GROUP_ELEMENTS ? left : GROUP_ELEMENTS;
+    const etx_byte_group_panel block = {
+        .left = j->bytes + row * j->pitch + k,
+        .left_row = (ptrdiff_t)j->pitch,
+        .numbers = j->numbers + row,
+        .panel = p->panel,
+        .rows = all,
+        .count = count,
+        .group = w->group,
+        .group_sums = p->group_sums[0],
+        .scales = p->scales[0],
+        .first = group % PARTIAL_SUMS,
+        .sums = p->sums[0][0],
+        .starts = k == 0};
+    if (row == 0 || w->inner > GROUP_ELEMENTS) {
+      j->loops->turn4(weights_at(j, column) + k / 2, (ptrdiff_t)w->row_bytes,
+                      columns, count / 2, w->group, p->panel,
+                      p->group_sums[0]);
+      j->loops->turn8(
+          (const uint8_t*)(scales + column * w->groups + group),
+          (ptrdiff_t)(w->groups * sizeof(float)), columns,
+          count / w->group * sizeof(float), (int8_t*)p->scales, unused);
+    }
+    j->loops->panel_groups(&block);
+  }
+  j->loops->totals(rows, w->groups, p->sums[0][0]);
+}
+
+static __attribute__((noinline)) void run_group_panel(const job* j,
+                                                      size_t column,
+                                                      size_t columns) {
+  group_panel p;
+  const size_t most =
+      j->linear->weight.inner > GROUP_ELEMENTS ? GROUP_ROWS : GROUP_ROWS / 2;
+  for (size_t row = 0; row < j->rows; row += most) {
+    const size_t left = j->rows - row, rows = left < most ? left : most;
+    multiply_groups(j, row, rows, column, columns, &p);
+    const etx_byte_line line = {.sums = p.sums,
+                                .sum_row = COLUMNS,
+                                .rows = rows,
+                                .columns = columns};
+    store(j, line, row, column);
+  }
+}
+
 // Items are tiles.
 static void run_tiles(const void* context, size_t first, size_t end) {
   const job* j = context;
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
     const size_t columns = left < j->width ? left : j->width;
-    if (j->has_panels) {
+    if (j->has_panels && j->linear->weight.bits == 4) {
+      run_group_panel(j, column, columns);
+    } else if (j->has_panels) {
       run_panel(j, column, columns);
     } else if (j->linear->weight.bits == 4) {
       run_groups(j, column, columns);
@@ -358,7 +436,13 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   j.bytes = (uint8_t*)memory;
   j.pitch = rows.pitch;
   j.numbers = (etx_byte_row*)(void*)(memory + rows.numbers);
-  j.has_panels = j.rows >= LEAST_ROWS && linear->weight.bits == 8;
+  for (size_t row = j.rows; row < rows.rows; ++row) {
+    j.numbers[row] = (etx_byte_row){0, 0};
+  }
+  j.has_panels = linear->weight.bits == 8
+                     ? j.rows >= LEAST_ROWS
+                     : j.rows >= LEAST_GROUP_ROWS &&
+                           linear->weight.zeros == NULL;
   j.width = width_of(&j, parallel);
   const double elements = (double)j.rows * (double)linear->weight.inner;
   etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);

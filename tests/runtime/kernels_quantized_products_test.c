@@ -77,7 +77,8 @@ static void start_operands(operands* o, size_t bits, bool is_integer) {
   const size_t columns = random_size(MOST_COLUMNS);
   const size_t group =
       bits == 8 ? 0 : groups[test_random_bits() % (is_single ? 3 : 8)];
-  const size_t times = (size_t)test_random_integer(1, 9) * (is_single ? 4 : 1);
+  const bool is_long = is_single || (bits == 4 && test_random_bits() % 16 == 0);
+  const size_t times = (size_t)test_random_integer(1, 9) * (is_long ? 4 : 1);
   const size_t inner = bits == 8 ? random_inner() : group * times;
   const size_t count = bits == 8 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));

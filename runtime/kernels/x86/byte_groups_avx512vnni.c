@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 
-#include "runtime/kernels/x86/byte_sums_template.h"
+#include "runtime/kernels/x86/byte_quarters_template.h"
 
 enum {
   ROWS = 2,           // whose sums are in registers

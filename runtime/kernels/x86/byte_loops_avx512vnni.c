@@ -2,14 +2,20 @@
 
 #include <string.h>
 
+#include "runtime/kernels/x86/byte_group_panels_avx512vnni.h"
 #include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 #include "runtime/kernels/x86/byte_rows_avx512vnni.h"
-#include "runtime/kernels/x86/byte_sums_template.h"
+#include "runtime/kernels/x86/byte_quarters_template.h"
 #include "runtime/kernels/x86/byte_rest_template.h"
+#include "runtime/kernels/x86/byte_turn_template.h"
 
 // ------------------------------------------------ rows as they are stored
 
-enum { ROWS = 6, COLUMNS = 4 };  // whose sums are in registers
+enum {
+  ROWS = 6,      // whose sums are in registers
+  COLUMNS = 4,   // the same
+  AHEAD = 4096,  // bytes from what is read to what is asked for
+};
 
 // The sum of the quarters.
 static inline four quarters_total(ints x) {
@@ -58,12 +64,13 @@ static inline __attribute__((always_inline)) void dot_step(
 // register of a row, a part of the columns' sums.
 static inline __attribute__((always_inline)) void dot_four(
     const uint8_t* x, ptrdiff_t left_row, const uint8_t* w, ptrdiff_t pitch,
-    size_t count, size_t rows, bool has_ones, ints out[ROWS]) {
+    size_t count, size_t rows, bool has_ones, bool asks, ints out[ROWS]) {
   ints sums[ROWS][COLUMNS] = {{{0}}}, weights[COLUMNS];
   for (; count >= BYTES; count -= BYTES, x += BYTES, w += BYTES) {
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
       weights[c] = load_bytes(w + (ptrdiff_t)c * pitch);
+      if (asks) __builtin_prefetch(w + (ptrdiff_t)c * pitch + AHEAD);
     }
     dot_step(x, left_row, weights, rows, has_ones, sums);
   }
@@ -89,10 +96,12 @@ static inline __attribute__((always_inline)) void dot_block(
   const uint8_t* w = b->right + (ptrdiff_t)column * b->right_row;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   int32_t* out = b->sums + row * b->columns + column;
+  const bool asks = b->is_far && row == 0;
   ints parts[ROWS][4];
   for (size_t i = 0; i < (apart > 0 ? 4 : 1); ++i, w += b->right_row) {
     ints made[ROWS];
-    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, made);
+    dot_four(x, b->left_row, w, pitch, b->count, rows, has_ones, asks,
+             made);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) parts[r][i] = made[r];
   }
@@ -164,43 +173,14 @@ static void dots(const etx_byte_block* b) {
 
 // ------------------------------------------------ panels
 
-enum {
-  PARTS = 2,                    // registers of a four of all columns
-  FOUR = 4 * ETX_BYTE_COLUMNS,  // bytes of a panel from four to four
-  PANEL_ROWS = 12,              // whose sums are in registers
-};
-
-// Four registers of one row each become four of one place each.
-static inline __attribute__((always_inline)) void turn_lanes(ints v[4]) {
-  const ints a = low_lanes(v[0], v[1]), b = high_lanes(v[0], v[1]);
-  const ints c = low_lanes(v[2], v[3]), d = high_lanes(v[2], v[3]);
-  v[0] = low_pairs(a, c);
-  v[1] = high_pairs(a, c);
-  v[2] = low_pairs(b, d);
-  v[3] = high_pairs(b, d);
-}
-
-// The same of quarters. Four places in four quarters.
-static inline __attribute__((always_inline)) void turn_quarters(ints v[4]) {
-  const ints a = even_quarters(v[0], v[1]), b = odd_quarters(v[0], v[1]);
-  const ints c = even_quarters(v[2], v[3]), d = odd_quarters(v[2], v[3]);
-  v[0] = even_quarters(a, c);
-  v[1] = even_quarters(b, d);
-  v[2] = odd_quarters(a, c);
-  v[3] = odd_quarters(b, d);
-}
+enum { PANEL_ROWS = 12 };  // whose sums are in registers
 
 // Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
 static __attribute__((noinline)) void turn_square(const uint8_t* in,
                                                   ptrdiff_t row, int8_t* out,
                                                   ints* sums) {
-  ints v[4][4];  // [column / 4][column % 4], then [..][place % 4]
-  ETX_UNROLLED
-  for (int i = 0; i < 4; ++i, in += 4 * row) {
-    ETX_UNROLLED
-    for (int j = 0; j < 4; ++j) v[i][j] = load_bytes(in + j * row);
-    turn_lanes(v[i]);
-  }
+  ints v[4][4];  // [column / 4][place % 4]
+  load_turned(in, row, v);
   const ints ones = all_ints(0x01010101);
   ints own[4] = {*sums};
   ETX_UNROLLED
@@ -214,16 +194,6 @@ static __attribute__((noinline)) void turn_square(const uint8_t* in,
     }
   }
   *sums = own[0] + own[1] + (own[2] + own[3]);
-}
-
-// A rest of elements or of columns, followed by zeros.
-static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
-                      size_t count, uint8_t out[LANES][BYTES]) {
-  memset(out, 0, LANES * BYTES);
-  for (size_t c = 0; c < columns && c < LANES; ++c) {
-    const ints x = load_some_bytes(in + (ptrdiff_t)c * row, count);
-    memcpy(out[c], &x, BYTES);
-  }
 }
 
 static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
@@ -240,7 +210,7 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
         turn_square(from, row, to, &sums);
         continue;
       }
-      copy_rest(from, row, some, count - k, rest);
+      copy_rest(from, row, some, count - k, 0, rest);
       turn_square(rest[0], BYTES, to, &sums);
     }
     memcpy(column_sums + first, &sums, sizeof(sums));
@@ -399,5 +369,8 @@ const etx_byte_loops etx_byte_loops_avx512vnni = {
     dots,
     etx_byte_groups_avx512vnni,
     turn8,
+    etx_byte_turn4_avx512vnni,
     whole,
+    etx_byte_panel_groups_avx512vnni,
+    etx_byte_totals_avx512vnni,
     last};

@@ -158,6 +158,9 @@ void etx_byte_order4_avx512vnni(uint8_t* row, size_t count) {
       v[i] = __builtin_convertvector(both, half);
       v[2 + i] = __builtin_convertvector(both >> 8, half);
     }
-    memcpy(row, v, sizeof(v));
+    ETX_UNROLLED
+    for (size_t i = 0; i < 4; ++i) {
+      memcpy(row + i * sizeof(half), &v[i], sizeof(half));
+    }
   }
 }

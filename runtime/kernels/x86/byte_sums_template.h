@@ -43,10 +43,3 @@ static inline ints odd_quarters(ints a, ints b) {
   return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22,
                                  23, 28, 29, 30, 31);
 }
-
-// In each quarter the sums of four registers' lanes there.
-static inline ints quarter_sums(ints a, ints b, ints c, ints d) {
-  const ints x = low_lanes(a, b) + high_lanes(a, b);
-  const ints y = low_lanes(c, d) + high_lanes(c, d);
-  return low_pairs(x, y) + high_pairs(x, y);
-}

@@ -340,6 +340,16 @@ static void store_spots(const desk* d, size_t row, size_t count,
   }
 }
 
+// Asks for what is added to the results, or where they go.
+static void ask_for_results(const desk* d, int64_t channel, size_t channels,
+                            etx_spots* s) {
+  const float* const out = out_of(d, channel);
+  const float* const added = added_to(d, out);
+  s->ahead = (const char*)(added == NULL ? out : added);
+  s->ahead_row = d->p->c.out.channel * (ptrdiff_t)sizeof(float);
+  s->ahead_rows = channels;
+}
+
 // Weights are turned a few taps and channels at a time, which stay in the first
 // cache while all positions pass.
 static __attribute__((noinline)) void run_spots(desk* d, const float* in,
@@ -375,7 +385,7 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
                        some - at < GROUP ? some - at : GROUP, taps,
                        turned + groups * taps * GROUP);
       }
-      const etx_spots s = {
+      etx_spots s = {
           .seen = seen,
           .places = places,
           .offsets = p->offsets,
@@ -392,6 +402,9 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
                                      : weights + (first + count) * p->taps),
           .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
           .ahead_rows = row + some < rows || count < left ? some : 0};
+      if (row + some == rows && count == left) {
+        ask_for_results(d, channel + (int64_t)row, some, &s);
+      }
       p->loops->sum_spots(&s);
     }
   }

@@ -40,8 +40,11 @@ static float scale_line(float* out, const float* in, size_t count, float factor,
   }
   float lanes[LINE_SIDE], largest = least;
   memcpy(lanes, all, sizeof(lanes));
-  for (size_t k = 0; k < LINE_SIDE; ++k) {
-    largest = lanes[k] > largest ? lanes[k] : largest;
+  const etx_f32x4 four = etx_f32x4_larger(
+      etx_f32x4_larger(etx_f32x4_load(lanes), etx_f32x4_load(lanes + 4)),
+      etx_f32x4_larger(etx_f32x4_load(lanes + 8), etx_f32x4_load(lanes + 12)));
+  for (size_t k = 0; k < 4; ++k) {
+    largest = four[k] > largest ? four[k] : largest;
   }
   for (; i < count; ++i) {
     out[i] = in[i] * factor;

@@ -306,11 +306,64 @@ static void dot_tile_run(const dot_tile* t) {
 #endif
 }
 
+#if VECTOR_BYTES == 64
+
+// One row with four times four columns: four that are next to each other, and
+// those that are `apart` from them. So many are totalled in one go, and what
+// belongs together lies side by side.
+static inline __attribute__((always_inline)) void dot_sixteen(
+    const etx_dot_block* b, size_t column, size_t apart) {
+  const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
+  const float* right = b->right + (ptrdiff_t)column * b->right_row;
+  const size_t whole = b->count - b->count % DOT_LANES;
+  etx_fused all[16];
+  for (size_t i = 0; i < 4; ++i, right += b->right_row) {
+    etx_fused sums[1][DOT_COLUMNS_MOST][DOT_PARTS] = {{{{0}}}};
+    for (size_t k = 0; k < whole; k += DOT_LANES) {
+      dot_step(b->left + k, 0, right + k, pitch, 1, 4, sums);
+    }
+    if (whole < b->count) {
+      float x[1][DOT_LANES], y[4][DOT_LANES];
+      dot_rest(b->left + whole, 0, 1, b->count - whole, x);
+      dot_rest(right + whole, pitch, 4, b->count - whole, y);
+      dot_step(x[0], 0, y[0], DOT_LANES, 1, 4, sums);
+    }
+    ETX_UNROLLED
+    for (size_t j = 0; j < 4; ++j) all[4 * i + j] = sums[0][j][0];
+  }
+  float totals[16];
+  dot_totals(all, totals);
+  for (size_t j = 0; j < 4; ++j) {
+    memcpy(b->out + column + j * apart, totals + 4 * j, 4 * sizeof(float));
+  }
+}
+
+// All columns of one row but for the last up to fifteen. Returns how many.
+static size_t dot_one_row(const etx_dot_block* b) {
+  const size_t apart = b->columns / 16 * 4;
+  for (size_t column = 0; column < apart; column += 4) {
+    dot_sixteen(b, column, apart);
+  }
+  return 4 * apart;
+}
+
+#endif
+
 static void dots(const etx_dot_block* b) {
   if (b->count < DOT_LANES) {
     short_dots(b);
     return;
   }
+#if VECTOR_BYTES == 64
+  etx_dot_block rest = *b;
+  if (b->rows == 1) {
+    const size_t done = dot_one_row(b);
+    rest.right += (ptrdiff_t)done * b->right_row;
+    rest.out += done;
+    rest.columns -= done;
+    b = &rest;
+  }
+#endif
 #if DOT_ROWS > 3
   const size_t most = DOT_TILE;
 #else

@@ -51,6 +51,7 @@ typedef struct etx_byte_groups {
   size_t rows, columns;
   size_t group, groups;  // elements: 32, 64 or 128
   float* sums;           // [rows, columns], as etx_quantized_loops.groups4
+  bool is_far;           // as above
 } etx_byte_groups;
 
 // Rows of bytes, a multiple of ETX_BYTE_ROWS, times a panel.
@@ -82,6 +83,9 @@ typedef struct etx_byte_group_panel {
   size_t first;               // the partial sum of the first group
   float* sums;                // [rows, 8, ETX_BYTE_COLUMNS]
   bool starts;                // sums are 0, whatever they hold
+  const uint8_t* next;        // as above
+  ptrdiff_t next_row;
+  size_t next_rows, next_bytes;
 } etx_byte_group_panel;
 
 // The last steps, each rounded: the exact sum minus base times the column's

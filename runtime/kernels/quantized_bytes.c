@@ -199,6 +199,10 @@ static const uint8_t* weights_at(const job* j, size_t column) {
   return w->data + column * w->row_bytes;
 }
 
+static bool is_far(const job* j) {
+  return j->linear->weight.row_bytes > FAR_BYTES / j->linear->columns;
+}
+
 // All rows times weights of 4 bits as they are stored.
 static __attribute__((noinline)) void run_groups(const job* j, size_t column,
                                                  size_t columns) {
@@ -219,7 +223,8 @@ static __attribute__((noinline)) void run_groups(const job* j, size_t column,
         .columns = columns,
         .group = w->group,
         .groups = w->groups,
-        .sums = sums};
+        .sums = sums,
+        .is_far = row == 0 && is_far(j)};
     const etx_byte_line line = {.sums = sums,
                                 .sum_row = (ptrdiff_t)columns,
                                 .rows = rows,
@@ -227,10 +232,6 @@ static __attribute__((noinline)) void run_groups(const job* j, size_t column,
     j->loops->groups(&block);
     store(j, line, row, column);
   }
-}
-
-static bool is_far(const job* j) {
-  return j->linear->weight.row_bytes > FAR_BYTES / j->linear->columns;
 }
 
 // All rows, and one of ones, times weights as they are stored.
@@ -256,26 +257,31 @@ static __attribute__((noinline)) void run_stored(const job* j, size_t column,
   store(j, line, 0, column);
 }
 
-// What to ask for while rows from `row` on pass: a part of the weights that the
-// next panel is made of.
-static void ask_ahead(const job* j, size_t column, size_t k, size_t row,
-                      etx_byte_panel* block) {
+// Parts of the rows of the next panel.
+typedef struct ahead {
+  const uint8_t* from;
+  size_t rows, bytes;
+} ahead;
+
+// What to ask for while `rows` rows from `row` on pass: a part of the weights
+// that the panel after the one of elements from k on is made of.
+static ahead ahead_of(const job* j, size_t column, size_t k, size_t most,
+                      size_t row, size_t rows) {
   const etx_packed_rows* w = &j->linear->weight;
-  k += ELEMENTS;
+  k += most;
   if (k >= w->inner) {
     k = 0;
     column += COLUMNS;
   }
-  if (column >= j->linear->columns) return;
+  if (column >= j->linear->columns) return (ahead){NULL, 0, 0};
   const size_t left = j->linear->columns - column;
   const size_t columns = left < COLUMNS ? left : COLUMNS;
   const size_t first = columns * row / j->rows;
-  size_t end = columns * (row + block->rows) / j->rows;
+  size_t end = columns * (row + rows) / j->rows;
   if (end > columns) end = columns;
-  block->next = weights_at(j, column + first) + k;
-  block->next_row = (ptrdiff_t)w->row_bytes;
-  block->next_rows = end - first;
-  block->next_bytes = w->inner - k < ELEMENTS ? w->inner - k : ELEMENTS;
+  const size_t elements = w->inner - k < most ? w->inner - k : most;
+  return (ahead){weights_at(j, column + first) + k * w->bits / 8, end - first,
+                 elements * w->bits / 8};
 }
 
 // A panel of 4-bit weights and what belongs to it.
@@ -295,20 +301,24 @@ static void multiply(const job* j, size_t row, size_t rows, size_t column,
   for (size_t k = 0; k < w->inner; k += ELEMENTS) {
     const size_t left = w->inner - k;
     const size_t count = left < ELEMENTS ? left : ELEMENTS;
-    etx_byte_panel block = {
+    const ahead next = ahead_of(j, column, k, ELEMENTS, row, rows);
+    const etx_byte_panel block = {
         .left = j->bytes + row * j->pitch + k,
         .left_row = (ptrdiff_t)j->pitch,
         .panel = panel,
         .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
         .count = (count + 3) / 4 * 4,
         .sums = sums,
-        .starts = k == 0};
+        .starts = k == 0,
+        .next = next.from,
+        .next_row = (ptrdiff_t)w->row_bytes,
+        .next_rows = next.rows,
+        .next_bytes = next.bytes};
     if (row == 0 || w->inner > ELEMENTS) {
       if (k == 0) memset(column_sums, 0, COLUMNS * sizeof(int32_t));
       j->loops->turn8(weights_at(j, column) + k, (ptrdiff_t)w->row_bytes,
                       columns, count, panel, column_sums);
     }
-    ask_ahead(j, column, k, row, &block);
     j->loops->whole(&block);
   }
 }
@@ -344,6 +354,9 @@ static void multiply_groups(const job* j, size_t row, size_t rows,
     int32_t unused[COLUMNS] = {0};
     const size_t left = w->inner - k, group = k / w->group;
     const size_t count = left < GROUP_ELEMENTS ? left : GROUP_ELEMENTS;
+    // Asking costs more here than what a core's own cache keeps anyway.
+    ahead next = {NULL, 0, 0};
+    if (is_far(j)) next = ahead_of(j, column, k, GROUP_ELEMENTS, row, rows);
     const etx_byte_group_panel block = {
         .left = j->bytes + row * j->pitch + k,
         .left_row = (ptrdiff_t)j->pitch,
@@ -356,7 +369,11 @@ static void multiply_groups(const job* j, size_t row, size_t rows,
         .scales = p->scales[0],
         .first = group % PARTIAL_SUMS,
         .sums = p->sums[0][0],
-        .starts = k == 0};
+        .starts = k == 0,
+        .next = next.from,
+        .next_row = (ptrdiff_t)w->row_bytes,
+        .next_rows = next.rows,
+        .next_bytes = next.bytes};
     if (row == 0 || w->inner > GROUP_ELEMENTS) {
       j->loops->turn4(weights_at(j, column) + k / 2, (ptrdiff_t)w->row_bytes,
                       columns, count / 2, w->group, p->panel,
@@ -439,10 +456,12 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   for (size_t row = j.rows; row < rows.rows; ++row) {
     j.numbers[row] = (etx_byte_row){0, 0};
   }
-  j.has_panels = linear->weight.bits == 8
-                     ? j.rows >= LEAST_ROWS
-                     : j.rows >= LEAST_GROUP_ROWS &&
-                           linear->weight.zeros == NULL;
+  if (linear->weight.bits == 8) {
+    j.has_panels = j.rows >= LEAST_ROWS;
+  } else {
+    const size_t least = LEAST_GROUP_ROWS * (is_far(&j) ? 2 : 1);
+    j.has_panels = j.rows >= least && linear->weight.zeros == NULL;
+  }
   j.width = width_of(&j, parallel);
   const double elements = (double)j.rows * (double)linear->weight.inner;
   etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);

@@ -10,7 +10,7 @@
 #include "tests/support/guarded_memory.h"
 #include "tests/support/test_random.h"
 
-enum { ROUNDS = 300, MOST_ROWS = 140, MOST_COLUMNS = 70 };
+enum { ROUNDS = 300, MOST_ROWS = 140, MOST_COLUMNS = 70, MOST_RESULTS = 70000 };
 
 typedef struct operands {
   etx_quantized_linear linear;
@@ -67,7 +67,11 @@ static void set_matrix(etx_tensor* tensor, int32_t* sizes, int32_t* strides,
                          .data = data};
 }
 
-static void start_operands(operands* o, size_t bits, bool is_integer) {
+typedef struct shape {
+  size_t rows, columns, inner, group;
+} shape;
+
+static shape random_shape(size_t bits) {
   static const size_t groups[] = {32, 64, 128, 256, 2, 6, 96, 512};
   // Now and then rows enough for panels, and for more than one of them.
   const bool is_tall = test_random_bits() % 4 == 0;
@@ -80,6 +84,13 @@ static void start_operands(operands* o, size_t bits, bool is_integer) {
   const bool is_long = is_single || (bits == 4 && test_random_bits() % 16 == 0);
   const size_t times = (size_t)test_random_integer(1, 9) * (is_long ? 4 : 1);
   const size_t inner = bits == 8 ? random_inner() : group * times;
+  return (shape){rows, columns, inner, group};
+}
+
+static void make_operands(operands* o, size_t bits, bool is_integer,
+                          shape made) {
+  const size_t rows = made.rows, columns = made.columns;
+  const size_t inner = made.inner, group = made.group;
   const size_t count = bits == 8 ? 1 : inner / group;
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
@@ -131,6 +142,10 @@ static void start_operands(operands* o, size_t bits, bool is_integer) {
   size_t bytes = 0;
   assert_true(etx_quantized_linear_bytes(&o->input, bits, is_integer, &bytes));
   o->temporary = test_block_new(bytes, 16);
+}
+
+static void start_operands(operands* o, size_t bits, bool is_integer) {
+  make_operands(o, bits, is_integer, random_shape(bits));
 }
 
 static void end_operands(operands* o) {
@@ -189,7 +204,7 @@ static void run_set(operands* o, etx_instruction_set set) {
 
 // Computes with every set; all have the bits of the plain one.
 static void run_sets(operands* o, bool is_near) {
-  static uint8_t first[MOST_ROWS * MOST_COLUMNS * sizeof(float)];
+  static uint8_t first[MOST_RESULTS * sizeof(float)];
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   const size_t size = o->result.bytes.size;
   run_set(o, ETX_SET_BASE);
@@ -248,6 +263,22 @@ static void rows_without_a_scale_are_alike(void** state) {
     for (size_t i = 0; i < count; ++i) {
       if (test_random_bits() % 200 == 0) x[i] = odd[test_random_bits() % 6];
     }
+    run_sets(&o, false);
+    end_operands(&o);
+  }
+}
+
+// Weights that are larger than a core's own cache, which are asked for ahead.
+static void weights_from_far_are_alike(void** state) {
+  static const size_t rows[] = {1, 3, 9, 15};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < 8; ++i) {
+    operands o;
+    const size_t bits = i % 2 == 0 ? 8 : 4;
+    make_operands(&o, bits, true,
+                  (shape){rows[i / 2], bits == 8 ? 4210 : 4530, 512 * 8 / bits,
+                          128});
     run_sets(&o, false);
     end_operands(&o);
   }
@@ -321,6 +352,7 @@ int main(void) {
       cmocka_unit_test(quantised_rows_times_bytes),
       cmocka_unit_test(quantised_rows_times_half_bytes),
       cmocka_unit_test(rows_without_a_scale_are_alike),
+      cmocka_unit_test(weights_from_far_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

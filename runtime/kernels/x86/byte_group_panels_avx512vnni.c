@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) void add_four(
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const etx_byte_group_panel* b, size_t row, size_t rows) {
+    const etx_byte_group_panel* b, size_t row, size_t rows, asker* next) {
   panel_rows p = {.row = b->left_row};
   const int8_t* panel = b->panel;
   size_t sum = b->first;
@@ -142,6 +142,7 @@ static inline __attribute__((always_inline)) void some_rows(
       add_four(&p, from, panel, rows, whole);
       add_four(&p, from + BYTES, panel + FOUR, rows, whole);
     }
+    for (size_t i = 0; i < b->group / 8 && next->rows > 0; ++i) ask_next(next);
     float* sums = b->sums + row * PARTIAL + sum * ETX_BYTE_COLUMNS;
     const bool starts = b->starts && g < SUMS;
     sum = (sum + 1) % SUMS;
@@ -161,16 +162,20 @@ static inline __attribute__((always_inline)) void some_rows(
 }
 
 void etx_byte_panel_groups_avx512vnni(const etx_byte_group_panel* b) {
+  asker next = {.at = b->next,
+                .lines = (b->next_bytes + BYTES - 1) / BYTES,
+                .rows = b->next_rows,
+                .row = b->next_row};
   for (size_t row = 0; row < b->rows;) {
     const size_t left = b->rows - row;
     if (left >= 12 && left != 16) {
-      some_rows(b, row, 12);
+      some_rows(b, row, 12, &next);
       row += 12;
     } else if (left >= 8) {
-      some_rows(b, row, 8);
+      some_rows(b, row, 8, &next);
       row += 8;
     } else {
-      some_rows(b, row, 4);
+      some_rows(b, row, 4, &next);
       row += 4;
     }
   }

@@ -15,6 +15,8 @@ enum {
   LEAST_GROUP = 32,   // elements
   MOST_GROUPS = ETX_BYTE_MOST / LEAST_GROUP,
   MOST_PARTS = 4,     // registers of a step's groups
+  AHEAD = 2048,       // bytes from what is read to what is asked for
+  SCALES_AHEAD = 128,  // the same of scales, not in bytes
 };
 
 typedef unsigned char all_bytes __attribute__((vector_size(64)));
@@ -74,7 +76,7 @@ typedef struct step {
 
 // The sums of groups in `parts` registers.
 static inline __attribute__((always_inline)) void step_sums(
-    const step* s, const ints* base, size_t rows, size_t parts,
+    const step* s, const ints* base, size_t rows, size_t parts, bool asks,
     ints out[ROWS]) {
   ints joined[ROWS][4];
   const ints low_half = all_ints(0x0f0f0f0f);
@@ -85,6 +87,10 @@ static inline __attribute__((always_inline)) void step_sums(
     for (size_t c = 0; c < COLUMNS; ++c) {
       const ints w =
           load_bytes(s->weights + (ptrdiff_t)c * s->pitch + part * BYTES);
+      if (asks) {
+        __builtin_prefetch(s->weights + (ptrdiff_t)c * s->pitch +
+                           part * BYTES + AHEAD);
+      }
       const ints high = (w >> 4) & low_half, low = w & low_half;
       const all_bytes both = (all_bytes)high + (all_bytes)low;
       ETX_UNROLLED
@@ -182,6 +188,7 @@ static inline four_floats totals(floats a, floats b) {
 static inline __attribute__((always_inline)) void some_columns(
     const etx_byte_groups* b, const group_rows* g, size_t row, size_t rows,
     size_t column, size_t apart, size_t parts) {
+  const bool asks = b->is_far && row == 0;
   last_step last;
   floats sums[ROWS][2] = {{{0}}};
   step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
@@ -196,7 +203,13 @@ static inline __attribute__((always_inline)) void some_columns(
     if (b->groups - group < GROUPS) {
       make_last(b, rows, b->groups - group, &last, &s);
     }
-    step_sums(&s, g->base, rows, parts, whole);
+    step_sums(&s, g->base, rows, parts, asks, whole);
+    if (asks) {
+      ETX_UNROLLED
+      for (int c = 0; c < COLUMNS; ++c) {
+        __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
+      }
+    }
     const floats scale = step_scales(&s);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {

@@ -217,24 +217,6 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// The lines of some rows that will be needed, asked for one by one.
-typedef struct asker {
-  const uint8_t* at;
-  size_t line, lines;  // of a row
-  size_t rows;         // that are left
-  ptrdiff_t row;
-} asker;
-
-static inline __attribute__((always_inline)) void ask_next(asker* a) {
-  enum { SECOND_CACHE = 2 };
-  if (a->rows == 0) return;
-  __builtin_prefetch(a->at + a->line * BYTES, 0, SECOND_CACHE);
-  if (++a->line < a->lines) return;
-  a->line = 0;
-  a->at += a->row;
-  --a->rows;
-}
-
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_byte_panel* b, size_t row, size_t rows, asker* next) {
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;

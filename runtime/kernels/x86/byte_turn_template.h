@@ -47,3 +47,21 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
     memcpy(out[c], in + (ptrdiff_t)c * row, count < BYTES ? count : BYTES);
   }
 }
+
+// The lines of some rows that will be needed, asked for one by one.
+typedef struct asker {
+  const uint8_t* at;
+  size_t line, lines;  // of a row
+  size_t rows;         // that are left
+  ptrdiff_t row;
+} asker;
+
+static inline __attribute__((always_inline)) void ask_next(asker* a) {
+  enum { SECOND_CACHE = 2 };
+  if (a->rows == 0) return;
+  __builtin_prefetch(a->at + a->line * BYTES, 0, SECOND_CACHE);
+  if (++a->line < a->lines) return;
+  a->line = 0;
+  a->at += a->row;
+  --a->rows;
+}

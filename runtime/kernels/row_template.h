@@ -6,8 +6,33 @@
 
 #include "runtime/kernels/row_loops.h"
 
+#if VECTOR_BYTES < 64
 typedef float row_four __attribute__((vector_size(16)));
-#if VECTOR_BYTES > 16
+#endif
+#if VECTOR_BYTES == 64
+typedef float row_piece __attribute__((vector_size(64)));
+typedef int row_mask __attribute__((vector_size(64)));
+typedef unsigned short row_lanes;
+enum { ROW_PIECE = 16 };
+
+// Some lanes of a vector in memory; of the others nothing is read or written.
+#ifndef ROW_LOAD_SOME  // tests have their own
+#define ROW_LOAD_SOME(from, lanes) \
+  __builtin_ia32_loadups512_mask(from, (row_piece){0}, lanes)
+#define ROW_STORE_SOME(to, x, lanes) \
+  __builtin_ia32_storeups512_mask(to, x, lanes)
+#endif
+
+#define ROW_EVEN(a, b)                                                       \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, \
+                          24, 26, 28, 30)
+
+// The first lanes: `count`, if there are so many.
+static inline row_lanes row_first(ptrdiff_t count) {
+  if (count <= 0) return 0;
+  return (row_lanes)(count < ROW_PIECE ? (1u << count) - 1 : 0xffffu);
+}
+#elif VECTOR_BYTES > 16
 typedef float row_piece __attribute__((vector_size(32)));
 typedef int row_mask __attribute__((vector_size(32)));
 enum { ROW_PIECE = 8 };
@@ -15,9 +40,44 @@ enum { ROW_PIECE = 8 };
 typedef row_four row_piece;
 enum { ROW_PIECE = 4 };
 #endif
+#if VECTOR_BYTES < 64
 typedef int row_four_mask __attribute__((vector_size(16)));
+#endif
 
 // ------------------------------------------------ copies
+
+#if VECTOR_BYTES == 64
+
+static inline __attribute__((always_inline)) void pick_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  for (size_t i = 0; i < count; i += ROW_PIECE) {
+    const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
+    const float* const at = from + 2 * i;
+    const row_piece a = ROW_LOAD_SOME(at, row_first(reach));
+    const row_piece b =
+        ROW_LOAD_SOME(at + ROW_PIECE, row_first(reach - ROW_PIECE));
+    const row_piece picked = ROW_EVEN(a, b);
+    ROW_STORE_SOME(to + i, picked, row_first(left));
+  }
+}
+
+static inline __attribute__((always_inline)) void copy_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
+  row_piece piece;
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    memcpy(&piece, from + i, sizeof piece);
+    memcpy(to + i, &piece, sizeof piece);
+  }
+  if (i == count) return;
+  const row_lanes lanes = row_first((ptrdiff_t)(count - i));
+  piece = ROW_LOAD_SOME(from + i, lanes);
+  ROW_STORE_SOME(to + i, piece, lanes);
+}
+
+#else
 
 // Every second element, of which the last one is the last that is read.
 static inline __attribute__((always_inline)) void pick_piece(const float* from,
@@ -70,6 +130,8 @@ static inline __attribute__((always_inline)) void copy_row(const float* from,
   }
 }
 
+#endif
+
 static void copy_rows(const etx_row_copy* c) {
   const float* from = c->from;
   float* to = c->to;
@@ -106,6 +168,29 @@ static void copy_rows(const etx_row_copy* c) {
     bits = ((MASK)high & is_high) | (bits & ~is_high);                     \
     memcpy(out, &bits, sizeof bits);                                       \
   }
+
+#if VECTOR_BYTES == 64
+
+ROW_FINISH(finish_piece, row_piece, row_mask)
+
+static inline __attribute__((always_inline)) void store_row(
+    const etx_row_store* s, const float* sums, const float* added, float* out) {
+  const size_t count = s->count;
+  row_piece x, other;
+  size_t i = 0;
+  for (; i + ROW_PIECE <= count; i += ROW_PIECE) {
+    memcpy(&x, sums + i, sizeof x);
+    finish_piece(s, &x, added == NULL ? NULL : added + i, out + i);
+  }
+  if (i == count) return;
+  const row_lanes lanes = row_first((ptrdiff_t)(count - i));
+  x = ROW_LOAD_SOME(sums + i, lanes);
+  if (added != NULL) other = ROW_LOAD_SOME(added + i, lanes);
+  finish_piece(s, &x, added == NULL ? NULL : (const float*)&other, (float*)&x);
+  ROW_STORE_SOME(out + i, x, lanes);
+}
+
+#else
 
 ROW_FINISH(finish_four, row_four, row_four_mask)
 #if VECTOR_BYTES > 16
@@ -152,6 +237,8 @@ static inline __attribute__((always_inline)) void store_row(
     out[i] = x < s->below ? s->low : x > s->high ? s->high : x;
   }
 }
+
+#endif
 
 static void store_rows(const etx_row_store* given) {
   const etx_row_store s = *given;  // which results do not change

@@ -9,8 +9,6 @@
 
 #include "runtime/kernels/row_loops.h"
 
-typedef unsigned short window_lanes;
-
 enum {
   WINDOW_LANES = ETX_FUSED_LANES,
   WINDOW_TAPS = 9,
@@ -18,31 +16,21 @@ enum {
 };
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
-static inline window_lanes window_inside(ptrdiff_t first, ptrdiff_t columns) {
+static inline row_lanes window_inside(ptrdiff_t first, ptrdiff_t columns) {
   const ptrdiff_t begin = first < 0 ? -first : 0, end = columns - first;
   if (begin >= WINDOW_LANES || end <= begin) return 0;
   const unsigned below = end < WINDOW_LANES ? (1u << end) - 1 : 0xffffu;
-  return (window_lanes)(below & (0xffffu << begin));
+  return (row_lanes)(below & (0xffffu << begin));
 }
 
 // What three taps see of a row, and from which lanes.
 typedef struct window_view {
   ptrdiff_t columns[4];  // where loads begin
-  window_lanes inside[4];
+  row_lanes inside[4];
 } window_view;
 
-// Some lanes of a vector in memory; of the others nothing is read or written.
-#ifndef WINDOW_LOAD_SOME  // tests have their own
-#define WINDOW_LOAD_SOME(from, lanes) \
-  __builtin_ia32_loadups512_mask(from, (etx_fused){0}, lanes)
-#define WINDOW_STORE_SOME(to, x, lanes) \
-  __builtin_ia32_storeups512_mask(to, x, lanes)
-#endif
 #define WINDOW_LOAD(row, view, i) \
-  WINDOW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
-#define WINDOW_EVEN(a, b)                                                    \
-  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, \
-                          24, 26, 28, 30)
+  ROW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
 #define WINDOW_ODD(a, b)                                                     \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, \
                           25, 27, 29, 31)
@@ -84,9 +72,9 @@ static inline __attribute__((always_inline)) void window_see(
   } else {
     const etx_fused a = WINDOW_LOAD(row, v, 0), b = WINDOW_LOAD(row, v, 1);
     const etx_fused c = WINDOW_LOAD(row, v, 2), d = WINDOW_LOAD(row, v, 3);
-    seen[0] = WINDOW_EVEN(a, b);
+    seen[0] = ROW_EVEN(a, b);
     seen[1] = WINDOW_ODD(a, b);
-    seen[2] = WINDOW_EVEN(c, d);
+    seen[2] = ROW_EVEN(c, d);
   }
 }
 
@@ -99,15 +87,15 @@ static inline __attribute__((always_inline)) void window_add(
 
 static inline __attribute__((always_inline)) void window_store(
     const etx_row_store* s, const etx_fused* sums, const float* added,
-    float* out, window_lanes lanes) {
+    float* out, row_lanes lanes) {
   etx_fused x;
   if (added == NULL) {
     finish_plane(s, sums, NULL, (float*)&x);
   } else {
-    const etx_fused other = WINDOW_LOAD_SOME(added, lanes);
+    const etx_fused other = ROW_LOAD_SOME(added, lanes);
     finish_plane(s, sums, (const float*)&other, (float*)&x);
   }
-  WINDOW_STORE_SOME(out, x, lanes);
+  ROW_STORE_SOME(out, x, lanes);
 }
 
 // Columns from `x` on.
@@ -116,7 +104,7 @@ static inline __attribute__((always_inline)) void window_columns(
     ptrdiff_t stride, const float* added) {
   const etx_row_store* s = &p->store;
   const window_view view = window_view_of(p, (ptrdiff_t)x, stride);
-  const window_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
+  const row_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
   float* out = s->out + x;
   if (added != NULL) added += x;
   etx_fused seen[3], first = {0}, second = {0};

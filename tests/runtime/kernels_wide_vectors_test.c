@@ -24,6 +24,7 @@ static __attribute__((noinline)) void add_products(const float* a,
     add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
     own_c;                                                                    \
   })
+
 static __attribute__((noinline)) void copy_some(const float* from, float* to,
                                                 unsigned lanes) {
   for (unsigned lane = 0; lane < 16; ++lane) {
@@ -31,14 +32,15 @@ static __attribute__((noinline)) void copy_some(const float* from, float* to,
   }
 }
 
-#define WINDOW_LOAD_SOME(from, lanes)        \
+#define ROW_LOAD_SOME(from, lanes)           \
   __extension__({                            \
     etx_fused some = {0};                    \
     copy_some((from), (float*)&some, lanes); \
     some;                                    \
   })
-#define WINDOW_STORE_SOME(to, x, lanes) \
+#define ROW_STORE_SOME(to, x, lanes) \
   copy_some((const float*)&(x), (to), (lanes))
+
 #define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
 

@@ -128,16 +128,6 @@ static inline __attribute__((always_inline)) void dot_store(
   enum { MOST = (DOT_ROWS_MOST * DOT_COLUMNS_MOST + 15) / 16 * 16 };
   etx_fused all[MOST];
   float totals[MOST];
-  float* out = t->out + (ptrdiff_t)row * t->b->out_row +
-               (ptrdiff_t)(column * t->apart);
-  // Four are not worth sixteen.
-  if (rows == 1) {
-    ETX_UNROLLED
-    for (size_t j = 0; j < columns; ++j) {
-      out[j * t->apart] = etx_fused_total(sums[0][j]);
-    }
-    return;
-  }
   ETX_UNROLLED
   for (size_t i = 0; i < rows; ++i) {
     ETX_UNROLLED
@@ -148,6 +138,8 @@ static inline __attribute__((always_inline)) void dot_store(
   for (size_t i = 0; i < rows * columns; i += 16) {
     dot_totals(all + i, totals + i);
   }
+  float* out = t->out + (ptrdiff_t)row * t->b->out_row +
+               (ptrdiff_t)(column * t->apart);
   for (size_t i = 0, at = 0; i < rows; ++i, out += t->b->out_row) {
     for (size_t j = 0; j < columns; ++j, ++at) {
       out[j * t->apart] = totals[at / 16 * 16 + at % 4 * 4 + at % 16 / 4];

@@ -6,6 +6,7 @@
 #include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 
 #include "runtime/kernels/x86/byte_quarters_template.h"
+#include "runtime/kernels/x86/byte_rest_template.h"
 
 enum {
   ROWS = 2,           // whose sums are in registers
@@ -64,7 +65,7 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
 }
 
 // What is multiplied in a step: four groups of four columns, or what is left of
-// them followed by zeros.
+// them.
 typedef struct step {
   const uint8_t* weights;
   ptrdiff_t pitch;  // from column to column
@@ -74,38 +75,48 @@ typedef struct step {
   const uint8_t* rows[ROWS];
 } step;
 
+// A register of weights of each column with rows, in quarters.
+static inline __attribute__((always_inline)) void part_sums(
+    const step* s, const ints weights[COLUMNS], const ints* base, size_t rows,
+    size_t part, ints joined[ROWS][MOST_PARTS]) {
+  ints sums[ROWS][COLUMNS] = {{{0}}};
+  const ints low_half = all_ints(0x0f0f0f0f);
+  ETX_UNROLLED
+  for (size_t c = 0; c < COLUMNS; ++c) {
+    const ints w = weights[c];
+    const ints high = (w >> 4) & low_half, low = w & low_half;
+    const all_bytes both = (all_bytes)high + (all_bytes)low;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      const uint8_t* x = s->rows[r] + part * PART;
+      sums[r][c] = add_products(sums[r][c], load_bytes(x), high);
+      sums[r][c] = add_products(sums[r][c], load_bytes(x + BYTES), low);
+      sums[r][c] = add_products(sums[r][c], base[r], (ints)(-both));
+    }
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    joined[r][part] =
+        quarter_sums(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+  }
+}
+
 // The sums of groups in `parts` registers.
 static inline __attribute__((always_inline)) void step_sums(
     const step* s, const ints* base, size_t rows, size_t parts, bool asks,
     ints out[ROWS]) {
-  ints joined[ROWS][4];
-  const ints low_half = all_ints(0x0f0f0f0f);
+  ints joined[ROWS][MOST_PARTS];
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
-    ints sums[ROWS][COLUMNS] = {{{0}}};
+    ints weights[COLUMNS];
     ETX_UNROLLED
     for (size_t c = 0; c < COLUMNS; ++c) {
-      const ints w =
-          load_bytes(s->weights + (ptrdiff_t)c * s->pitch + part * BYTES);
-      if (asks) {
-        __builtin_prefetch(s->weights + (ptrdiff_t)c * s->pitch +
-                           part * BYTES + AHEAD);
-      }
-      const ints high = (w >> 4) & low_half, low = w & low_half;
-      const all_bytes both = (all_bytes)high + (all_bytes)low;
-      ETX_UNROLLED
-      for (size_t r = 0; r < rows; ++r) {
-        const uint8_t* x = s->rows[r] + part * PART;
-        sums[r][c] = add_products(sums[r][c], load_bytes(x), high);
-        sums[r][c] = add_products(sums[r][c], load_bytes(x + BYTES), low);
-        sums[r][c] = add_products(sums[r][c], base[r], (ints)(-both));
-      }
+      const uint8_t* from =
+          s->weights + (ptrdiff_t)c * s->pitch + part * BYTES;
+      weights[c] = load_bytes(from);
+      if (asks) __builtin_prefetch(from + AHEAD);
     }
-    ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
-      joined[r][part] =
-          quarter_sums(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
-    }
+    part_sums(s, weights, base, rows, part, joined);
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) out[r] = join_parts(joined[r], parts);
@@ -120,57 +131,44 @@ static inline ints four_quarters(four a, four b, four c, four d) {
                                  13, 14, 15);
 }
 
-// Four numbers of each of four columns.
-static inline floats step_scales(const step* s) {
+// The first of four numbers, those of `groups` groups, followed by zeros.
+static inline four some_numbers(const void* from, size_t groups, size_t bytes) {
+  const ints x = load_some_bytes(from, groups * bytes);
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3);
+}
+
+// Four numbers of each of four columns, or those of `groups` groups.
+static inline __attribute__((always_inline)) floats step_scales(
+    const step* s, size_t groups) {
   four v[COLUMNS];
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
-    memcpy(&v[c], s->scales + c * s->to_groups, sizeof(v[c]));
+    const float* from = s->scales + c * s->to_groups;
+    if (groups < GROUPS) {
+      v[c] = some_numbers(from, groups, sizeof(*from));
+    } else {
+      memcpy(&v[c], from, sizeof(v[c]));
+    }
   }
   return (floats)turned(four_quarters(v[0], v[1], v[2], v[3]));
 }
 
-static inline ints step_zeros(const step* s) {
+static inline __attribute__((always_inline)) ints step_zeros(const step* s,
+                                                             size_t groups) {
   typedef signed char zeros16 __attribute__((vector_size(16)));
   four v;
   ETX_UNROLLED
   for (int c = 0; c < COLUMNS; ++c) {
+    const int8_t* from = s->zeros + c * s->to_groups;
     int packed;
-    memcpy(&packed, s->zeros + c * s->to_groups, sizeof(packed));
+    if (groups < GROUPS) {
+      packed = some_numbers(from, groups, sizeof(*from))[0];
+    } else {
+      memcpy(&packed, from, sizeof(packed));
+    }
     v[c] = packed;
   }
   return turned(__builtin_convertvector((zeros16)v, ints));
-}
-
-// The last groups of four columns, with zeros for what is missing.
-typedef struct last_step {
-  uint8_t weights[COLUMNS][MOST_PARTS * BYTES];
-  uint8_t rows[ROWS][MOST_PARTS * PART];
-  float scales[COLUMNS][GROUPS];
-  int8_t zeros[COLUMNS][GROUPS];
-} last_step;
-
-static __attribute__((noinline)) void make_last(const etx_byte_groups* b,
-                                                size_t rows, size_t groups,
-                                                last_step* l, step* s) {
-  const size_t count = groups * b->group / 2;
-  memset(l, 0, sizeof(*l));
-  for (size_t c = 0; c < COLUMNS; ++c) {
-    memcpy(l->weights[c], s->weights + (ptrdiff_t)c * s->pitch, count);
-    memcpy(l->scales[c], s->scales + (ptrdiff_t)c * s->to_groups,
-           groups * sizeof(float));
-    if (s->zeros == NULL) continue;
-    memcpy(l->zeros[c], s->zeros + (ptrdiff_t)c * s->to_groups, groups);
-  }
-  for (size_t r = 0; r < rows; ++r) {
-    memcpy(l->rows[r], s->rows[r], (count + BYTES - 1) / BYTES * PART);
-    s->rows[r] = l->rows[r];
-  }
-  s->weights = l->weights[0];
-  s->pitch = sizeof(l->weights[0]);
-  s->scales = l->scales[0];
-  s->to_groups = GROUPS;
-  if (s->zeros != NULL) s->zeros = l->zeros[0];
 }
 
 // Partial sums 0 to 3 and 4 to 7 of four columns.
@@ -183,13 +181,77 @@ static inline four_floats totals(floats a, floats b) {
          __builtin_shufflevector(half, half, 4, 5, 6, 7);
 }
 
+// Adds a step's sums times their scales to the partial sums. Which of the two
+// registers of these is next is told by their places.
+static inline __attribute__((always_inline)) void add_step(
+    const step* s, const group_rows* g, size_t group, size_t groups,
+    size_t rows, const ints whole[ROWS], floats sums[ROWS][2]) {
+  const floats scale = step_scales(s, groups);
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    // More than is needed: from a vector of four gcc (12) makes a larger one
+    // in memory, where a load of all has to wait.
+    const ints some = load_bytes(g->sums[r] + group);
+    const ints own = __builtin_shufflevector(some, some, 0, 0, 0, 0, 1, 1, 1, 1,
+                                             2, 2, 2, 2, 3, 3, 3, 3);
+    ints sum = whole[r] - own;  // a half's own zero is 8
+    if (s->zeros != NULL) sum -= own * step_zeros(s, groups) >> 3;
+    const floats made = scale * __builtin_convertvector(sum, floats);
+    const floats next = sums[r][1];
+    sums[r][1] = sums[r][0] + made;
+    sums[r][0] = next;
+  }
+}
+
+// The same of the last groups, less than four: `bytes` of each column. What a
+// row has where there are no weights does not matter.
+static inline __attribute__((always_inline)) void last_sums(
+    const step* s, const ints* base, size_t rows, size_t parts, size_t bytes,
+    ints out[ROWS]) {
+  ints joined[ROWS][MOST_PARTS] = {{{0}}};
+  for (size_t part = 0; part * BYTES < bytes; ++part) {
+    const size_t left = bytes - part * BYTES;
+    ints weights[COLUMNS];
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      weights[c] = load_some_bytes(
+          s->weights + (ptrdiff_t)c * s->pitch + part * BYTES, left);
+    }
+    part_sums(s, weights, base, rows, part, joined);
+  }
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) out[r] = join_parts(joined[r], parts);
+}
+
+static inline __attribute__((always_inline)) void last_step(
+    const step* s, const etx_byte_groups* b, const group_rows* g, size_t group,
+    size_t rows, size_t parts, floats sums[ROWS][2]) {
+  const size_t left = b->groups - group;
+  ints whole[ROWS];
+  last_sums(s, g->base, rows, parts, left * b->group / 2, whole);
+  add_step(s, g, group, left, rows, whole, sums);
+}
+
+// One function for all of them: few columns have such groups.
+static __attribute__((noinline)) void add_last(const step* s,
+                                               const etx_byte_groups* b,
+                                               const group_rows* g,
+                                               size_t group, size_t rows,
+                                               floats sums[ROWS][2]) {
+  const size_t parts = b->group / (PART / 4);
+  if (rows == 1) {
+    last_step(s, b, g, group, 1, parts, sums);
+  } else {
+    last_step(s, b, g, group, ROWS, parts, sums);
+  }
+}
+
 // Rows times four columns that are `apart` from each other, or one and the
 // same. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
     const etx_byte_groups* b, const group_rows* g, size_t row, size_t rows,
     size_t column, size_t apart, size_t parts) {
   const bool asks = b->is_far && row == 0;
-  last_step last;
   floats sums[ROWS][2] = {{{0}}};
   step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
             .pitch = (ptrdiff_t)apart * b->right_row,
@@ -198,11 +260,9 @@ static inline __attribute__((always_inline)) void some_columns(
             .to_groups = (ptrdiff_t)(apart * b->groups)};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
-  for (size_t group = 0; group < b->groups; group += GROUPS) {
+  size_t group = 0;
+  for (; group + GROUPS <= b->groups; group += GROUPS) {
     ints whole[ROWS];
-    if (b->groups - group < GROUPS) {
-      make_last(b, rows, b->groups - group, &last, &s);
-    }
     step_sums(&s, g->base, rows, parts, asks, whole);
     if (asks) {
       ETX_UNROLLED
@@ -210,26 +270,20 @@ static inline __attribute__((always_inline)) void some_columns(
         __builtin_prefetch(s.scales + c * s.to_groups + SCALES_AHEAD);
       }
     }
-    const floats scale = step_scales(&s);
-    ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
-      // More than is needed: from a vector of four gcc (12) makes a larger one
-      // in memory, where a load of all has to wait.
-      const ints some = load_bytes(g->sums[r] + group);
-      const ints own = __builtin_shufflevector(some, some, 0, 0, 0, 0, 1, 1, 1,
-                                               1, 2, 2, 2, 2, 3, 3, 3, 3);
-      ints sum = whole[r] - own;  // a half's own zero is 8
-      if (s.zeros != NULL) sum -= own * step_zeros(&s) >> 3;
-      const floats made = scale * __builtin_convertvector(sum, floats);
-      const floats next = sums[r][1];
-      sums[r][1] = sums[r][0] + made;
-      sums[r][0] = next;
-    }
+    add_step(&s, g, group, GROUPS, rows, whole, sums);
     s.weights += parts * BYTES;
     s.scales += GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) s.rows[r] += parts * PART;
+  }
+  if (group < b->groups) {
+    // Copies: what has an address is in memory all the time.
+    const step left = s;
+    floats partial[ROWS][2];
+    memcpy(partial, sums, sizeof(partial));
+    add_last(&left, b, g, group, rows, partial);
+    memcpy(sums, partial, sizeof(partial));
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {

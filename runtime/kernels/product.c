@@ -180,22 +180,28 @@ static void run_items(const void* context, size_t first, size_t end) {
 }
 
 void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
-  etx_product own = *product;
-  if (own.ignores_product) own.inner = 0;
-  if (own.rows == 0 || own.columns == 0) return;
-  const double work =
-      (double)own.rows * (double)own.columns * (double)own.inner;
-  const size_t columns = (own.columns + COLUMNS - 1) / COLUMNS;
-  job j = {.p = &own,
+  const etx_product* p = product;
+  etx_product none;
+  // Otherwise there is no copy: what was just written field by field would be
+  // waited for.
+  if (product->ignores_product) {
+    none = *product;
+    none.inner = 0;
+    p = &none;
+  }
+  if (p->rows == 0 || p->columns == 0) return;
+  const double work = (double)p->rows * (double)p->columns * (double)p->inner;
+  const size_t columns = (p->columns + COLUMNS - 1) / COLUMNS;
+  job j = {.p = p,
            .loops = etx_panel_loops_of(
                etx_instruction_set_within(parallel->instruction_set)),
-           .run = way_of(&own),
-           .rows = own.rows,
+           .run = way_of(p),
+           .rows = p->rows,
            .row_items = 1};
   if (parallel->thread_count > 1 &&
-      columns < parallel->thread_count * ITEMS_PER_THREAD && own.rows > ROWS) {
+      columns < parallel->thread_count * ITEMS_PER_THREAD && p->rows > ROWS) {
     j.rows = ROWS;
-    j.row_items = (own.rows + ROWS - 1) / ROWS;
+    j.row_items = (p->rows + ROWS - 1) / ROWS;
   }
   etx_shares_run(parallel, columns * j.row_items, work, run_items, &j);
 }

@@ -13,6 +13,7 @@
 
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/lines.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
@@ -24,7 +25,22 @@ typedef struct softmax {
   const etx_line_loops* line;
 } softmax;
 
+// Lines too short for loops of their own set.
+enum { FEW = 32 };
+
 // NaN does not matter for the largest: it comes back through the sum.
+static float largest_of_few(const float* x, size_t count) {
+  float largest = x[0];
+  for (size_t i = 1; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+// out = e^(in - m). Returns the sum, to the same bits as for longer lines.
+static float raise_few(float* out, const float* in, size_t count, float m) {
+  for (size_t i = 0; i < count; ++i) out[i] = etx_exp_f32(in[i] - m);
+  return etx_sum_f32(out, count);
+}
+
 static float largest_of(const softmax* s, float* out, const float* in,
                         size_t count) {
   return s->line->scale(out, in, count, 1.0f,
@@ -33,6 +49,12 @@ static float largest_of(const softmax* s, float* out, const float* in,
 
 static void softmax_dense(const softmax* s, float* out, const float* in,
                           size_t count) {
+  if (count < FEW) {
+    const float m = largest_of_few(in, count);
+    const float scale = 1.0f / raise_few(out, in, count, m);
+    for (size_t i = 0; i < count; ++i) out[i] *= scale;
+    return;
+  }
   const float m = largest_of(s, out, in, count);
   const float scale = 1.0f / s->line->raise(out, out, count, m);
   (void)s->line->scale(out, out, count, scale, 0);
@@ -41,14 +63,21 @@ static void softmax_dense(const softmax* s, float* out, const float* in,
 static void log_softmax_dense(const softmax* s, float* out, const float* in,
                               size_t count) {
   float powers[256];
-  const float m = largest_of(s, out, in, count);
+  float m;
   double sum = 0;
-  for (size_t done = 0; done < count; done += 256) {
-    const size_t part = count - done < 256 ? count - done : 256;
-    sum += (double)s->line->raise(powers, out + done, part, m);
+  if (count < FEW) {
+    m = largest_of_few(in, count);
+    sum = (double)raise_few(powers, in, count, m);
+  } else {
+    m = largest_of(s, out, in, count);
+    in = out;
+    for (size_t done = 0; done < count; done += 256) {
+      const size_t part = count - done < 256 ? count - done : 256;
+      sum += (double)s->line->raise(powers, in + done, part, m);
+    }
   }
   const float shift = etx_log_f32((float)sum);
-  for (size_t i = 0; i < count; ++i) out[i] = out[i] - m - shift;
+  for (size_t i = 0; i < count; ++i) out[i] = in[i] - m - shift;
 }
 
 // The largest of two blocks, element by element.

@@ -166,17 +166,18 @@ void etx_byte_panel_groups_avx512vnni(const etx_byte_group_panel* b) {
                 .lines = (b->next_bytes + BYTES - 1) / BYTES,
                 .rows = b->next_rows,
                 .row = b->next_row};
-  for (size_t row = 0; row < b->rows;) {
-    const size_t left = b->rows - row;
-    if (left >= 12 && left != 16) {
-      some_rows(b, row, 12, &next);
-      row += 12;
-    } else if (left >= 8) {
-      some_rows(b, row, 8, &next);
-      row += 8;
-    } else {
-      some_rows(b, row, 4, &next);
-      row += 4;
+  for (size_t row = 0, rows; row < b->rows; row += rows) {
+    rows = rows_of(b->rows - row);
+    switch (rows) {
+      case 12:
+        some_rows(b, row, 12, &next);
+        break;
+      case 8:
+        some_rows(b, row, 8, &next);
+        break;
+      default:
+        some_rows(b, row, 4, &next);
+        break;
     }
   }
 }

@@ -274,18 +274,18 @@ static void whole(const etx_byte_panel* b) {
                 .lines = (b->next_bytes + BYTES - 1) / BYTES,
                 .rows = b->next_rows,
                 .row = b->next_row};
-  for (size_t row = 0; row < b->rows;) {
-    const size_t left = b->rows - row;
-    // Two blocks of eight rather than one of twelve and one of four.
-    if (left >= 12 && left != 16) {
-      panel_rows(b, row, 12, &next);
-      row += 12;
-    } else if (left >= 8) {
-      panel_rows(b, row, 8, &next);
-      row += 8;
-    } else {
-      panel_rows(b, row, 4, &next);
-      row += 4;
+  for (size_t row = 0, rows; row < b->rows; row += rows) {
+    rows = rows_of(b->rows - row);
+    switch (rows) {
+      case 12:
+        panel_rows(b, row, 12, &next);
+        break;
+      case 8:
+        panel_rows(b, row, 8, &next);
+        break;
+      default:
+        panel_rows(b, row, 4, &next);
+        break;
     }
   }
 }

@@ -65,3 +65,10 @@ static inline __attribute__((always_inline)) void ask_next(asker* a) {
   a->at += a->row;
   --a->rows;
 }
+
+// How many of the rows that are left, a multiple of four, pass a panel next:
+// two times eight rather than twelve and four.
+static inline size_t rows_of(size_t left) {
+  if (left >= 12 && left != 16) return 12;
+  return left >= 8 ? 8 : 4;
+}

@@ -1,14 +1,7 @@
 // Dot products of rows with rows (panel_loops.h says in which order). Read once
-// for each instruction set: VECTOR_BYTES is the size of a vector register, and
-// the sums of DOT_ROWS times DOT_COLUMNS dots fit in registers. All give the
-// same bits.
-
-#include <string.h>
-
-#include "runtime/kernels/fused_template.h"
-#include "runtime/kernels/loop_unrolled.h"
-#include "runtime/kernels/panel_loops.h"
-#include "runtime/kernels/turn_template.h"
+// for each instruction set, behind small_template.h: VECTOR_BYTES is the size of
+// a vector register, and the sums of DOT_ROWS times DOT_COLUMNS dots fit in
+// registers. All give the same bits.
 
 enum {
   DOT_LANES = ETX_FUSED_SUMS,
@@ -217,50 +210,6 @@ static inline __attribute__((always_inline)) void dot_rows(const dot_tile* t,
   }
 }
 
-// Columns that were turned, with all rows; `parts` vectors hold them. Inlined
-// with a constant, so that sums stay in registers.
-static inline __attribute__((always_inline)) void short_rows(
-    const etx_dot_block* b, size_t first, size_t columns,
-    float turned[DOT_LANES][ETX_TURNED_ROWS], size_t parts) {
-  for (size_t row = 0; row < b->rows; ++row) {
-    const float* x = b->left + (ptrdiff_t)row * b->left_row;
-    etx_fused sums[ETX_TURNED_ROWS / ETX_FUSED_LANES] = {{0}};
-    for (size_t k = 0; k < b->count; ++k) {
-      ETX_UNROLLED
-      for (size_t part = 0; part < parts; ++part) {
-        etx_fused y;
-        memcpy(&y, turned[k] + part * ETX_FUSED_LANES, sizeof(y));
-        sums[part] = ETX_FUSED_ADD(ETX_FUSED_ALL(x[k]), y, sums[part]);
-      }
-    }
-    float* out = b->out + (ptrdiff_t)row * b->out_row + first;
-    // Mostly the vectors are full, which needs no call.
-    if (columns == parts * ETX_FUSED_LANES) {
-      memcpy(out, sums, parts * sizeof(etx_fused));
-    } else {
-      memcpy(out, sums, columns * sizeof(float));
-    }
-  }
-}
-
-// Dots shorter than the partial sums are taken element by element, which
-// columns can do side by side as soon as they are turned.
-static void short_dots(const etx_dot_block* b) {
-  enum { SIDE = ETX_TURNED_ROWS };
-  for (size_t first = 0; first < b->columns; first += SIDE) {
-    const size_t left = b->columns - first;
-    const size_t columns = left < SIDE ? left : SIDE;
-    float turned[DOT_LANES][SIDE];
-    turn(b->right + (ptrdiff_t)first * b->right_row, b->right_row, columns,
-         b->count, turned[0]);
-    if (columns <= ETX_FUSED_LANES) {
-      short_rows(b, first, columns, turned, 1);
-    } else {
-      short_rows(b, first, columns, turned, SIDE / ETX_FUSED_LANES);
-    }
-  }
-}
-
 // All rows with the columns of a tile.
 static void dot_tile_run(const dot_tile* t) {
   const size_t all = t->b->rows;
@@ -351,7 +300,20 @@ static size_t dot_one_row(const etx_dot_block* b) {
 
 static void dots(const etx_dot_block* b) {
   if (b->count < DOT_LANES) {
-    short_dots(b);
+    // Shorter than the partial sums: element by element.
+    multiply_small(
+        &(etx_product){.rows = b->rows,
+                       .columns = b->columns,
+                       .inner = b->count,
+                       .dtype = ETX_DTYPE_FLOAT32,
+                       .left = (const char*)b->left,
+                       .left_row = b->left_row,
+                       .left_inner = 1,
+                       .right = (const char*)b->right,
+                       .right_inner = 1,
+                       .right_column = b->right_row,
+                       .out = (char*)b->out,
+                       .out_row = b->out_row});
     return;
   }
 #if VECTOR_BYTES == 64

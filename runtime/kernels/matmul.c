@@ -22,45 +22,38 @@ static etx_status prepare(etx_call* call, size_t first,
   return ETX_OK;
 }
 
-// Makes `tensor`'s last two dimensions the left operand, or its only one a
-// row; likewise the right operand, where an only one is a column and
-// `transposed` exchanges the two.
-static void set_left(etx_product* product, const etx_tensor* tensor) {
-  const size_t r = tensor->rank;
-  product->dtype = tensor->dtype;
-  product->left = tensor->data;
-  product->inner = (size_t)tensor->sizes[r - 1];
-  product->left_inner = tensor->strides[r - 1];
-  product->rows = r == 1 ? 1 : (size_t)tensor->sizes[r - 2];
-  product->left_row = r == 1 ? 0 : tensor->strides[r - 2];
-}
-
-static void set_right(etx_product* product, const etx_tensor* tensor,
-                      bool transposed) {
-  const size_t r = tensor->rank;
-  const size_t inner = transposed || r == 1 ? r - 1 : r - 2;
-  product->right = tensor->data;
-  product->right_inner = tensor->strides[inner];
-  product->columns = 1;
-  product->right_column = 0;
-  if (r == 1) return;
-  const size_t column = transposed ? r - 2 : r - 1;
-  product->columns = (size_t)tensor->sizes[column];
-  product->right_column = tensor->strides[column];
-}
-
-static void set_out(etx_product* product, const etx_tensor* out) {
-  product->out = out->data;
-  product->out_row = (ptrdiff_t)product->columns;
-}
-
+// The last two dimensions of `left`, or its only one as a row, times those of
+// `right`, or its only one as a column; `transposed` exchanges the two. Names
+// every field: otherwise all of it is cleared first, which takes as long as a
+// small product.
 static etx_product product_of(const etx_tensor* left, const etx_tensor* right,
                               const etx_tensor* out, bool transposed) {
-  etx_product product = {0};
-  set_left(&product, left);
-  set_right(&product, right, transposed);
-  set_out(&product, out);
-  return product;
+  const size_t l = left->rank, r = right->rank;
+  const size_t inner = transposed || r == 1 ? r - 1 : r - 2;
+  const size_t column = transposed ? r - 2 : r - 1;
+  const size_t columns = r == 1 ? 1 : (size_t)right->sizes[column];
+  return (etx_product){
+      .rows = l == 1 ? 1 : (size_t)left->sizes[l - 2],
+      .columns = columns,
+      .inner = (size_t)left->sizes[l - 1],
+      .dtype = left->dtype,
+      .left = left->data,
+      .left_row = l == 1 ? 0 : left->strides[l - 2],
+      .left_inner = left->strides[l - 1],
+      .right = right->data,
+      .right_inner = right->strides[inner],
+      .right_column = r == 1 ? 0 : right->strides[column],
+      .out = out->data,
+      .out_row = (ptrdiff_t)columns,
+      .added = NULL,
+      .added_row = 0,
+      .added_column = 0,
+      .alpha = {.i64 = 0},
+      .beta = {.i64 = 0},
+      .is_scaled = false,
+      .ignores_added = false,
+      .ignores_product = false,
+      .chain = NULL};
 }
 
 // Adds a tensor, whose last dimensions broadcast to [rows, columns], to the

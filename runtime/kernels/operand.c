@@ -25,6 +25,10 @@ etx_number etx_number_read(const etx_value* value, etx_dtype dtype) {
     number.f32 = (float)value->as.real;
     return number;
   }
+  if (dtype == ETX_DTYPE_FLOAT32 && value->kind == ETX_VALUE_INT) {
+    number.f32 = (float)value->as.integer;
+    return number;
+  }
   if (dtype == ETX_DTYPE_INT64 && value->kind == ETX_VALUE_INT) {
     number.i64 = value->as.integer;
     return number;

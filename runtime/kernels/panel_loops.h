@@ -61,6 +61,15 @@ typedef struct etx_dot_block {
 
 typedef void (*etx_dot_loop)(const etx_dot_block* block);
 
+// A float32 product that is not worth preparing anything for (product.h): each
+// sum from the first inner element to the last. Either right_column is 1, or
+// right_inner is and there are at most ETX_SMALL_INNER inner elements. What is
+// added comes too if etx_small_adds.
+enum { ETX_SMALL_INNER = 16 };
+
+struct etx_product;
+typedef void (*etx_small_loop)(const struct etx_product* product);
+
 enum { ETX_TURNED_ROWS = ETX_PANEL_GROUP_BYTES / 4 };
 
 // Writes `count` elements of `rows` rows, at most ETX_TURNED_ROWS that are
@@ -72,6 +81,7 @@ typedef struct etx_panel_loops {
   const char* name;           // of the instruction set
   etx_panel_loop by_wide[3];  // by etx_wide
   etx_dot_loop dots;
+  etx_small_loop multiply_small;
   etx_turn_loop turn;
   etx_row_copy_loop copy_rows;
   etx_row_store_loop store_rows;

@@ -4,8 +4,9 @@
 // vectors of them hide how long a step takes. PANEL_FLOAT_TAPS, if it is
 // defined, is a set's own way through eights of taps.
 
-#include "runtime/kernels/dots_template.h"
 #include "runtime/kernels/row_template.h"
+#include "runtime/kernels/small_template.h"
+#include "runtime/kernels/dots_template.h"
 #include "runtime/kernels/most_template.h"
 #include "runtime/kernels/plane_template.h"
 #if VECTOR_BYTES == 64
@@ -47,11 +48,11 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_PANEL_SET(name)                                          \
-  {                                                                  \
-    name,                                                            \
-        {add_products_i64, add_products_f32,                         \
-         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                   \
-        dots, turn, copy_rows, store_rows, sum_plane, row_most,      \
-        PANEL_SPOTS, PANEL_GROUPS                                    \
+#define ETX_PANEL_SET(name)                                           \
+  {                                                                   \
+    name,                                                             \
+        {add_products_i64, add_products_f32,                          \
+         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                    \
+        dots, multiply_small, turn, copy_rows, store_rows, sum_plane, \
+        row_most, PANEL_SPOTS, PANEL_GROUPS                           \
   }

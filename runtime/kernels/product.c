@@ -1,6 +1,7 @@
-// Three ways through a product, chosen by type, sizes and where the operands
+// Four ways through a product, chosen by type, sizes and where the operands
 // lie, never by the machine:
 //
+//   a few thousand steps of float32: at once, without parts (small_template.h)
 //   few rows or columns of float32 and right as [columns, inner], the layout of
 //   linear's weights: dot products, weights read once and in order
 //   other floats: blocks (product_blocks.c), where right is turned, or lanes
@@ -24,6 +25,13 @@ enum {
   MANY_ROWS = 384,
   // Results that are still in cache when a chain reads them.
   CHAIN_ELEMENTS = 65536,
+  // Products that are not worth preparing anything for.
+  SMALL_SIDE = 64,
+  SMALL_WORK = 8192,
+  SMALL_ROWS = 4,  // or so many columns, or inner elements
+  SMALL_COLUMNS = 16,
+  SMALL_INNER = 16,
+  DOT_PARTS = 16,  // sums of a dot
   // Items for each thread: cores differ, and machines are busy.
   ITEMS_PER_THREAD = 4,
 };
@@ -106,6 +114,31 @@ void etx_product_dots(const etx_product* p, const etx_panel_loops* loops,
 
 // ------------------------------------------------ all
 
+static bool are_dots(const etx_product* p) {
+  return p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
+         p->left_inner == 1 && p->inner > 0 &&
+         (p->rows <= ETX_PRODUCT_DOT_ROWS ||
+          p->columns <= ETX_PRODUCT_DOT_COLUMNS);
+}
+
+// True if the sums have one order, and any other way would take longer to
+// begin than they take. A few rows of many columns are not: their sums wait for
+// each other where a block has more of them.
+static bool is_small(const etx_product* p) {
+  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0) return false;
+  if (p->rows > SMALL_SIDE || p->columns > SMALL_SIDE ||
+      p->inner > SMALL_SIDE || p->rows * p->columns * p->inner > SMALL_WORK) {
+    return false;
+  }
+  if (p->inner < DOT_PARTS) return p->right_column == 1 || p->right_inner == 1;
+  if (are_dots(p)) return false;
+  if (p->right_column != 1) {
+    return p->right_inner == 1 && p->inner <= ETX_SMALL_INNER;
+  }
+  return p->rows >= SMALL_ROWS || p->columns <= SMALL_COLUMNS ||
+         p->inner <= SMALL_INNER;
+}
+
 typedef void (*way)(const etx_product* product, const etx_panel_loops* loops,
                     const etx_product_area* area);
 
@@ -118,12 +151,7 @@ typedef struct job {
 } job;
 
 static way way_of(const etx_product* p) {
-  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
-                        p->left_inner == 1 && p->inner > 0;
-  if (are_dots && (p->rows <= ETX_PRODUCT_DOT_ROWS ||
-                   p->columns <= ETX_PRODUCT_DOT_COLUMNS)) {
-    return etx_product_dots;
-  }
+  if (are_dots(p)) return etx_product_dots;
   return etx_wide_of(p->dtype) == ETX_WIDE_F32 ? etx_product_blocks
                                                : etx_product_panels;
 }
@@ -141,6 +169,18 @@ static void run_chain(const etx_product* p, const etx_product_area* area) {
 static void run_area(const job* j, const etx_product_area* area) {
   j->run(j->p, j->loops, area);
   if (j->p->chain != NULL) run_chain(j->p, area);
+}
+
+static void run_small(const etx_product* p, const etx_panel_loops* loops) {
+  loops->multiply_small(p);
+  float* out = (float*)(void*)p->out;
+  for (size_t row = 0; row < p->rows && !etx_small_adds(p); ++row) {
+    etx_product_add(p, ETX_WIDE_F32, row, 0, p->columns, out);
+    out += p->out_row;
+  }
+  if (p->chain != NULL) {
+    run_chain(p, &(etx_product_area){0, p->rows, 0, p->columns});
+  }
 }
 
 // Items of columns that are done at once: all, or as many as stay in cache
@@ -190,11 +230,16 @@ void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
     p = &none;
   }
   if (p->rows == 0 || p->columns == 0) return;
+  const etx_panel_loops* loops = etx_panel_loops_of(
+      etx_instruction_set_within(parallel->instruction_set));
+  if (is_small(p)) {
+    run_small(p, loops);
+    return;
+  }
   const double work = (double)p->rows * (double)p->columns * (double)p->inner;
   const size_t columns = (p->columns + COLUMNS - 1) / COLUMNS;
   job j = {.p = p,
-           .loops = etx_panel_loops_of(
-               etx_instruction_set_within(parallel->instruction_set)),
+           .loops = loops,
            .run = way_of(p),
            .rows = p->rows,
            .row_items = 1};

@@ -40,6 +40,13 @@ typedef struct etx_product {
   const etx_chain* chain;
 } etx_product;
 
+// True if rows of float32 are added as they are: small products do that
+// themselves.
+static inline bool etx_small_adds(const etx_product* product) {
+  return product->added != NULL && !product->is_scaled &&
+         product->added_column == 1;
+}
+
 // Computes all of it, over the call's threads if it is large enough. With no
 // inner element the product is zero.
 void etx_product_run(const etx_product* product, const etx_parallel* parallel);

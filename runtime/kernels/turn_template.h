@@ -33,13 +33,9 @@ typedef float turn_vector __attribute__((vector_size(TURN * sizeof(float))));
                           10 + a, 11 + a, 16 + a, 17 + a, 18 + a, 19 + a,     \
                           24 + a, 25 + a, 26 + a, 27 + a)
 
-// Whole lines are read, each once: where rows are a power of two apart they
-// have no room beside each other in the first cache.
-static inline __attribute__((always_inline)) void turn_in_registers(
-    const float* in, ptrdiff_t row, turn_vector* b) {
-  turn_vector a[TURN];
-  ETX_UNROLLED_16
-  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+// Rows to taps. Changes `a`.
+static inline __attribute__((always_inline)) void turn_registers(
+    turn_vector* a, turn_vector* b) {
   // Pairs of rows, then fours, then eights, then all.
   ETX_UNROLLED_16
   for (int i = 0; i < TURN; i += 2) {
@@ -67,25 +63,10 @@ static inline __attribute__((always_inline)) void turn_in_registers(
   }
 }
 
-static inline __attribute__((always_inline)) void turn_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
-  turn_vector b[TURN];
-  turn_in_registers(in, row, b);
-  ETX_UNROLLED_16
-  for (int i = 0; i < TURN; ++i) {
-    memcpy(out + i * ETX_TURNED_ROWS, &b[i], sizeof(b[i]));
-  }
-}
-
 #elif VECTOR_BYTES == 32
 
-static inline __attribute__((always_inline)) void turn_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
-  turn_vector a[TURN], b[TURN];
-  ETX_UNROLLED
-  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+static inline __attribute__((always_inline)) void turn_registers(
+    turn_vector* a, turn_vector* b) {
   // Pairs of rows, then fours, then eights.
   ETX_UNROLLED
   for (int i = 0; i < TURN; i += 2) {
@@ -106,12 +87,8 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i) {
     const turn_vector x = a[i], y = a[i + 4];
-    const turn_vector low =
-        __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
-    const turn_vector high =
-        __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
-    memcpy(out + i * ETX_TURNED_ROWS, &low, sizeof(low));
-    memcpy(out + (i + 4) * ETX_TURNED_ROWS, &high, sizeof(high));
+    b[i] = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
+    b[i + 4] = __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15);
   }
 }
 
@@ -132,6 +109,31 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
     const turn_vector high = __builtin_shufflevector(x, y, 2, 3, 6, 7);
     memcpy(out + 2 * i * ETX_TURNED_ROWS, &low, sizeof(low));
     memcpy(out + (2 * i + 1) * ETX_TURNED_ROWS, &high, sizeof(high));
+  }
+}
+
+#endif
+
+#if VECTOR_BYTES >= 32
+
+// Whole lines are read, each once: where rows are a power of two apart they
+// have no room beside each other in the first cache.
+static inline __attribute__((always_inline)) void turn_in_registers(
+    const float* in, ptrdiff_t row, turn_vector* b) {
+  turn_vector a[TURN];
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
+  turn_registers(a, b);
+}
+
+static inline __attribute__((always_inline)) void turn_square(const float* in,
+                                                              ptrdiff_t row,
+                                                              float* out) {
+  turn_vector b[TURN];
+  turn_in_registers(in, row, b);
+  ETX_UNROLLED_16
+  for (int i = 0; i < TURN; ++i) {
+    memcpy(out + i * ETX_TURNED_ROWS, &b[i], sizeof(b[i]));
   }
 }
 

@@ -57,6 +57,15 @@ static size_t extent(size_t rows, size_t columns, size_t pitch) {
   return rows == 0 || columns == 0 ? 0 : (rows - 1) * pitch + columns;
 }
 
+// One row for all, a row each, or a number each.
+static size_t set_added_layout(etx_product* p, size_t gap) {
+  const unsigned layout = (unsigned)(test_random_bits() % 3);
+  p->added_column = layout < 2 ? 1 : 0;
+  p->added_row = layout == 1 ? (ptrdiff_t)(p->columns + gap) : layout / 2;
+  if (layout == 0) return p->columns;
+  return layout == 1 ? extent(p->rows, p->columns, p->columns + gap) : p->rows;
+}
+
 // In any layout, or in that of linear.
 static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
                             size_t inner, bool is_linear) {
@@ -84,14 +93,13 @@ static operands operands_of(etx_dtype dtype, size_t rows, size_t columns,
   }
   o.left = random_block(left, dtype);
   o.right = random_block(right, dtype);
-  o.added = random_block(columns, dtype);
+  o.added = random_block(set_added_layout(&o.p, gap), dtype);
   o.out = random_block(extent(rows, columns, columns + gap), dtype);
   o.p.left = (const char*)o.left.bytes.data;
   o.p.right = (const char*)o.right.bytes.data;
   o.p.out = (char*)o.out.bytes.data;
   if (test_random_bits() % 2 == 0) {
     o.p.added = (const char*)o.added.bytes.data;
-    o.p.added_column = 1;
     o.p.alpha = o.p.beta = etx_number_one(dtype);
     o.p.is_scaled = dtype == ETX_DTYPE_FLOAT32 && test_random_bits() % 2 == 0;
     if (o.p.is_scaled) {
@@ -158,7 +166,9 @@ static float sum_of(const etx_product* p, size_t row, size_t column) {
 static float expected_of(const etx_product* p, size_t row, size_t column) {
   const float sum = sum_of(p, row, column);
   if (p->added == NULL) return sum;
-  const float added = element(p->added, p->dtype, (ptrdiff_t)column);
+  const float added = element(p->added, p->dtype,
+                              (ptrdiff_t)row * p->added_row +
+                                  (ptrdiff_t)column * p->added_column);
   if (!p->is_scaled) return added + sum;
   const volatile float scaled = p->beta.f32 * added;
   const volatile float product = p->alpha.f32 * sum;
@@ -243,6 +253,19 @@ static void rows_become_lanes_or_pass_in_parts(void** state) {
   }
 }
 
+// All rests of vectors, with columns and taps on either side of one.
+static void small_products_have_the_same_bits(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    const size_t rows = (size_t)test_random_integer(1, 10);
+    const size_t columns = (size_t)test_random_integer(1, 36);
+    const size_t inner = (size_t)test_random_integer(1, 18);
+    check_operands(operands_of(ETX_DTYPE_FLOAT32, rows, columns, inner,
+                               test_random_bits() % 2 == 0));
+  }
+}
+
 static void floats_have_the_bits_of_their_order(void** state) {
   (void)state;
   check_rounds(ETX_DTYPE_FLOAT32, ROUNDS);
@@ -317,6 +340,7 @@ static void a_set_above_the_machine_s_is_its_best(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats_have_the_bits_of_their_order),
+      cmocka_unit_test(small_products_have_the_same_bits),
       cmocka_unit_test(rows_become_lanes_or_pass_in_parts),
       cmocka_unit_test(halves_are_summed_as_floats),
       cmocka_unit_test(steps_are_rounded_once),

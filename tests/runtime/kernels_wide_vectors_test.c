@@ -34,7 +34,7 @@ static __attribute__((noinline)) void copy_some(const float* from, float* to,
 
 #define ROW_LOAD_SOME(from, lanes)           \
   __extension__({                            \
-    etx_fused some = {0};                    \
+    row_piece some = {0};                    \
     copy_some((from), (float*)&some, lanes); \
     some;                                    \
   })
@@ -105,6 +105,35 @@ static void dots_are_alike(void** state) {
     etx_panel_loops_base.dots(&b);
     b.out = other;
     loops_of_64_bytes.dots(&b);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
+static void small_products_are_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    const bool is_turned = test_random_bits() % 2 == 0;
+    etx_product p = {
+        .rows = (size_t)test_random_integer(1, 9),
+        .columns = (size_t)test_random_integer(1, 40),
+        .inner = (size_t)test_random_integer(1, ETX_SMALL_INNER),
+        .dtype = ETX_DTYPE_FLOAT32,
+        .left = (const char*)left,
+        .left_row = PITCH,
+        .left_inner = 1,
+        .right = (const char*)right,
+        .right_inner = is_turned ? 1 : PITCH,
+        .right_column = is_turned ? PITCH : 1,
+        .out = (char*)one,
+        .out_row = PITCH,
+        .added = test_random_bits() % 2 == 0 ? (const char*)left : NULL,
+        .added_row = PITCH,
+        .added_column = 1};
+    etx_panel_loops_base.multiply_small(&p);
+    p.out = (char*)other;
+    loops_of_64_bytes.multiply_small(&p);
     assert_memory_equal(one, other, sizeof(one));
   }
 }
@@ -333,6 +362,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
       cmocka_unit_test(dots_are_alike),
+      cmocka_unit_test(small_products_are_alike),
       cmocka_unit_test(rows_are_turned_alike),
       cmocka_unit_test(rows_are_copied_alike),
       cmocka_unit_test(rows_are_stored_alike),

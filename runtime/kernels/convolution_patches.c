@@ -99,6 +99,13 @@ static void copy_patch(const desk* d, const float* channel, float* patch) {
   }
 }
 
+static void copy_patches(const desk* d, const float* in, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    copy_patch(d, in + (ptrdiff_t)i * d->p->c.in.channel,
+               d->patches + i * d->p->patch);
+  }
+}
+
 // Number `index` of `channels` that are packed.
 static void pack_channel(const etx_patch_plan* p, const tile* t,
                          const float* channel, size_t index, size_t channels,
@@ -262,7 +269,9 @@ static void start_column(desk* d) {
   for (size_t i = 0; i < x->phases; ++i) {
     t->columns[i] = etx_patch_piece_of(x, i, t->x, t->width);
   }
-  if ((p->is_direct && p->has_spots) || p->has_windows) return;
+  if ((p->is_direct && (p->has_spots || p->has_points)) || p->has_windows) {
+    return;
+  }
   if (!p->is_packed) {
     memset(d->patches, 0,
            (p->patch * p->channels + ETX_PATCH_BEHIND) * sizeof(float));
@@ -310,14 +319,44 @@ static void run_plane(const desk* d, const float* in, const float* weights) {
   run_chain(d, d->group, plane.store.out);
 }
 
-// ------------------------------------------------ channels as lanes
+// ------------------------------------------------ sums in registers
 
-static void copy_patches(const desk* d, const float* in, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    copy_patch(d, in + (ptrdiff_t)i * d->p->c.in.channel,
-               d->patches + i * d->p->patch);
+static void run_points(const desk* d, const float* in, const float* weights,
+                       size_t rows, int64_t channel) {
+  const etx_patch_plan* p = d->p;
+  const etx_convolution* c = &p->c;
+  const size_t all = (size_t)c->in_channels;
+  etx_points points = {.store = d->store,
+                       .out_channel = c->out.channel,
+                       .channels = rows,
+                       .weights = weights,
+                       .weight_row = c->weight_out,
+                       .offsets = p->offsets,
+                       .taps = p->channels * p->taps,
+                       .pieces = (all + p->channels - 1) / p->channels,
+                       .piece = (ptrdiff_t)p->channels * c->in.channel};
+  points.last_taps = (all - (points.pieces - 1) * p->channels) * p->taps;
+  points.store.sums = d->patches;
+  if (p->is_packed) {
+    points.store.sums = in + (ptrdiff_t)d->t.x;
+  } else {
+    copy_patches(d, in, all);
+  }
+  points.store.out = out_of(d, channel);
+  points.store.added = added_to(d, points.store.out);
+  if (c->bias != NULL) {
+    points.bias_step = c->bias->strides[0];
+    points.bias =
+        (const float*)c->bias->data + (ptrdiff_t)channel * points.bias_step;
+  }
+  p->loops->sum_points(&points);
+  for (size_t r = 0; r < rows; ++r) {
+    run_chain(d, channel + (int64_t)r,
+              points.store.out + (ptrdiff_t)r * c->out.channel);
   }
 }
+
+// ------------------------------------------------ channels as lanes
 
 static void store_spots(const desk* d, size_t row, size_t count,
                         int64_t channel) {
@@ -430,6 +469,10 @@ static void run_item(desk* d) {
     return;
   }
   const int64_t channel = d->group * c->out_channels + first;
+  if (p->has_points) {
+    run_points(d, in, weights, rows, channel);
+    return;
+  }
   if (p->has_spots) {
     run_spots(d, in, weights, rows, channel);
     return;

@@ -18,6 +18,8 @@ enum {
   MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
   MANY_TAPS = 96,
   SPOT_ITEMS = 4,  // for each thread
+  POINT_CHANNELS = ETX_POINT_CHANNELS,
+  LEAST_POINTS = 13,  // vectors of a tile
 };
 
 // ------------------------------------------------ directions
@@ -343,6 +345,92 @@ static bool plan_spots(etx_patch_plan* p) {
   return true;
 }
 
+// ------------------------------------------------ sums in registers
+
+// Rows of result channels for each item, if threads are many.
+static void share_points(etx_patch_plan* p, int64_t tiles) {
+  const etx_convolution* c = &p->c;
+  const int64_t blocks = etx_divide_up(c->out_channels, POINT_CHANNELS);
+  int64_t shares = 1;
+  if (p->thread_count > 1) {
+    const int64_t wanted =
+        etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
+                      tiles * c->in.images * c->groups);
+    shares = wanted < blocks ? wanted : blocks;
+  }
+  p->rows = etx_divide_up(blocks, shares) * POINT_CHANNELS;
+  if (p->rows > c->out_channels) p->rows = c->out_channels;
+}
+
+// What lanes are used of those that are computed.
+static bool fills_lanes(int64_t positions) {
+  return positions * 8 >= etx_divide_up(positions, GROUP) * GROUP * 7;
+}
+
+static bool plan_packed_points(etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t wide = p->x.window.out;
+  if (!p->is_packed || c->in.strides[2] != 1 || wide <= GROUP ||
+      !fills_lanes(wide)) {
+    return false;
+  }
+  const int64_t vectors = etx_divide_up(wide, GROUP);
+  int64_t most = ETX_PATCHES / GROUP / c->in_channels;
+  if (most < LEAST_POINTS) most = LEAST_POINTS;
+  if (most > MOST_PACKED / GROUP) most = MOST_PACKED / GROUP;
+  // No tile of one vector.
+  int64_t share = even_share(vectors, most);
+  while (vectors % share == 1) ++share;
+  p->y.tile = p->y.tiles = 1;
+  p->x.tile = share * GROUP;
+  p->x.tiles = etx_divide_up(wide, p->x.tile);
+  p->lanes = (size_t)p->x.tile;
+  p->channels = c->in_channels < ETX_PATCH_TAPS ? (size_t)c->in_channels
+                                                : ETX_PATCH_TAPS;
+  p->is_direct = true;
+  for (size_t i = 0; i < p->channels; ++i) {
+    p->offsets[i] = (ptrdiff_t)i * c->in.channel;
+  }
+  return true;
+}
+
+// Few channels, whose patches exist all at once: a row of results is a line.
+static bool plan_rows_of_points(etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t wide = p->x.window.out, high = p->y.window.out;
+  const size_t channels = (size_t)c->in_channels;
+  if (p->is_packed || wide <= GROUP || !fills_lanes(wide) ||
+      channels > ETX_PATCH_TAPS / p->taps) {
+    return false;
+  }
+  p->lanes = SIZE_MAX;
+  int64_t height = high;
+  for (int64_t tiles = 2; !size_patch(p, height, wide) ||
+                          p->patch > ETX_PATCHES / channels;
+       ++tiles) {
+    if (height == 1) return false;
+    height = etx_divide_up(high, tiles);
+  }
+  p->y.tile = height;
+  p->y.tiles = etx_divide_up(high, height);
+  p->x.tile = wide;
+  p->x.tiles = 1;
+  p->channels = channels;
+  find_offsets(p);
+  return true;
+}
+
+static bool plan_points(etx_patch_plan* p) {
+  if (p->loops->sum_points == NULL || p->c.out.strides[2] != 1 ||
+      p->c.out_channels % POINT_CHANNELS != 0 || p->is_plane) {
+    return false;
+  }
+  if (!plan_packed_points(p) && !plan_rows_of_points(p)) return false;
+  share_points(p, p->y.tiles * p->x.tiles);
+  p->has_points = true;
+  return true;
+}
+
 // ------------------------------------------------ chains
 
 // x, x + other or other + x, of those relu or relu6: the words that are read.
@@ -401,7 +489,7 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
   p->is_plane = is_plane(p);
   p->has_windows = has_windows(p);
-  if (plan_spots(p)) {
+  if (plan_points(p) || plan_spots(p)) {
     // Nothing else is to be done.
   } else if (p->is_packed) {
     pack_tiles(p);

@@ -15,6 +15,10 @@
 // Where each position sees just its own, a tile is packed: its lanes lie group
 // by group, those of one tap after those of another.
 //
+// Sums that are taken in one go stay in registers until they are results
+// (etx_points): those of positions that see just their own, where they lie, or
+// of few channels, whose patches exist all at once.
+//
 // Few positions waste lanes. Then result channels are lanes (etx_spots):
 // weights are turned on the stack, and positions that do not exist are left
 // out.
@@ -62,6 +66,7 @@ typedef struct etx_patch_plan {
   bool is_direct;  // whole groups of a packed tile are read where they lie
   bool has_many_weights;  // more than a near cache holds
   bool has_spots;  // result channels are lanes; direct: patches are the input
+  bool has_points;  // sums stay in registers until they are results
   bool has_windows;  // planes are summed where they lie
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch

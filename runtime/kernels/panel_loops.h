@@ -91,6 +91,7 @@ typedef struct etx_panel_loops {
   etx_window_plane_loop sum_windows;
   etx_spot_loop sum_spots;
   etx_spot_store_loop store_spots;
+  etx_point_loop sum_points;
   size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;
 

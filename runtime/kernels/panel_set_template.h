@@ -11,10 +11,11 @@
 #include "runtime/kernels/plane_template.h"
 #if VECTOR_BYTES == 64
 #include "runtime/kernels/spot_template.h"
+#include "runtime/kernels/point_template.h"
 #include "runtime/kernels/window_plane_template.h"
-#define PANEL_SPOTS sum_windows, sum_spots, store_spots
+#define PANEL_SPOTS sum_windows, sum_spots, store_spots, sum_points
 #else
-#define PANEL_SPOTS NULL, NULL, NULL
+#define PANEL_SPOTS NULL, NULL, NULL, NULL
 #endif
 
 #define T float

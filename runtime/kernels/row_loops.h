@@ -115,4 +115,27 @@ typedef struct etx_spot_store {
 
 typedef void (*etx_spot_store_loop)(const etx_spot_store* store);
 
+enum { ETX_POINT_CHANNELS = 8 };  // whose sums are taken at a time
+
+// Sums with result positions as lanes, in registers from the first tap to the
+// result: element i of a row of a channel is that channel's weights times what
+// lies at i + offsets [taps] from where etx_plane's row begins, then at as many
+// places `piece` behind those, and so on; the last piece has `last_taps`.
+// Channels are whole eights, rows longer than a group of lanes. Nothing but the
+// elements is read or written.
+typedef struct etx_points {
+  etx_row_store store;  // of the first channel, but for the bias
+  ptrdiff_t out_channel;
+  size_t channels;
+  const float* bias;  // of the first channel; NULL: none
+  ptrdiff_t bias_step;
+  const float* weights;
+  ptrdiff_t weight_row;  // from channel to channel
+  const ptrdiff_t* offsets;
+  size_t taps, last_taps, pieces;
+  ptrdiff_t piece;
+} etx_points;
+
+typedef void (*etx_point_loop)(const etx_points* points);
+
 #endif

@@ -25,8 +25,9 @@ typedef struct convolution {
 static const char* const texts[] = {
     "x relu",       "x relu6",          "x 0 add",    "0 x add relu",
     "x 0 add relu", "x 0 add relu6",    "x silu",     "x hardswish",
-    "x 1 add relu", "x 2 multiply",     "x x add",    "x 0 multiply relu",
+    "x 1 add relu", "x 1 multiply",     "x x add",    "x 0 multiply relu",
     "x relu 0 add", "x 0 add 1 divide", "x neg relu",
+    "x 2 add relu",
 };
 
 static convolution random_convolution(void) {
@@ -47,12 +48,17 @@ static convolution random_convolution(void) {
                    : (int32_t)test_random_integer(1, 20);
   // Neighbours, whose planes have a way of their own.
   const bool is_square = is_depthwise && test_random_bits() % 2 == 0;
+  // Eights of channels, whose sums may stay in registers until they are stored.
+  const bool is_even = !is_depthwise && test_random_bits() % 2 == 0;
+  const bool is_point = is_even && test_random_bits() % 2 == 0;
+  if (is_even) c.weight[0] = (c.weight[0] + 7) / 8 * 8;
   for (size_t d = 0; d < 2; ++d) {
     const int32_t kernel = (int32_t)test_random_integer(0, 2) * 2 + 1;
     c.input[2 + d] = sizes[test_random_bits() % 10];
     c.weight[2 + d] = kernel;
     c.stride[d] = test_random_integer(1, 3);
     if (is_square) c.weight[2 + d] = 3;
+    if (is_point) c.weight[2 + d] = (int32_t)(c.stride[d] = 1);
     if (is_square && d == 1) c.stride[1] = c.stride[0];
     c.padding[d] = c.weight[2 + d] / 2;
     c.out[2 + d] = (c.input[2 + d] - 1) / (int32_t)c.stride[d] + 1;
@@ -82,8 +88,10 @@ static void begin(test_call* call, const char* name, const convolution* c) {
 static void add_chain(test_call* call, const convolution* c, const char* text) {
   test_call_floats(call, 4, c->out, same);
   test_call_floats(call, 1, (const int32_t[]){1}, one);
-  test_call_floats(call, 1, &c->out[3], row);
-  test_call_gather_list(call, 3);
+  // Beside a row, the chain is computed on its own.
+  const bool has_row = strchr(text, '2') != NULL;
+  if (has_row) test_call_floats(call, 1, &c->out[3], row);
+  test_call_gather_list(call, has_row ? 3 : 2);
   test_call_string(call, text);
 }
 
@@ -131,7 +139,8 @@ static void draw(void) {
   test_random_floats(row, 96, 3);
   for (size_t i = 0; i < 5; ++i) {
     x[test_random_bits() % 500] = rare[i];
-    same[test_random_bits() % 500] = rare[i];
+    // Which of two NaNs a sum becomes is told nowhere.
+    if (i > 0) same[test_random_bits() % 500] = rare[i];
   }
 }
 

@@ -59,6 +59,17 @@ static void choose_neighbours(etx_window* y, etx_window* x) {
   x->out = results_of(x);
 }
 
+// Makes them windows that see one position each.
+static void choose_points(etx_window* y, etx_window* x) {
+  etx_window* both[] = {y, x};
+  for (size_t i = 0; i < 2; ++i) {
+    etx_window* w = both[i];
+    w->kernel = w->stride = w->dilation = 1;
+    w->padding = 0;
+    w->in = w->out = w->in == 1 ? 1 : test_random_integer(1, 40);
+  }
+}
+
 static etx_volumes volumes_of(int64_t images, int64_t channels,
                               const int64_t* sizes, bool channels_last) {
   etx_volumes v = {.dtype = ETX_DTYPE_FLOAT32,
@@ -110,11 +121,25 @@ static bool start_operands(operands* o) {
   const bool is_plane = !is_deep && test_random_bits() % 3 == 0;
   etx_window windows[] = {random_window(true), random_window(is_line),
                           random_window(false)};
+  const bool is_point = is_deep && test_random_bits() % 4 == 0;
+  if (is_point) choose_points(&windows[1], &windows[2]);
   if (is_plane && !is_line) choose_neighbours(&windows[1], &windows[2]);
   const int64_t groups = test_random_integer(1, is_deep ? 1 : 6);
-  const int64_t in = is_plane ? 1 : test_random_integer(1, is_deep ? 300 : 4);
-  const int64_t out =
-      is_plane ? 1 : test_random_integer(is_wide ? 30 : 1, is_deep ? 150 : 4);
+  const int64_t in =
+      is_plane ? 1
+               : test_random_integer(is_point ? 200 : 1,
+                                     is_point  ? 600
+                                     : is_deep ? 300
+                                               : 4);
+  // Eights of channels, whose sums may stay in registers.
+  const bool is_even = !is_plane && test_random_bits() % 2 == 0;
+  const int64_t any =
+      is_plane ? 1
+               : test_random_integer(is_wide ? 30 : 1,
+                                     is_deep && !is_point ? 150
+                                     : is_wide            ? 40
+                                                          : 4);
+  const int64_t out = is_even ? (any + 7) / 8 * 8 : any;
   const int64_t images = test_random_integer(1, 2);
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
   int64_t work = images * groups * in * out;
@@ -124,7 +149,8 @@ static bool start_operands(operands* o) {
     kernel[d] = windows[d].kernel;
     work *= out_sizes[d] * kernel[d];
   }
-  if (work == 0 || work > (is_wide ? MOST_DEEP_WORK : MOST_WORK)) return false;
+  const int64_t most = is_wide || is_point ? MOST_DEEP_WORK : MOST_WORK;
+  if (work == 0 || work > most) return false;
   const bool channels_last = test_random_bits() % 5 == 0;
   memset(o, 0, sizeof(*o));
   etx_volumes x = volumes_of(images, groups * in, in_sizes, channels_last);

@@ -358,6 +358,67 @@ static void spots_are_stored_as_rows(void** state) {
   }
 }
 
+// What a row at `seen` of a channel with such weights comes to.
+static float point_sum(const etx_points* p, const float* weights,
+                       const float* seen) {
+  float sum = 0;
+  for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
+    const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
+    for (size_t k = 0; k < taps; ++k, ++weights) {
+      sum = fmaf(*weights, seen[p->offsets[k]], sum);
+    }
+  }
+  return sum;
+}
+
+static void points_are_summed_one_by_one(void** state) {
+  enum { TAPS = 12, ROWS = 3, CHANNELS = 16, PLANE = ROWS * PITCH };
+  static float sums[PLANE];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    ptrdiff_t offsets[TAPS];
+    start_round();
+    for (size_t k = 0; k < TAPS; ++k) offsets[k] = test_random_integer(0, 300);
+    etx_row_store s = random_store();
+    s.rows = (size_t)test_random_integer(1, ROWS);
+    s.count = (size_t)test_random_integer(17, PITCH);
+    s.sums = left;
+    s.out = other;
+    if (s.added != NULL) s.added = right;
+    etx_points p = {
+        .store = s,
+        .out_channel = PLANE,
+        .channels = test_random_bits() % 2 == 0 ? CHANNELS : CHANNELS / 2,
+        .bias = test_random_bits() % 3 == 0 ? NULL : right,
+        .bias_step = test_random_integer(1, 3),
+        .weights = right + PITCH,
+        .weight_row = PITCH,
+        .offsets = offsets,
+        .taps = (size_t)test_random_integer(1, TAPS),
+        .last_taps = (size_t)test_random_integer(1, TAPS),
+        .pieces = (size_t)test_random_integer(1, 3),
+        .piece = test_random_integer(0, 300)};
+    if (p.last_taps > p.taps) p.last_taps = p.taps;
+    loops_of_64_bytes.sum_points(&p);
+    s.out = one;
+    s.sums = sums;
+    for (size_t c = 0; c < p.channels; ++c, s.out += PLANE) {
+      for (size_t i = 0; i < s.rows * s.count; ++i) {
+        const ptrdiff_t y = (ptrdiff_t)(i / s.count);
+        const ptrdiff_t x = (ptrdiff_t)(i % s.count);
+        sums[y * s.sum_row + x] =
+            point_sum(&p, p.weights + (ptrdiff_t)c * PITCH,
+                      left + y * s.sum_row + x);
+      }
+      s.bias = p.bias == NULL ? -0.0f : p.bias[(ptrdiff_t)c * p.bias_step];
+      etx_panel_loops_base.store_rows(&s);
+      if (s.added != NULL) s.added += PLANE;
+    }
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
@@ -371,6 +432,7 @@ int main(void) {
       cmocka_unit_test(windows_are_summed_one_by_one),
       cmocka_unit_test(spots_are_summed_one_by_one),
       cmocka_unit_test(spots_are_stored_as_rows),
+      cmocka_unit_test(points_are_summed_one_by_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,140 @@
+// Sums with result positions as lanes that stay in registers from the first tap
+// to the result (etx_points). Read once for each instruction set with 32
+// registers of a group of lanes each, after plane_template.h.
+
+#include "runtime/kernels/loop_unrolled.h"
+#include "runtime/kernels/row_loops.h"
+
+enum { POINT_LANES = ETX_FUSED_LANES, POINT_GROUPS = 3 };
+
+// What a block is about: some channels of a line, from position `at` on, and
+// which lanes of its last vector exist.
+typedef struct point_place {
+  size_t channel, line, at;
+  row_lanes lanes;
+} point_place;
+
+// What becomes of the sums, at `to` from the first result on.
+static inline __attribute__((always_inline)) void point_store(
+    const etx_points* p, const point_place* place, size_t groups, ptrdiff_t to,
+    etx_fused own[ETX_POINT_CHANNELS][POINT_GROUPS]) {
+  etx_row_store store = p->store;
+  const float* bias = p->bias;
+  if (bias != NULL) bias += (ptrdiff_t)place->channel * p->bias_step;
+  ETX_UNROLLED
+  for (size_t c = 0; c < ETX_POINT_CHANNELS; ++c, to += p->out_channel) {
+    store.bias = bias == NULL ? -0.0f : bias[(ptrdiff_t)c * p->bias_step];
+    if (store.added != NULL) {
+      ETX_UNROLLED
+      for (size_t g = 0; g < groups; ++g) {
+        const row_lanes lanes =
+            g + 1 < groups ? row_first(POINT_LANES) : place->lanes;
+        const etx_fused other =
+            ROW_LOAD_SOME(store.added + to + g * POINT_LANES, lanes);
+        own[c][g] = other + (own[c][g] + store.bias);
+      }
+      store.bias = -0.0f;
+    }
+    ETX_UNROLLED
+    for (size_t g = 0; g < groups; ++g) {
+      float* const out = store.out + to + g * POINT_LANES;
+      etx_fused x;
+      finish_plane(&store, &own[c][g], NULL, g + 1 < groups ? out : (float*)&x);
+      if (g + 1 == groups) ROW_STORE_SOME(out, x, place->lanes);
+    }
+  }
+}
+
+// `groups` vectors of a line. Inlined with constants, so that the sums stay in
+// registers.
+static inline __attribute__((always_inline)) void point_block(
+    const etx_points* p, const point_place* place, size_t groups) {
+  const ptrdiff_t channel = (ptrdiff_t)place->channel;
+  const ptrdiff_t line = (ptrdiff_t)place->line, at = (ptrdiff_t)place->at;
+  const ptrdiff_t to = channel * p->out_channel + line * p->store.out_row + at;
+  const ptrdiff_t weight_row = p->weight_row;
+  const ptrdiff_t* const offsets = p->offsets;
+  const float* weights = p->weights + channel * weight_row;
+  const float* seen = p->store.sums + line * p->store.sum_row + at;
+  etx_fused own[ETX_POINT_CHANNELS][POINT_GROUPS] = {{{0}}};
+  ETX_UNROLLED
+  for (ptrdiff_t c = 0; c < ETX_POINT_CHANNELS; ++c) {
+    ETX_UNROLLED
+    for (size_t g = 0; g < groups; ++g) {
+      __builtin_prefetch(
+          p->store.out + to + c * p->out_channel + g * POINT_LANES, 1);
+    }
+  }
+  for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
+    const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
+    for (size_t k = 0; k < taps; ++k, ++weights) {
+      const float* const from = seen + offsets[k];
+      etx_fused x[POINT_GROUPS];
+      ETX_UNROLLED
+      for (size_t g = 0; g < groups; ++g) {
+        if (g + 1 < groups) {
+          memcpy(&x[g], from + g * POINT_LANES, sizeof x[g]);
+        } else {
+          x[g] = ROW_LOAD_SOME(from + g * POINT_LANES, place->lanes);
+        }
+        ETX_FUSED_LOADED(x[g]);
+      }
+      ETX_UNROLLED
+      for (ptrdiff_t c = 0; c < ETX_POINT_CHANNELS; ++c) {
+        const etx_fused weight = ETX_FUSED_ALL(weights[c * weight_row]);
+        ETX_UNROLLED
+        for (size_t g = 0; g < groups; ++g) {
+          own[c][g] = ETX_FUSED_ADD(weight, x[g], own[c][g]);
+        }
+      }
+    }
+  }
+  point_store(p, place, groups, to, own);
+}
+
+// Asks memory for a share of the weights of the channels from `channel` on:
+// those of `some` of `all` vectors.
+static void point_fetch(const etx_points* p, size_t channel, size_t first,
+                        size_t some, size_t all) {
+  const size_t taps = (p->pieces - 1) * p->taps + p->last_taps;
+  const size_t lines = taps / POINT_LANES + 1;
+  const size_t end = lines * (first + some) / all;
+  const float* weights = p->weights + (ptrdiff_t)channel * p->weight_row;
+  for (size_t c = 0; c < ETX_POINT_CHANNELS; ++c, weights += p->weight_row) {
+    for (size_t i = lines * first / all; i < end; ++i) {
+      __builtin_prefetch(weights + i * POINT_LANES);
+    }
+  }
+}
+
+// Blocks of three vectors, or two where one alone would be left.
+static inline void point_line(const etx_points* p, size_t channel,
+                              size_t line) {
+  const size_t count = p->store.count, next = channel + ETX_POINT_CHANNELS;
+  const size_t all = (count + POINT_LANES - 1) / POINT_LANES;
+  for (size_t first = 0, groups; first < all; first += groups) {
+    const size_t left = all - first;
+    groups = left > 4 || left == 3 ? 3 : 2;
+    point_place place = {channel, line, first * POINT_LANES, 0};
+    place.lanes = row_first((ptrdiff_t)(count - place.at) -
+                            (ptrdiff_t)((groups - 1) * POINT_LANES));
+    if (line == 0 && next < p->channels) {
+      point_fetch(p, next, first, groups, all);
+    }
+    if (groups == 3) {
+      point_block(p, &place, 3);
+    } else {
+      point_block(p, &place, 2);
+    }
+  }
+}
+
+static void sum_points(const etx_points* given) {
+  const etx_points p = *given;  // which results do not change
+  for (size_t channel = 0; channel < p.channels;
+       channel += ETX_POINT_CHANNELS) {
+    for (size_t line = 0; line < p.store.rows; ++line) {
+      point_line(&p, channel, line);
+    }
+  }
+}

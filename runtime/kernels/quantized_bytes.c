@@ -23,6 +23,9 @@ enum {
   ITEMS_PER_THREAD = 4,
   LINE = 64,           // bytes of the cache
   FAR_BYTES = 2 << 20,  // of weights that are not in a core's own cache
+  // The same of one row, that is, of a step of a model: the other weights of a
+  // model whose layers are so large have been read meanwhile.
+  LONE_BYTES = 1 << 18,
   PAGE = 4096,  // that the first cache repeats its places after
 };
 
@@ -200,7 +203,8 @@ static const uint8_t* weights_at(const job* j, size_t column) {
 }
 
 static bool is_far(const job* j) {
-  return j->linear->weight.row_bytes > FAR_BYTES / j->linear->columns;
+  const size_t near = j->rows == 1 ? LONE_BYTES - 1 : FAR_BYTES;
+  return j->linear->weight.row_bytes > near / j->linear->columns;
 }
 
 // All rows times weights of 4 bits as they are stored.

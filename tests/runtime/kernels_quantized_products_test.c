@@ -250,6 +250,23 @@ static void quantised_rows_times_half_bytes(void** state) {
   check_rounds(4, true);
 }
 
+// One row, and weights that no near cache holds: rests of columns, of vectors
+// and of several vectors.
+static void one_row_times_many_bytes(void** state) {
+  static const size_t inner[] = {512, 513, 575, 768, 831, 1090, 2047, 8192};
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); ++i) {
+    const size_t least = ((size_t)1 << 18) / inner[i] + 1;
+    const size_t columns = least + random_size(40);
+    operands o;
+    assert_true(columns <= MOST_RESULTS);
+    make_operands(&o, 8, true, (shape){1, columns, inner[i], 0});
+    run_sets(&o, true);
+    end_operands(&o);
+  }
+}
+
 // A row that has NaN, infinity or numbers near the largest.
 static void rows_without_a_scale_are_alike(void** state) {
   static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
@@ -351,6 +368,7 @@ int main(void) {
       cmocka_unit_test(floats_times_half_bytes),
       cmocka_unit_test(quantised_rows_times_bytes),
       cmocka_unit_test(quantised_rows_times_half_bytes),
+      cmocka_unit_test(one_row_times_many_bytes),
       cmocka_unit_test(rows_without_a_scale_are_alike),
       cmocka_unit_test(weights_from_far_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),

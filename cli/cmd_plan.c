@@ -39,6 +39,7 @@ static const char examples[] =
     "  etx plan methods/ -o model.pte --concurrent encode,decode\n"
     "  etx plan methods/ -o model.pte --quantize int8 --quantize "
     "'none:*.head'\n"
+    "  etx plan methods/ -o model.pte --pack\n"
     "  etx plan methods/ -o model.pte --passes=-fold_constants,-simplify\n"
     "  etx plan methods/ -o model.pte --header model_memory.h --json\n"
     "  etx plan methods/ -o model.pte --report full\n"
@@ -72,6 +73,7 @@ typedef struct words {
   etx_option_list quantize;
   int target;
   int report;  // REPORT_...
+  bool pack;
   bool source_lines;
   bool json;
   bool quiet;
@@ -129,6 +131,7 @@ static etx_export_options export_options(const words* in, const char* layout) {
       .dump_after = in->dump_after,
       .dump = dump,
       .keep_layout = layout,
+      .pack_weights = in->pack,
       .source_lines = in->source_lines,
   };
   if (!in->quiet && isatty(STDERR_FILENO)) options.progress = show_progress;
@@ -317,6 +320,10 @@ int etx_cmd_plan(int argc, char** argv) {
        "whose names match; may be given several times, the last that matches "
        "decides",
        &in.quantize},
+      {ETX_OPTION_FLAG, "pack", 0, NULL,
+       "put the weights of layers with many rows into the program as products "
+       "read them",
+       &in.pack},
       {ETX_OPTION_TEXT, "header", 0, "FILE",
        "write the memory sizes as a C header too", &in.header},
       {ETX_OPTION_TEXT, "algorithm", 0, "NAME",

@@ -6,6 +6,7 @@
 
 #include "cli/json_value.h"
 #include "cli/output_file.h"
+#include "cli/plan_packed.h"
 #include "cli/plan_quantized.h"
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
@@ -196,6 +197,7 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
   etx_plan_quantized_print(report, in_full);
+  etx_plan_packed_print(report, in_full);
   print_fusions(report, in_full);
   print_copies(report);
   printf("%s: %" PRIu64 " bytes\n", path, report->file_bytes);
@@ -368,6 +370,7 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "copies", copies);
   json_object_set_new(root, "fusions", json_of_fusions(report));
   json_object_set_new(root, "quantized", etx_plan_quantized_json(report));
+  json_object_set_new(root, "packed", etx_plan_packed_json(report));
   json_object_set_new(root, "concurrent", concurrent);
   return root;
 }

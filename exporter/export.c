@@ -92,10 +92,11 @@ static etx_status lay_out_state(exporting* e) {
 // The options that can change the bytes, always in one order.
 static etx_text describe_options(const exporting* e) {
   const etx_export_options* const o = e->options;
-  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s",
+  return etx_pool_format(e->module->pool, "passes=%s;algorithm=%s;keep=%s%s",
                          o->passes == NULL ? "" : o->passes,
                          o->algorithm == NULL ? "" : o->algorithm,
-                         o->keep_layout == NULL ? "no" : "yes");
+                         o->keep_layout == NULL ? "no" : "yes",
+                         o->pack_weights ? ";pack=yes" : "");
 }
 
 static etx_status write_program(exporting* e, const etx_sink* sink) {
@@ -217,6 +218,8 @@ static etx_status make_report(exporting* e, etx_export_report* out_report) {
       .method_count = count,
       .quantized = e->passes.quantized.items,
       .quantized_count = e->passes.quantized.count,
+      .packed = e->passes.packed.items,
+      .packed_count = e->passes.packed.count,
       .concurrent = e->module->concurrent,
       .concurrent_count = e->module->concurrent_count,
       .state_bytes = e->layout.bytes,

@@ -10,6 +10,7 @@
 #include "exporter/evaluator.h"
 #include "exporter/fusions.h"
 #include "exporter/ir.h"
+#include "exporter/packed_list.h"
 #include "exporter/quantized_list.h"
 #include "format/base/sink.h"
 
@@ -26,6 +27,7 @@ typedef struct etx_export_options {
   const char* dump_after;   // pass after which the IR is dumped, or NULL
   etx_sink dump;            // where that dump goes
   const char* keep_layout;  // path of a .pte whose state layout is kept
+  bool pack_weights;        // of layers with many rows, as panels
   bool source_lines;        // keep where instructions come from
   void (*progress)(void* context, const char* stage, size_t done,
                    size_t total);  // may be NULL
@@ -112,6 +114,8 @@ typedef struct etx_export_report {
   size_t fusion_count;
   const etx_quantized* quantized;  // weights, if some rule asked for it
   size_t quantized_count;
+  const etx_packed* packed;  // weights of layers, if it was asked for
+  size_t packed_count;
   const etx_ir_pair* concurrent;  // methods that may run at the same time
   size_t concurrent_count;
   uint64_t scratch_bytes;  // maximum over methods

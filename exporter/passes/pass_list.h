@@ -12,6 +12,7 @@
 #include "exporter/export.h"
 #include "exporter/ir.h"
 #include "exporter/fusions.h"
+#include "exporter/packed_list.h"
 #include "exporter/place.h"
 #include "exporter/place_copy.h"
 #include "exporter/quantized_list.h"
@@ -36,6 +37,7 @@ typedef struct etx_pass_context {
   etx_fusions fusions;        // made and missed, for the report
   etx_constant_names constant_names;  // of folded weights
   etx_quantized_list quantized;       // by the pass quantize_weights
+  etx_packed_list packed;             // by the pass pack_weights
   etx_pass_order* orders;     // by method, made by the pass order_nodes; NULL
                               // if it did not run
 } etx_pass_context;

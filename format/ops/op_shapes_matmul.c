@@ -2,6 +2,9 @@
 
 #include "format/ops/op_shapes_internal.h"
 
+// Of a panel of weights.
+enum { PANEL_COLUMNS = 16 };
+
 static etx_status put(const etx_shape_call* call, const etx_shape* shape) {
   return call->output(call->context, 0, shape);
 }
@@ -90,6 +93,27 @@ etx_status etx_shape_linear_chain(etx_shape_call* call) {
   ETX_TRY(linear(call, &out));
   ETX_TRY(etx_shape_want_others(call, 3, &out));
   return put(call, &out);
+}
+
+// (input [.., K], panels [N / 16, K, 16], bias [N] or [], others, steps)
+etx_status etx_shape_linear_panels(etx_shape_call* call) {
+  etx_shape input, panels, bias;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &panels));
+  ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 3));
+  if (input.rank == 0) return etx_shape_want_rank(call, "input", &input, 1);
+  etx_dim* last = &input.dims[input.rank - 1];
+  ETX_TRY(etx_shape_want_equal(call, "the inner size of 'panels'", *last,
+                               panels.dims[1]));
+  ETX_TRY(etx_shape_want_equal(call, "the columns of a panel", PANEL_COLUMNS,
+                               panels.dims[2]));
+  ETX_TRY(etx_dim_multiply(call, panels.dims[0], PANEL_COLUMNS, last));
+  if (!etx_shape_is_none(call, 2)) {
+    ETX_TRY(etx_shape_tensor(call, 2, &bias));
+    ETX_TRY(etx_shape_want_broadcasts(call, &bias, &input));
+  }
+  ETX_TRY(etx_shape_want_others(call, 3, &input));
+  return put(call, &input);
 }
 
 etx_status etx_shape_baddbmm(etx_shape_call* call) {

@@ -76,6 +76,7 @@ def plan(
     state_layout: str | os.PathLike[str] | None = None,
     algorithm: str | None = None,
     source_lines: bool = False,
+    pack: bool = False,
     progress: Progress = None,
 ) -> Report:
     """Compiles a directory of methods (.yaml, .pt2, program.yaml) into a program.
@@ -95,6 +96,8 @@ def plan(
       algorithm: one planner instead of the best of all.
       source_lines: keep in the program which lines of which files each
         instruction comes from, for messages, profiles and `etx diff`.
+      pack: put the weights of layers with many rows into the program as
+        products read them.
       progress: called with (stage, done, total) as stages begin; True shows them
         on the terminal, if there is one. What it raises ends up with the
         caller, and no program is written.
@@ -119,7 +122,7 @@ def plan(
                 native().plan(
                     bytes_of(source), bytes_of(temporary), TARGETS.index(target),
                     _words(quantize), _words(concurrent), _text(passes), _text(state_layout),
-                    _text(algorithm), source_lines, tell,
+                    _text(algorithm), source_lines, pack, tell,
                 )
             )
         if answer["status"] != "OK":

@@ -12,6 +12,7 @@ def plan(
     layout: bytes | None,
     algorithm: bytes | None,
     source_lines: bool,
+    pack: bool,
     progress: Callable[[str, int, int], object] | None,
     /,
 ) -> str: ...

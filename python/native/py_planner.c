@@ -40,6 +40,7 @@ typedef struct request {
   const char* algorithm;
   int target;
   int source_lines;
+  int pack;
   words quantize;
   words concurrent;
   PyObject* progress;  // called with (stage, done, total), or None
@@ -115,6 +116,7 @@ static etx_status plan_module(planning* plan, etx_ir_module* module,
       .algorithm = plan->in->algorithm,
       .keep_layout = plan->in->layout,
       .source_lines = plan->in->source_lines != 0,
+      .pack_weights = plan->in->pack != 0,
       .progress = plan->in->progress == Py_None ? NULL : tell,
       .progress_context = plan,
   };
@@ -219,17 +221,17 @@ static int text_or_none(PyObject* object, void* out) {
 }
 
 // plan(input, output, target, quantize, concurrent, passes, layout, algorithm,
-//      source_lines, progress)
+//      source_lines, pack, progress)
 static PyObject* plan(PyObject* module, PyObject* args) {
   (void)module;
   request in = {.input = NULL};
   PyObject* quantize = NULL;
   PyObject* concurrent = NULL;
-  if (!PyArg_ParseTuple(args, "yO&iO!O!O&O&O&pO", &in.input, text_or_none,
+  if (!PyArg_ParseTuple(args, "yO&iO!O!O&O&O&ppO", &in.input, text_or_none,
                         &in.output, &in.target, &PyTuple_Type, &quantize,
                         &PyTuple_Type, &concurrent, text_or_none, &in.passes,
                         text_or_none, &in.layout, text_or_none, &in.algorithm,
-                        &in.source_lines, &in.progress) ||
+                        &in.source_lines, &in.pack, &in.progress) ||
       !read_words(quantize, &in.quantize) ||
       !read_words(concurrent, &in.concurrent)) {
     return NULL;

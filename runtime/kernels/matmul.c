@@ -43,6 +43,7 @@ static etx_product product_of(const etx_tensor* left, const etx_tensor* right,
       .right = right->data,
       .right_inner = right->strides[inner],
       .right_column = r == 1 ? 0 : right->strides[column],
+      .has_panels = false,
       .out = out->data,
       .out_row = (ptrdiff_t)columns,
       .added = NULL,
@@ -54,6 +55,17 @@ static etx_product product_of(const etx_tensor* left, const etx_tensor* right,
       .ignores_added = false,
       .ignores_product = false,
       .chain = NULL};
+}
+
+// The right operand as [N / 16, K, 16].
+static etx_product product_of_panels(const etx_tensor* left,
+                                     const etx_tensor* panels,
+                                     const etx_tensor* out) {
+  etx_product product = product_of(left, panels, out, true);
+  product.has_panels = true;
+  product.columns = (size_t)panels->sizes[0] * ETX_PRODUCT_PANEL;
+  product.out_row = (ptrdiff_t)product.columns;
+  return product;
 }
 
 // Adds a tensor, whose last dimensions broadcast to [rows, columns], to the
@@ -207,15 +219,17 @@ etx_status etx_kernel_baddbmm_out_prepare(etx_call* call) {
   return prepare_add(call);
 }
 
-// (input [.., K], weight [N, K] or [K], bias [N] or [], .., out): the leading
-// dimensions of a dense input are rows of one product.
+// (input [.., K], weight [N, K] or [K] or panels, bias [N] or [], .., out): the
+// leading dimensions of a dense input are rows of one product.
 static etx_status multiply_rows(etx_call* call, const etx_chain* chain) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* weight = etx_call_tensor(call, 1);
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const size_t numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
-  etx_product product = product_of(input, weight, out, true);
+  etx_product product = weight->rank == 3
+                            ? product_of_panels(input, weight, out)
+                            : product_of(input, weight, out, true);
   product.chain = chain;
   if (!etx_call_is_none(call, 2)) {
     set_added(&product, etx_call_tensor(call, 2));
@@ -269,5 +283,22 @@ etx_status etx_kernel_linear_chain_out_prepare(etx_call* call) {
   // Rows of the product are rows of the chain only if they are all of them.
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(prepare_linear(call, run_linear_chain));
+  return etx_chain_check(call, 3, 4);
+}
+
+// (input, panels, bias, others, steps, out), where steps may be x alone.
+static etx_status run_linear_panels(etx_call* call) {
+  const etx_tensor* panels = etx_call_tensor(call, 1);
+  etx_chain chain;
+  etx_chain_read(call, 3, (size_t)panels->sizes[0] * ETX_PRODUCT_PANEL, &chain);
+  const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
+  return multiply_rows(call, has_steps ? &chain : NULL);
+}
+
+etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 1));
+  ETX_TRY(prepare_linear(call, run_linear_panels));
   return etx_chain_check(call, 3, 4);
 }

@@ -30,11 +30,11 @@ typedef struct etx_panel_block {
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,
-  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps;
-  // nothing with offsets.
+  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps,
+  // whose first line and `ahead_lines` more are asked for; nothing with offsets.
   const char* ahead;
   ptrdiff_t ahead_row;
-  size_t ahead_pieces, ahead_step;
+  size_t ahead_pieces, ahead_step, ahead_lines;
   // Weights are many, and not in a near cache: they are asked for in advance.
   bool fetches;
 } etx_panel_block;

@@ -56,8 +56,12 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     const size_t left = b->taps - k;
     const size_t stop = k + (left < step ? left : step);
     for (size_t i = first; i < end; ++i) {
-      __builtin_prefetch(b->ahead + (ptrdiff_t)i * b->ahead_row +
-                         k / ETX_PANEL_AHEAD * b->ahead_step);
+      const char *ahead = b->ahead + (ptrdiff_t)i * b->ahead_row +
+                          k / ETX_PANEL_AHEAD * b->ahead_step;
+      __builtin_prefetch(ahead);
+      for (size_t n = b->ahead_lines; n > 0; --n) {
+        __builtin_prefetch(ahead + n * ETX_PANEL_GROUP_BYTES);
+      }
     }
 #ifdef EIGHTS_OF_TAPS
     if (rows > 3 && vectors == 2 && k + 8 <= stop) {

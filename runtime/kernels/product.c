@@ -4,8 +4,8 @@
 //   a few thousand steps of float32: at once, without parts (small_template.h)
 //   few rows or columns of float32 and right as [columns, inner], the layout of
 //   linear's weights: dot products, weights read once and in order
-//   other floats: blocks (product_blocks.c), where right is turned, or lanes
-//     (product_lanes.c), where left is
+//   other floats: blocks (product_blocks.c), where right is turned or was
+//     turned when the file was made, or lanes (product_lanes.c), where left is
 //   anything else: panels (product_panels.c)
 //
 // Neither operand is copied or transposed as a whole. Threads share the result,
@@ -115,8 +115,8 @@ void etx_product_dots(const etx_product* p, const etx_panel_loops* loops,
 // ------------------------------------------------ all
 
 static bool are_dots(const etx_product* p) {
-  return p->dtype == ETX_DTYPE_FLOAT32 && p->right_inner == 1 &&
-         p->left_inner == 1 && p->inner > 0 &&
+  return p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
+         p->right_inner == 1 && p->left_inner == 1 && p->inner > 0 &&
          (p->rows <= ETX_PRODUCT_DOT_ROWS ||
           p->columns <= ETX_PRODUCT_DOT_COLUMNS);
 }
@@ -125,7 +125,9 @@ static bool are_dots(const etx_product* p) {
 // begin than they take. A few rows of many columns are not: their sums wait for
 // each other where a block has more of them.
 static bool is_small(const etx_product* p) {
-  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0) return false;
+  if (p->dtype != ETX_DTYPE_FLOAT32 || p->inner == 0 || p->has_panels) {
+    return false;
+  }
   if (p->rows > SMALL_SIDE || p->columns > SMALL_SIDE ||
       p->inner > SMALL_SIDE || p->rows * p->columns * p->inner > SMALL_WORK) {
     return false;

@@ -12,12 +12,16 @@
 // and addition, is rounded once.
 //
 //   dots    inner elements of both operands side by side, and at most so many
-//           rows or so many columns: sixteen partial sums (panel_loops.h)
+//           rows or so many columns: sixteen partial sums (panel_loops.h);
+//           never with panels
 //   else    from the first inner element to the last, from zero
 //
 // Then what is added comes, in steps of their own. Narrower floats are summed
 // in float32 in the second order and rounded once at the end.
 enum { ETX_PRODUCT_DOT_ROWS = 12, ETX_PRODUCT_DOT_COLUMNS = 8 };
+
+// Columns of a panel, if right has panels.
+enum { ETX_PRODUCT_PANEL = 16 };
 
 typedef struct etx_product {
   size_t rows, columns, inner;  // [rows, inner] * [inner, columns]
@@ -26,6 +30,9 @@ typedef struct etx_product {
   ptrdiff_t left_row, left_inner;  // strides in elements
   const char* right;
   ptrdiff_t right_inner, right_column;
+  // Right is float32 in panels of sixteen columns, [columns / 16][inner][16],
+  // and the strides say nothing. Sums are those of [columns, inner].
+  bool has_panels;
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements
   // What the product is added to: out = beta * added + alpha * product.

@@ -1,6 +1,7 @@
 // Products of floats in blocks. Of right, sixteen columns (one group of lanes,
 // or as many groups as the instruction set likes) by some hundred taps are
 // copied to the stack, tap by tap; then rows of left pass, read where they lie.
+// Nothing is copied if right is panels, which are groups with all their taps.
 //
 //              columns                      a block on the stack, by group:
 //            .---------.                      [taps][16], then the next
@@ -19,6 +20,7 @@ enum {
   GROUP = ETX_PANEL_GROUP_BYTES / 4,
   MANY_TAPS = 512,  // of a block of one group
   FEW_TAPS = 128,   // of one of several, or whose elements are converted
+  PANEL_TAPS = 768,  // of panels, which are read where they lie
   MOST_GROUPS = 4,  // of a block
   ROWS = 192,       // that share a block of many taps
   MORE_ROWS = 384,  // one of few
@@ -37,8 +39,12 @@ typedef struct job {
   bool is_dense;  // left's inner elements lie side by side, as float32
 } job;
 
+// Of panels, the group that begins with a column.
 static const char* right_at(const job* j, size_t tap, size_t column) {
   const etx_product* p = j->p;
+  if (p->has_panels) {
+    return p->right + (column * p->inner + tap * GROUP) * sizeof(float);
+  }
   return p->right + ((ptrdiff_t)tap * p->right_inner +
                      (ptrdiff_t)column * p->right_column) *
                         j->bytes;
@@ -106,9 +112,18 @@ static void copy_block(const job* j, size_t tap, size_t taps, size_t column,
 static void ask_ahead(const job* j, size_t tap, size_t column,
                       etx_panel_block* b) {
   const etx_product* p = j->p;
-  if (column >= p->columns || p->right_inner != 1) return;
+  if (column >= p->columns) return;
   const size_t left = p->columns - column;
   b->ahead = right_at(j, tap, column);
+  if (p->has_panels) {
+    const size_t columns = left < j->most_columns ? left : j->most_columns;
+    b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));
+    b->ahead_pieces = columns / GROUP;
+    b->ahead_step = ETX_PANEL_AHEAD * GROUP * sizeof(float);
+    b->ahead_lines = ETX_PANEL_AHEAD - 1;
+    return;
+  }
+  if (p->right_inner != 1) return;
   b->ahead_row = p->right_column * j->bytes;
   b->ahead_pieces = left < j->most_columns ? left : j->most_columns;
   b->ahead_step = ETX_PANEL_AHEAD * (size_t)j->bytes;
@@ -162,7 +177,10 @@ static void sum_area(const job* j, const etx_product_area* a, float* sums,
                          .taps = left < j->taps ? left : j->taps,
                          .lanes = a->columns,
                          .starts = tap == 0};
-    if (is_direct) {
+    if (p->has_panels) {
+      b.panel = right_at(j, tap, a->column);
+      b.panel_group = (ptrdiff_t)(GROUP * p->inner);
+    } else if (is_direct) {
       b.panel = right_at(j, tap, a->column);
       b.panel_row = p->right_inner;
       b.panel_group = GROUP;
@@ -234,6 +252,15 @@ static void run_job(const job* j, const etx_product_area* area) {
   }
 }
 
+// Of panels, which take no memory, so that more taps may pass at a time.
+static __attribute__((noinline)) void run_panels(job* j,
+                                                 const etx_product_area* area) {
+  j->most_columns = j->loops->groups * GROUP;
+  j->taps = PANEL_TAPS;
+  j->rows = MORE_ROWS;
+  run_job(j, area);
+}
+
 // Two functions, so that a narrow block takes no more of the stack than it has.
 static __attribute__((noinline)) void run_wide(job* j,
                                                const etx_product_area* area) {
@@ -260,7 +287,7 @@ static __attribute__((noinline)) void run_narrow(job* j,
 void etx_product_blocks(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area) {
-  if (etx_product_suits_lanes(product, area)) {
+  if (!product->has_panels && etx_product_suits_lanes(product, area)) {
     etx_product_lanes(product, loops, area);
     return;
   }
@@ -270,7 +297,9 @@ void etx_product_blocks(const etx_product* product,
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
   // Where columns lie side by side, as many as possible are read at once.
-  if (loops->groups > 1 || product->right_column == 1) {
+  if (product->has_panels) {
+    run_panels(&j, area);
+  } else if (loops->groups > 1 || product->right_column == 1) {
     run_wide(&j, area);
   } else {
     run_narrow(&j, area);

@@ -90,6 +90,24 @@ def linear(c, d):
     c.add(arguments, [("out", compute(product).to(F32))], atol=2e-3, rtol=1e-3)
 
 
+def panels(c, d):
+    rows, k, n = d.shape(0, 2, 3), d.int(1, 20), 16 * d.int(1, 3)
+    x, weight = d.uniform([*rows, k], -1, 1), d.uniform([n, k], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([n], -1, 1)])
+    others, text, compute = chain(d, [*rows, n])
+    if d.chance(0.3):
+        others, text, compute = [], "x", lambda t: t
+    packed = weight.reshape(n // 16, 16, k).transpose(1, 2).contiguous()
+    arguments = {"input": x, "panels": packed, "bias": bias,
+                 "others": others or [torch.zeros([])], "steps": text}
+    if compute is None:
+        c.add(arguments)
+        return
+    product = torch.nn.functional.linear(
+        x.double(), weight.double(), None if bias is None else bias.double())
+    c.add(arguments, [("out", compute(product).to(F32))], atol=2e-3, rtol=1e-3)
+
+
 def convolution(c, d):
     groups, each_in, each_out = d.int(1, 3), d.int(1, 4), d.int(1, 4)
     if d.chance(0.4):
@@ -174,4 +192,5 @@ def attention(c, d):
 
 OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
+             "etx::linear_panels.out": panels,
              "etx::convolution_chain.out": convolution}

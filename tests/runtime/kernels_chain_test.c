@@ -1,6 +1,7 @@
 // Chains of steps: the same bits as the operators they stand for, one after
 // the other.
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -251,6 +252,57 @@ static void products_go_through_the_chain(void** state) {
   }
 }
 
+// The same with the weight in panels, whose sums begin with the first element.
+static void products_of_panels_go_through_the_chain(void** state) {
+  enum { WIDE = 48 };
+  static const struct {
+    const char* text;
+    bool has_bias, has_steps;
+  } cases[] = {{"x", false, false},
+               {"x", true, false},
+               {"x 0 add relu 1 multiply", false, true},
+               {"x 0 add relu 1 multiply", true, true}};
+  (void)state;
+  for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; ++i) {
+    const bool has_bias = cases[i / 4].has_bias;
+    float wanted[ROWS * WIDE];
+    test_call c;
+    draw();
+    test_random_floats(input, ROWS * INNER, 1);
+    test_random_floats(weight, WIDE * INNER, 1);
+    test_call_begin(&c, "etx::linear_panels.out");
+    test_call_floats(&c, 2, (const int32_t[]){ROWS, INNER}, input);
+    test_call_floats(&c, 3, (const int32_t[]){WIDE / 16, INNER, 16}, weight);
+    if (has_bias) {
+      test_call_floats(&c, 1, (const int32_t[]){WIDE}, others[2]);
+    } else {
+      test_call_none(&c);
+    }
+    test_call_floats(&c, 2, (const int32_t[]){ROWS, WIDE}, others[0]);
+    test_call_floats(&c, 1, (const int32_t[]){WIDE}, others[1]);
+    test_call_gather_list(&c, 2);
+    test_call_string(&c, cases[i / 4].text);
+    c.threads = 1 + i % 4;
+    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+    for (size_t at = 0; at < ROWS * WIDE; ++at) {
+      const size_t n = at % WIDE;
+      float sum = 0;
+      for (size_t k = 0; k < INNER; ++k) {
+        sum = fmaf(input[at / WIDE * INNER + k],
+                   weight[(n / 16 * INNER + k) * 16 + n % 16], sum);
+      }
+      if (has_bias) sum = others[2][n] + sum;
+      if (cases[i / 4].has_steps) {
+        const volatile float added = sum + others[0][at];
+        sum = (added > 0 ? added : 0) * others[1][n];
+      }
+      wanted[at] = sum;
+    }
+    assert_memory_equal(test_call_result(&c, 0)->data, wanted, sizeof wanted);
+    test_call_end(&c);
+  }
+}
+
 // ------------------------------------------------ refusals
 
 static void what_is_no_chain_is_refused(void** state) {
@@ -308,6 +360,7 @@ int main(void) {
       cmocka_unit_test(every_step_is_its_operator),
       cmocka_unit_test(a_chain_may_be_one_number_everywhere),
       cmocka_unit_test(products_go_through_the_chain),
+      cmocka_unit_test(products_of_panels_go_through_the_chain),
       cmocka_unit_test(what_is_no_chain_is_refused),
       cmocka_unit_test(tensors_of_other_sizes_are_refused),
   };

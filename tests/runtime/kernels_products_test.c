@@ -140,6 +140,12 @@ static float left_at(const etx_product* p, size_t row, size_t k) {
 }
 
 static float right_at(const etx_product* p, size_t k, size_t column) {
+  if (p->has_panels) {
+    const size_t panel = column / ETX_PRODUCT_PANEL;
+    return element(p->right, p->dtype,
+                   (ptrdiff_t)((panel * p->inner + k) * ETX_PRODUCT_PANEL +
+                               column % ETX_PRODUCT_PANEL));
+  }
   return element(
       p->right, p->dtype,
       (ptrdiff_t)k * p->right_inner + (ptrdiff_t)column * p->right_column);
@@ -147,8 +153,9 @@ static float right_at(const etx_product* p, size_t k, size_t column) {
 
 // The sum as product.h defines it.
 static float sum_of(const etx_product* p, size_t row, size_t column) {
-  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && p->left_inner == 1 &&
-                        p->right_inner == 1 && p->inner >= 16 &&
+  const bool are_dots = p->dtype == ETX_DTYPE_FLOAT32 && !p->has_panels &&
+                        p->left_inner == 1 && p->right_inner == 1 &&
+                        p->inner >= 16 &&
                         (p->rows <= ETX_PRODUCT_DOT_ROWS ||
                          p->columns <= ETX_PRODUCT_DOT_COLUMNS);
   float parts[16] = {0};
@@ -266,6 +273,29 @@ static void small_products_have_the_same_bits(void** state) {
   }
 }
 
+// Whole panels: any rows, more taps than pass at a time, odd ones, none.
+static void panels_have_the_bits_of_their_order(void** state) {
+  static const size_t sizes[][3] = {{1, 16, 1},    {0, 16, 5},   {3, 80, 770},
+                                    {13, 144, 40}, {33, 48, 17}, {7, 64, 1537},
+                                    {61, 32, 100}, {400, 16, 9}, {5, 32, 0}};
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  (void)state;
+  test_random_start();
+  for (size_t i = 0; i < SIZES + ROUNDS / 4; ++i) {
+    const size_t* s = sizes[i < SIZES ? i : 0];
+    const size_t drawn[] = {random_size(40), 16 * random_size(9),
+                            random_size(100)};
+    if (i >= SIZES) s = drawn;
+    operands o = operands_of(ETX_DTYPE_FLOAT32, s[0], s[1], s[2], i < SIZES);
+    assert_true(test_block_end(&o.right));
+    o.right = random_block(s[1] * s[2], ETX_DTYPE_FLOAT32);
+    o.p.right = (const char*)o.right.bytes.data;
+    o.p.right_inner = o.p.right_column = 0;
+    o.p.has_panels = true;
+    check_operands(o);
+  }
+}
+
 static void floats_have_the_bits_of_their_order(void** state) {
   (void)state;
   check_rounds(ETX_DTYPE_FLOAT32, ROUNDS);
@@ -341,6 +371,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(floats_have_the_bits_of_their_order),
       cmocka_unit_test(small_products_have_the_same_bits),
+      cmocka_unit_test(panels_have_the_bits_of_their_order),
       cmocka_unit_test(rows_become_lanes_or_pass_in_parts),
       cmocka_unit_test(halves_are_summed_as_floats),
       cmocka_unit_test(steps_are_rounded_once),

@@ -1,0 +1,270 @@
+// Weights of linear layers become panels of sixteen columns, the order in which
+// products of many rows read them, so that nothing is turned at run time:
+//
+//   linear(x, w, b)                linear_panels(x, p, b, [], "x")
+//   linear_chain(x, w, b, o, s)    linear_panels(x, p, b, o, s)
+//
+//   w [N, K]    p [N / 16][K][16]
+//
+// Only on request: panels are read by nothing else, so a weight that something
+// else reads as well stays, or it would be in the file twice. So does one that
+// only few rows are multiplied with: these read it once, as it is stored.
+
+#include "exporter/ir_edit.h"
+#include "exporter/ir_rewrite.h"
+
+enum {
+  WEIGHT = 1,  // argument of layers
+  COLUMNS = 16,
+  // Rows for which weights as stored are as fast. They have another order of
+  // sums, too (ETX_PRODUCT_DOT_ROWS in runtime/kernels/product.h).
+  FEW_ROWS = 12,
+};
+
+// A constant as some method reads it.
+typedef struct weight {
+  bool is_layer;         // read by one
+  const char* obstacle;  // why a layer cannot read panels; NULL: none
+  etx_text reader;       // something that is none, or empty
+  uint64_t rows;         // of the layer that has least
+  uint32_t panels;       // constant, if `is_packed`
+  bool is_packed;
+} weight;
+
+typedef struct packing {
+  etx_pass_context* context;
+  etx_ir_module* module;
+  weight* weights;  // by constant
+  size_t weight_count;
+} packing;
+
+// The weight behind an argument, or NULL.
+static weight* weight_of(const packing* self, const etx_ir_method* method,
+                         const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(self->module, method, arg->as.value);
+  if (constant == NULL) return NULL;
+  const size_t index = (size_t)(constant - self->module->constants);
+  return index < self->weight_count ? &self->weights[index] : NULL;
+}
+
+// ------------------------------------------------ who reads what
+
+// Layers over weights, whether or not there are panels for them.
+static bool is_layer(const etx_ir_node* node) {
+  switch (node->op->id) {
+    case ETX_OP_linear_out:
+    case ETX_OP_linear_chain_out:
+    case ETX_OP_linear_w8_out:
+    case ETX_OP_linear_a8w8_out:
+    case ETX_OP_linear_w4g_out:
+    case ETX_OP_linear_a8w4g_out:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Why a layer cannot read panels; NULL: it can.
+static const char* obstacle_of(const etx_ir_method* method,
+                               const etx_ir_node* node) {
+  const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
+  if (node->op->id != ETX_OP_linear_out &&
+      node->op->id != ETX_OP_linear_chain_out) {
+    return "is quantised";
+  }
+  if (w->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
+  if (w->rank != 2) return "is no matrix";
+  if (w->dims[0] == 0 || w->dims[1] == 0) return "is empty";
+  return w->dims[0] % COLUMNS == 0 ? NULL : "has no whole panels of 16 columns";
+}
+
+// Upper bound of a layer's rows.
+static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
+  const etx_shape* const shape = &method->values[node->args[0].as.value].shape;
+  int64_t sizes[ETX_MAX_RANK];
+  uint64_t rows = 1;
+  if (!etx_ir_upper_sizes(method, shape, sizes)) return UINT64_MAX;
+  for (size_t i = 0; i + 1 < shape->rank; ++i) {
+    const uint64_t size = (uint64_t)sizes[i];
+    rows = size != 0 && rows > UINT64_MAX / size ? UINT64_MAX : rows * size;
+  }
+  return rows;
+}
+
+static void note_reader(const packing* self, const etx_ir_method* method,
+                        const etx_ir_node* node, size_t position,
+                        const etx_ir_arg* arg) {
+  weight* const read = weight_of(self, method, arg);
+  if (read == NULL) return;
+  if (node == NULL || !is_layer(node) || position != WEIGHT) {
+    read->reader = etx_text_of(node == NULL ? "the caller" : node->op->name);
+    return;
+  }
+  const uint64_t rows = rows_of(method, node);
+  if (!read->is_layer || rows < read->rows) read->rows = rows;
+  read->is_layer = true;
+  if (read->obstacle == NULL) read->obstacle = obstacle_of(method, node);
+}
+
+static void note_node(const packing* self, const etx_ir_method* method,
+                      const etx_ir_node* node) {
+  for (size_t i = 0; i < node->arg_count; ++i) {
+    const etx_ir_arg* const arg = &node->args[i];
+    note_reader(self, method, node, i, arg);
+    if (arg->kind != ETX_IR_ARG_LIST) continue;
+    for (size_t k = 0; k < arg->as.list.count; ++k) {
+      note_reader(self, method, node, SIZE_MAX, &arg->as.list.items[k]);
+    }
+  }
+}
+
+static void note_method(const packing* self, const etx_ir_method* method) {
+  for (size_t i = 0; i < method->node_count; ++i) {
+    note_node(self, method, &method->nodes[i]);
+  }
+  for (size_t i = 0; i < method->output_count; ++i) {
+    note_reader(self, method, NULL, 0, &method->outputs[i].arg);
+  }
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    const etx_ir_arg value = etx_ir_value_arg(method->mutations[i].value);
+    note_reader(self, method, NULL, 0, &value);
+  }
+}
+
+// Tensors that a program tells, and what states start with, are read as they
+// are.
+static void note_module(const packing* self) {
+  const etx_ir_module* const module = self->module;
+  for (size_t i = 0; i < module->method_count; ++i) {
+    note_method(self, &module->methods[i]);
+  }
+  for (size_t i = 0; i < module->constant_method_count; ++i) {
+    const uint32_t constant = module->constant_methods[i].constant;
+    if (constant >= self->weight_count) continue;
+    self->weights[constant].reader = etx_text_of("a constant method");
+  }
+  for (size_t i = 0; i < module->buffer_count; ++i) {
+    const etx_ir_buffer* const buffer = &module->buffers[i];
+    if (!buffer->is_state || buffer->initial >= self->weight_count) continue;
+    self->weights[buffer->initial].reader = etx_text_of("a state");
+  }
+}
+
+// ------------------------------------------------ panels
+
+// Of each panel, what `side` bytes of all its columns are side by side.
+static void write_panels(const etx_ir_constant* from, size_t side,
+                         uint8_t* to) {
+  const size_t row = from->data.size / (size_t)from->sizes[0];
+  const uint8_t* rows = from->data.data;
+  for (size_t n = 0; n < (size_t)from->sizes[0]; n += COLUMNS) {
+    for (size_t k = 0; k < row; k += side) {
+      for (size_t c = 0; c < COLUMNS; ++c, to += side) {
+        memcpy(to, rows + c * row + k, side);
+      }
+    }
+    rows += COLUMNS * row;
+  }
+}
+
+static etx_status pack(const packing* self, uint32_t index) {
+  weight* const w = &self->weights[index];
+  const etx_ir_constant from = self->module->constants[index];
+  uint8_t* const data = etx_pool_take(self->module->pool, from.data.size);
+  if (data == NULL) return ETX_OUT_OF_MEMORY;
+  const etx_ir_constant panels = {
+      .dtype = from.dtype,
+      .rank = 3,
+      .sizes = {from.sizes[0] / COLUMNS, from.sizes[1], COLUMNS},
+      .data = {data, from.data.size}};
+  write_panels(&from, sizeof(float), data);
+  w->is_packed = true;
+  return etx_ir_add_constant(self->module, &panels, &w->panels);
+}
+
+static etx_status decide(const packing* self, uint32_t index) {
+  weight* const w = &self->weights[index];
+  const etx_ir_constant* const constant = &self->module->constants[index];
+  etx_text* names = NULL;
+  size_t count = 0;
+  if (!w->is_layer) return ETX_OK;
+  ETX_TRY(etx_constant_names_find(&self->context->constant_names, self->module,
+                                  index, &names, &count));
+  etx_packed row = {.name = count == 0 ? etx_text_of("(computed)") : names[0],
+                    .name_count = count,
+                    .type = etx_dtype_name(constant->dtype),
+                    .reason = w->obstacle,
+                    .bytes = constant->data.size};
+  if (row.reason == NULL && w->reader.size != 0) {
+    row.reason = "is read as it is by";
+    row.reader = w->reader;
+  } else if (row.reason == NULL && w->rows <= FEW_ROWS) {
+    row.reason = "few rows are multiplied with it";
+  }
+  if (row.reason == NULL) ETX_TRY(pack(self, index));
+  etx_packed_list* const list = &self->context->packed;
+  ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,
+                        &list->capacity, sizeof *list->items));
+  list->items[list->count++] = row;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ nodes
+
+static etx_status change_node(const packing* self, etx_ir_method* method,
+                              etx_ir_node* node) {
+  enum { ARGS = 5 };
+  uint32_t value = 0;
+  const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+  etx_ir_arg* const args =
+      etx_pool_take(self->module->pool, ARGS * sizeof *args);
+  if (args == NULL) return ETX_OUT_OF_MEMORY;
+  ETX_TRY(etx_ir_constant_value(self->module, method, w->panels, &value));
+  args[3] = etx_ir_list(NULL, 0);
+  args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  args[4].as.string = etx_text_of("x");
+  memcpy(args, node->args, node->arg_count * sizeof *args);
+  args[WEIGHT] = etx_ir_value_arg(value);
+  node->args = args;
+  node->arg_count = ARGS;
+  node->op = etx_op_at(ETX_OP_linear_panels_out);
+  return ETX_OK;
+}
+
+static etx_status change_method(const packing* self, etx_ir_method* method) {
+  bool is_changed = false;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    etx_ir_node* const node = &method->nodes[i];
+    if (!is_layer(node)) continue;
+    const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
+    if (w == NULL || !w->is_packed) continue;
+    ETX_TRY(change_node(self, method, node));
+    is_changed = true;
+  }
+  return is_changed ? etx_ir_renumber(self->module, method) : ETX_OK;
+}
+
+etx_status etx_pass_pack_weights(etx_pass_context* context) {
+  etx_ir_module* const module = context->module;
+  packing self = {.context = context,
+                  .module = module,
+                  .weight_count = module->constant_count};
+  if (!context->options->pack_weights) return ETX_OK;
+  if (context->options->target != ETX_TARGET_ETX) {
+    return etx_diag_fail(context->diag, ETX_UNSUPPORTED,
+                         "the stock runtime has no linear layer over packed "
+                         "weights: plan for etx's own, or without 'pack'");
+  }
+  const size_t bytes = (self.weight_count + 1) * sizeof *self.weights;
+  self.weights = etx_pool_take(module->pool, bytes);
+  if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
+  memset(self.weights, 0, bytes);
+  note_module(&self);
+  for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
+  for (size_t i = 0; i < module->method_count; ++i) {
+    ETX_TRY(change_method(&self, &module->methods[i]));
+  }
+  return ETX_OK;
+}

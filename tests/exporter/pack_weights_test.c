@@ -1,0 +1,191 @@
+// Which weights become panels, and what reads them then.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "tests/exporter/lowered.h"
+
+#define PASSES "lower recompose_products fold_constants fuse_linear"
+
+static void open_packed(lowered* l, const char* graph) {
+  lowered_open(l, ETX_TARGET_ETX, graph);
+  l->options.pack_weights = true;
+  lowered_run(l, PASSES " pack_weights");
+}
+
+static void expect_packed(const char* graph, const char* wanted) {
+  lowered l;
+  open_packed(&l, graph);
+  assert_lines(&l, wanted);
+  lowered_close(&l);
+}
+
+#define BUFFERS                                          \
+  "buffers:\n"                                           \
+  "  - {name: a.w, type: 'float32[32, 5]', init: 1}\n"   \
+  "  - {name: a.b, type: 'float32[32]', init: 2}\n"      \
+  "  - {name: b.w, type: 'float32[20, 32]', init: 3}\n"  \
+  "  - {name: c.w, type: 'float32[16, 32]', init: 4}\n"
+
+#define LAYERS(rows)                                                           \
+  "inputs: [{name: x, type: 'float32[" rows ", 5]'}]\n" BUFFERS "nodes:\n"     \
+  "  - {out: a, op: aten.linear.default, args: [x, a.w, a.b]}\n"               \
+  "  - {out: b, op: aten.linear.default, args: [a, b.w]}\n"                    \
+  "  - {out: c, op: aten.linear.default, args: [a, c.w]}\n"                    \
+  "  - {out: r, op: aten.relu.default, args: [c]}\n"                           \
+  "outputs: [b, r]\n"
+
+static void layers_of_many_rows_read_panels(void** state) {
+  (void)state;
+  expect_packed(
+      LAYERS("13"),
+      "a: float32[13, 32] = etx::linear_panels.out(x, const float32[2, 5, 16], "
+      "a.b, [], 'x')\n"
+      "b: float32[13, 20] = aten::linear.out(a, b.w, None)\n"
+      "r: float32[13, 16] = etx::linear_panels.out(a, const float32[1, 32, "
+      "16], None, [], 'x relu')\n"
+      "return b\n"
+      "return r\n");
+}
+
+static void few_rows_read_weights_as_they_are(void** state) {
+  (void)state;
+  expect_packed(LAYERS("12"),
+                "a: float32[12, 32] = aten::linear.out(x, a.w, a.b)\n"
+                "b: float32[12, 20] = aten::linear.out(a, b.w, None)\n"
+                "r: float32[12, 16] = etx::linear_chain.out(a, c.w, None, [], "
+                "'x relu')\n"
+                "return b\n"
+                "return r\n");
+}
+
+// Rows that vary count as the most there may be.
+static void rows_are_those_of_all_dimensions(void** state) {
+  (void)state;
+  expect_packed(
+      "dims: {s: {min: 1, max: 7}}\n"
+      "inputs: [{name: x, type: 'float32[2, s, 5]'}]\n" BUFFERS
+      "nodes: [{out: a, op: aten.linear.default, args: [x, a.w]}]\n"
+      "outputs: [a]\n",
+      "a: float32[2, s, 32] = etx::linear_panels.out(x, const float32[2, 5, "
+      "16], None, [], 'x')\n"
+      "return a\n");
+}
+
+static void nothing_is_packed_unasked(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, LAYERS("13"));
+  lowered_run(&l, PASSES " pack_weights");
+  assert_null(strstr(lowered_lines(&l), "panels"));
+  assert_int_equal(l.context.packed.count, 0);
+  lowered_close(&l);
+}
+
+static const etx_packed* row_of(const lowered* l, const char* name) {
+  for (size_t i = 0; i < l->context.packed.count; ++i) {
+    const etx_packed* const row = &l->context.packed.items[i];
+    if (etx_text_is(row->name, name)) return row;
+  }
+  fail_msg("'%s' is not told", name);
+  return NULL;
+}
+
+static void the_list_says_what_became_of_each(void** state) {
+  (void)state;
+  lowered l;
+  open_packed(&l,
+              "inputs: [{name: x, type: 'float32[40, 5]'}, {name: y, type: "
+              "'float32[3, 5]'}, {name: z, type: 'float32[16, 5]'}]\n"
+              "buffers:\n"
+              "  - {name: all, type: 'float32[16, 5]', init: 1}\n"
+              "  - {name: odd, type: 'float32[17, 5]', init: 2}\n"
+              "  - {name: few, type: 'float32[16, 5]', init: 3}\n"
+              "  - {name: table, type: 'float32[16, 5]', init: 4}\n"
+              "  - {name: half, type: 'float16[16, 5]', init: 5}\n"
+              "  - {name: other, type: 'float32[40, 5]', init: 6}\n"
+              "nodes:\n"
+              "  - {out: a, op: aten.linear.default, args: [x, all]}\n"
+              "  - {out: b, op: aten.linear.default, args: [x, odd]}\n"
+              "  - {out: c, op: aten.linear.default, args: [x, few]}\n"
+              "  - {out: d, op: aten.linear.default, args: [y, few]}\n"
+              "  - {out: e, op: aten.linear.default, args: [x, table]}\n"
+              "  - {out: f, op: aten.mul.Tensor, args: [z, table]}\n"
+              "  - {out: i, op: aten.add.Tensor, args: [x, other]}\n"
+              "  - {out: g, op: aten._to_copy.default, args: [x], kwargs: "
+              "{dtype: float16}}\n"
+              "  - {out: h, op: aten.linear.default, args: [g, half]}\n"
+              "outputs: [a, b, c, d, e, f, h, i]\n");
+  assert_int_equal(l.context.packed.count, 5);
+  assert_null(row_of(&l, "all")->reason);
+  assert_int_equal(row_of(&l, "all")->bytes, 16 * 5 * 4);
+  assert_string_equal(row_of(&l, "all")->type, "float32");
+  assert_string_equal(row_of(&l, "odd")->reason,
+                      "has no whole panels of 16 columns");
+  assert_string_equal(row_of(&l, "few")->reason,
+                      "few rows are multiplied with it");
+  assert_string_equal(row_of(&l, "table")->reason, "is read as it is by");
+  assert_true(etx_text_is(row_of(&l, "table")->reader, "aten::mul"));
+  assert_string_equal(row_of(&l, "half")->reason, "is not float32");
+  lowered_close(&l);
+}
+
+// Two layers read the same bytes, column by column of each panel.
+static void a_shared_weight_is_packed_once(void** state) {
+  (void)state;
+  lowered l;
+  open_packed(&l,
+              "inputs: [{name: x, type: 'float32[20, 3]'}]\n"
+              "buffers:\n"
+              "  - {name: w, type: 'float32[3, 32]', init: 1}\n"
+              "nodes:\n"
+              "  - {out: i, op: aten.arange.default, args: [96]}\n"
+              "  - {out: f, op: aten._to_copy.default, args: [i], kwargs: "
+              "{dtype: float32}}\n"
+              "  - {out: m, op: aten.view.default, args: [f, [32, 3]]}\n"
+              "  - {out: a, op: aten.linear.default, args: [x, m]}\n"
+              "  - {out: b, op: aten.neg.default, args: [x]}\n"
+              "  - {out: c, op: aten.linear.default, args: [b, m]}\n"
+              "outputs: [a, c]\n");
+  const etx_ir_method* const method = &l.reading.module.methods[0];
+  const etx_ir_node* product = NULL;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    const etx_ir_node* const node = &method->nodes[i];
+    if (node->op->id != ETX_OP_linear_panels_out) continue;
+    if (product != NULL) {
+      assert_int_equal(node->args[1].as.value, product->args[1].as.value);
+    }
+    product = node;
+  }
+  assert_non_null(product);
+  const etx_ir_value* const value =
+      &method->values[product->args[1].as.value];
+  assert_int_equal(value->origin, ETX_IR_FROM_CONSTANT);
+  const etx_ir_constant* const c =
+      &l.reading.module.constants[value->index];
+  const float* const data = (const float*)(const void*)c->data.data;
+  assert_int_equal(c->data.size, 96 * sizeof(float));
+  for (size_t n = 0; n < 32; ++n) {
+    for (size_t k = 0; k < 3; ++k) {
+      assert_true(data[(n / 16 * 3 + k) * 16 + n % 16] == (float)(n * 3 + k));
+    }
+  }
+  lowered_close(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(layers_of_many_rows_read_panels),
+      cmocka_unit_test(few_rows_read_weights_as_they_are),
+      cmocka_unit_test(rows_are_those_of_all_dimensions),
+      cmocka_unit_test(nothing_is_packed_unasked),
+      cmocka_unit_test(the_list_says_what_became_of_each),
+      cmocka_unit_test(a_shared_weight_is_packed_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

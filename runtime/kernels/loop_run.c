@@ -4,8 +4,9 @@
 
 #include "runtime/kernels/float_loops.h"
 
-// Elements that a single one is spread over.
-enum { SPREAD = 256 };
+// Elements that a single one is spread over: at half as many the calls took a
+// twentieth of what memory takes.
+enum { SPREAD = 512 };
 
 // From here on it is worth asking for the widest registers.
 enum { LONG_SPREAD = 64 };

@@ -372,13 +372,11 @@ size_t etx_reduced_count(const etx_tensor* self, uint32_t dims) {
   return count;
 }
 
-bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
-                            uint32_t dims, size_t* out_rows,
-                            size_t* out_count) {
+bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
+                        uint32_t dims, size_t* out_rows, size_t* out_count) {
   enum { FEWEST = FEW, MOST = 1024 };
   size_t rows = 1, count = 1;
-  if (self->dtype != ETX_DTYPE_FLOAT32 || out->dtype != ETX_DTYPE_FLOAT32 ||
-      !etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
+  if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
     return false;
   }
   for (size_t i = 0; i < self->rank; ++i) {
@@ -390,4 +388,11 @@ bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
   *out_rows = rows;
   *out_count = count;
   return count >= FEWEST && count <= MOST;
+}
+
+bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
+                            uint32_t dims, size_t* out_rows,
+                            size_t* out_count) {
+  return self->dtype == ETX_DTYPE_FLOAT32 && out->dtype == ETX_DTYPE_FLOAT32 &&
+         etx_has_short_rows(self, out, dims, out_rows, out_count);
 }

@@ -70,11 +70,15 @@ uint32_t etx_reduced_dims(const etx_call* call, size_t index,
 size_t etx_reduced_count(const etx_tensor* self, uint32_t dims);
 
 // Whether the reduced dimensions of `self` are its last ones (sizes of 1
-// aside), both tensors dense float32, and rows so short that what a reduction
+// aside), both tensors dense, and rows so short that what a reduction
 // does for everything else would cost more than folding them. Gives their
 // number and their count of elements, at least 4 and at most 1024: a reduction
 // takes those row by row too, so a kernel that does only that gives the same
 // bits.
+bool etx_has_short_rows(const etx_tensor* self, const etx_tensor* out,
+                        uint32_t dims, size_t* out_rows, size_t* out_count);
+
+// The same of float32.
 bool etx_reduces_short_rows(const etx_tensor* self, const etx_tensor* out,
                             uint32_t dims, size_t* out_rows, size_t* out_count);
 

@@ -246,6 +246,56 @@ static void layer_norm_centres_and_scales_rows(void** unused) {
   }
 }
 
+static double element_of(const void* data, etx_dtype dtype, size_t at) {
+  if (dtype == ETX_DTYPE_FLOAT32) return (double)((const float*)data)[at];
+  if (dtype == ETX_DTYPE_FLOAT64) return ((const double*)data)[at];
+  return (double)((const int64_t*)data)[at];
+}
+
+// Short rows, of which a block of results has some: the extreme or NaN.
+static void extremes_of_short_rows_see_every_element(void** unused) {
+  (void)unused;
+  enum { ROWS = 150, COUNT = 40 };
+  static const etx_dtype dtypes[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT64,
+                                     ETX_DTYPE_INT64};
+  static union {
+    float f32[ROWS * COUNT];
+    double f64[ROWS * COUNT];
+    int64_t i64[ROWS * COUNT];
+  } in;
+  for (int round = 0; round < 2 * ROUNDS; ++round) {
+    const etx_dtype dtype = dtypes[round % 3];
+    const int32_t sizes[2] = {(int32_t)test_random_integer(1, ROWS),
+                              (int32_t)test_random_integer(1, COUNT)};
+    const size_t rows = (size_t)sizes[0], count = (size_t)sizes[1];
+    for (size_t i = 0; i < rows * count; ++i) {
+      const int64_t x = test_random_integer(-500, 500);
+      const bool is_nan = test_random_bits() % 100 == 0;
+      if (dtype == ETX_DTYPE_FLOAT32) in.f32[i] = is_nan ? NAN : (float)x;
+      if (dtype == ETX_DTYPE_FLOAT64) in.f64[i] = is_nan ? NAN : (double)x;
+      if (dtype == ETX_DTYPE_INT64) in.i64[i] = x;
+    }
+    const bool is_largest = test_random_bits() % 2 == 0;
+    test_call c;
+    test_call_begin(&c, is_largest ? "aten::amax.out" : "aten::amin.out");
+    test_call_tensor(&c, dtype, 2, sizes, NULL, &in);
+    test_call_integers(&c, 1, (int64_t[]){1});
+    test_call_boolean(&c, test_random_bits() % 2 == 0);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    for (size_t i = 0; i < rows; ++i) {
+      double want = element_of(&in, dtype, i * count);
+      for (size_t k = 1; k < count; ++k) {
+        const double x = element_of(&in, dtype, i * count + k);
+        if (isnan(x) || (is_largest ? x > want : x < want)) want = x;
+        if (isnan(want)) break;
+      }
+      const double found = element_of(test_call_result(&c, 0)->data, dtype, i);
+      assert_true(isnan(want) ? isnan(found) : found == want);
+    }
+    test_call_end(&c);
+  }
+}
+
 static void running_sums_follow_a_dimension(void** unused) {
   (void)unused;
   const int32_t values[] = {1, 2, 3, 4, 5, 6};
@@ -265,6 +315,7 @@ int main(void) {
       cmocka_unit_test(sums_and_means_fold_any_dimensions),
       cmocka_unit_test(extremes_are_the_first_of_equals),
       cmocka_unit_test(the_first_nan_is_the_extreme),
+      cmocka_unit_test(extremes_of_short_rows_see_every_element),
       cmocka_unit_test(the_extreme_of_nothing_is_refused),
       cmocka_unit_test(the_sum_of_nothing_is_zero),
       cmocka_unit_test(any_sees_a_single_true),

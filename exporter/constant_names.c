@@ -20,6 +20,24 @@ etx_status etx_constant_name_add(etx_constant_names* names, etx_pool* pool,
   return ETX_OK;
 }
 
+static bool is_called(const etx_constant_names* names,
+                      const etx_ir_module* module, uint32_t constant,
+                      uint32_t buffer) {
+  const etx_ir_buffer* const own = &module->buffers[buffer];
+  return (!own->is_state && own->initial == constant) ||
+         has(names, constant, buffer);
+}
+
+etx_status etx_constant_names_inherit(etx_constant_names* names,
+                                      const etx_ir_module* module,
+                                      uint32_t from, uint32_t to) {
+  for (uint32_t b = 0; b < module->buffer_count; ++b) {
+    if (!is_called(names, module, from, b)) continue;
+    ETX_TRY(etx_constant_name_add(names, module->pool, to, b));
+  }
+  return ETX_OK;
+}
+
 uint32_t etx_constant_name_of(const etx_constant_names* names,
                               const etx_ir_value* value) {
   if (value->origin == ETX_IR_FROM_BUFFER) return value->index;
@@ -38,8 +56,7 @@ etx_status etx_constant_names_find(const etx_constant_names* names,
   size_t count = 0, capacity = 0;
   for (uint32_t b = 0; b < module->buffer_count; ++b) {
     const etx_ir_buffer* const buffer = &module->buffers[b];
-    const bool is_its = !buffer->is_state && buffer->initial == constant;
-    if (!is_its && !has(names, constant, b)) continue;
+    if (!is_called(names, module, constant, b)) continue;
     ETX_TRY(etx_pool_grow(module->pool, &list, count, &capacity, sizeof *list));
     list[count++] = buffer->name;
   }

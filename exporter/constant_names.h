@@ -23,6 +23,11 @@ ETX_MUST_USE etx_status etx_constant_name_add(etx_constant_names* names,
                                               etx_pool* pool, uint32_t constant,
                                               uint32_t buffer);
 
+// Lets constant `to`, which was made from `from`, have all of its names.
+ETX_MUST_USE etx_status etx_constant_names_inherit(etx_constant_names* names,
+                                                   const etx_ir_module* module,
+                                                   uint32_t from, uint32_t to);
+
 // The buffer that a value of a method is, or that its constant was computed
 // from; ETX_IR_NONE if there is none.
 uint32_t etx_constant_name_of(const etx_constant_names* names,

@@ -3,8 +3,9 @@
 //
 //   linear(x, w, b)                linear_panels(x, p, b, [], "x")
 //   linear_chain(x, w, b, o, s)    linear_panels(x, p, b, o, s)
+//   linear_a8w8(x, w, s, b)        linear_a8w8_panels(x, p, s, sums, b)
 //
-//   w [N, K]    p [N / 16][K][16]
+//   w [N, K]    p [N / 16][K][16], of bytes [N / 16][K / 4][16][4]
 //
 // Only on request: panels are read by nothing else, so a weight that something
 // else reads as well stays, or it would be in the file twice. So does one that
@@ -19,6 +20,11 @@ enum {
   // Rows for which weights as stored are as fast. They have another order of
   // sums, too (ETX_PRODUCT_DOT_ROWS in runtime/kernels/product.h).
   FEW_ROWS = 12,
+  FEW_BYTE_ROWS = 7,
+  SIDE = 4,  // bytes of a column that lie side by side
+  // Inner elements for which the runtime has its fast loops over bytes.
+  LEAST_BYTES = 64,
+  MOST_BYTES = 32768,
 };
 
 // A constant as some method reads it.
@@ -28,6 +34,7 @@ typedef struct weight {
   etx_text reader;       // something that is none, or empty
   uint64_t rows;         // of the layer that has least
   uint32_t panels;       // constant, if `is_packed`
+  uint32_t sums;         // of columns of bytes, the same
   bool is_packed;
 } weight;
 
@@ -70,11 +77,17 @@ static bool is_layer(const etx_ir_node* node) {
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
-  if (node->op->id != ETX_OP_linear_out &&
-      node->op->id != ETX_OP_linear_chain_out) {
-    return "is quantised";
+  if (node->op->id == ETX_OP_linear_a8w8_out) {
+    if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
+        w->dims[1] % SIDE != 0) {
+      return "has rows that are too short, too long or no whole fours";
+    }
+  } else if (node->op->id != ETX_OP_linear_out &&
+             node->op->id != ETX_OP_linear_chain_out) {
+    return "is of a kind that has no panels";
+  } else if (w->dtype != ETX_DTYPE_FLOAT32) {
+    return "is not float32";
   }
-  if (w->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
   if (w->rank != 2) return "is no matrix";
   if (w->dims[0] == 0 || w->dims[1] == 0) return "is empty";
   return w->dims[0] % COLUMNS == 0 ? NULL : "has no whole panels of 16 columns";
@@ -154,7 +167,8 @@ static void note_module(const packing* self) {
 
 // ------------------------------------------------ panels
 
-// Of each panel, what `side` bytes of all its columns are side by side.
+// Of each panel, `side` bytes of all its columns after each other: one float or
+// four integers.
 static void write_panels(const etx_ir_constant* from, size_t side,
                          uint8_t* to) {
   const size_t row = from->data.size / (size_t)from->sizes[0];
@@ -169,18 +183,42 @@ static void write_panels(const etx_ir_constant* from, size_t side,
   }
 }
 
+static etx_status add_sums(const packing* self, weight* w,
+                           const etx_ir_constant* from) {
+  const size_t rows = (size_t)from->sizes[0], inner = (size_t)from->sizes[1];
+  const size_t bytes = rows * sizeof(int32_t);
+  int32_t* const sums = etx_pool_take(self->module->pool, bytes);
+  if (sums == NULL) return ETX_OUT_OF_MEMORY;
+  for (size_t n = 0; n < rows; ++n) {
+    const int8_t* const row = (const int8_t*)from->data.data + n * inner;
+    sums[n] = 0;
+    for (size_t k = 0; k < inner; ++k) sums[n] += row[k];
+  }
+  const etx_ir_constant constant = {.dtype = ETX_DTYPE_INT32,
+                                    .rank = 1,
+                                    .sizes = {from->sizes[0]},
+                                    .data = {(const uint8_t*)sums, bytes}};
+  return etx_ir_add_constant(self->module, &constant, &w->sums);
+}
+
 static etx_status pack(const packing* self, uint32_t index) {
   weight* const w = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
   uint8_t* const data = etx_pool_take(self->module->pool, from.data.size);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
-  const etx_ir_constant panels = {
+  etx_ir_constant panels = {
       .dtype = from.dtype,
       .rank = 3,
       .sizes = {from.sizes[0] / COLUMNS, from.sizes[1], COLUMNS},
       .data = {data, from.data.size}};
-  write_panels(&from, sizeof(float), data);
   w->is_packed = true;
+  write_panels(&from, SIDE, data);
+  if (from.dtype == ETX_DTYPE_INT8) {
+    panels.rank = 4;
+    panels.sizes[1] = from.sizes[1] / SIDE;
+    panels.sizes[3] = SIDE;
+    ETX_TRY(add_sums(self, w, &from));
+  }
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
 
@@ -200,7 +238,10 @@ static etx_status decide(const packing* self, uint32_t index) {
   if (row.reason == NULL && w->reader.size != 0) {
     row.reason = "is read as it is by";
     row.reader = w->reader;
-  } else if (row.reason == NULL && w->rows <= FEW_ROWS) {
+  } else if (row.reason == NULL &&
+             w->rows <= (constant->dtype == ETX_DTYPE_INT8
+                             ? (uint64_t)FEW_BYTE_ROWS
+                             : (uint64_t)FEW_ROWS)) {
     row.reason = "few rows are multiplied with it";
   }
   if (row.reason == NULL) ETX_TRY(pack(self, index));
@@ -227,9 +268,16 @@ static etx_status change_node(const packing* self, etx_ir_method* method,
   args[4].as.string = etx_text_of("x");
   memcpy(args, node->args, node->arg_count * sizeof *args);
   args[WEIGHT] = etx_ir_value_arg(value);
+  const bool is_bytes = node->op->id == ETX_OP_linear_a8w8_out;
+  if (is_bytes) {
+    ETX_TRY(etx_ir_constant_value(self->module, method, w->sums, &value));
+    args[4] = args[3];
+    args[3] = etx_ir_value_arg(value);
+  }
   node->args = args;
   node->arg_count = ARGS;
-  node->op = etx_op_at(ETX_OP_linear_panels_out);
+  node->op = etx_op_at(is_bytes ? ETX_OP_linear_a8w8_panels_out
+                                : ETX_OP_linear_panels_out);
   return ETX_OK;
 }
 

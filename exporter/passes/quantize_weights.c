@@ -218,7 +218,9 @@ static etx_status round_weight(const quantizing* self, uint32_t index,
   row->signal = made.error.signal;
   row->noise = made.error.noise;
   row->bytes_after = rows * made.row_bytes + rows * made.groups * sizeof(float);
-  return add_constants(self, to, &from, &made);
+  ETX_TRY(add_constants(self, to, &from, &made));
+  return etx_constant_names_inherit(&self->context->constant_names,
+                                    self->module, index, to->integers);
 }
 
 // ------------------------------------------------ which weights, and how

@@ -379,6 +379,32 @@ etx_status etx_shape_linear_w8(etx_shape_call* call) {
   return put(call, &input);
 }
 
+// (input [.., K], panels [N / 16, K / 4, 16, 4], scales [N], sums [N], bias [N])
+etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
+  enum { COLUMNS = 16, SIDE = 4 };
+  etx_shape input, panels;
+  etx_dim inner, columns;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &panels));
+  ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 4));
+  if (input.rank == 0) return etx_shape_want_rank(call, "input", &input, 1);
+  etx_dim* last = &input.dims[input.rank - 1];
+  ETX_TRY(etx_shape_want_equal(call, "the columns of a panel", COLUMNS,
+                               panels.dims[2]));
+  ETX_TRY(etx_shape_want_equal(call, "the last size of 'panels'", SIDE,
+                               panels.dims[3]));
+  ETX_TRY(etx_dim_multiply(call, panels.dims[1], SIDE, &inner));
+  ETX_TRY(etx_dim_multiply(call, panels.dims[0], COLUMNS, &columns));
+  ETX_TRY(
+      etx_shape_want_equal(call, "the inner size of 'panels'", *last, inner));
+  for (size_t i = 2; i <= 4; ++i) {
+    static const char* const names[] = {"scales", "sums", "bias"};
+    ETX_TRY(want_column(call, i, names[i - 2], columns));
+  }
+  *last = columns;
+  return put(call, &input);
+}
+
 // One number for each group of each row.
 static etx_status want_groups(const etx_shape_call* call, size_t argument,
                               const char* what, etx_dim rows, etx_dim groups) {

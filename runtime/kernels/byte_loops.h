@@ -59,6 +59,9 @@ typedef struct etx_byte_panel {
   const uint8_t* left;
   ptrdiff_t left_row;
   const int8_t* panel;  // [count / 4][ETX_BYTE_COLUMNS][4]
+  // From four to four elements, and from half of the columns to the other: a
+  // file has panels of half as many.
+  ptrdiff_t panel_row, panel_part;
   size_t rows;
   size_t count;   // elements, a multiple of 4
   int32_t* sums;  // [rows, ETX_BYTE_COLUMNS]; not read if they start

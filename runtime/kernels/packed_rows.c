@@ -84,9 +84,24 @@ static void halves_to_integers(const uint8_t* in, size_t count, int32_t shift,
   }
 }
 
+// Elements of one row of a panel.
+static void panel_to_integers(const etx_packed_rows* p, size_t row,
+                              size_t first, size_t count, int16_t* out) {
+  enum { SIDE = ETX_PACKED_SIDE };
+  const size_t own = row % ETX_PACKED_PANEL;
+  const int8_t* in = etx_packed_panel(p, row - own, first) + own * SIDE;
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = in[i / SIDE * SIDE * ETX_PACKED_PANEL + i % SIDE];
+  }
+}
+
 void etx_packed_integers(const etx_packed_rows* p, size_t row, size_t first,
                          size_t count, int16_t* out) {
   const uint8_t* data = p->data + row * p->row_bytes;
+  if (p->has_panels) {
+    panel_to_integers(p, row, first, count, out);
+    return;
+  }
   for (size_t done = 0; done < count;) {
     const size_t at = first + done;
     const size_t part = same_group(p, at, count - done);

@@ -1,6 +1,8 @@
 // The rows of a quantised matrix [rows, inner], unpacked in chunks.
 //
-//   8 bits   element k of a row is its byte k (int8 or uint8)
+//   8 bits   element k of a row is its byte k (int8 or uint8); or, of int8 with
+//            one scale a row, panels of sixteen rows with four elements of each
+//            side by side: [rows / 16][inner / 4][16][4]
 //   4 bits   byte j holds element 2j in its high half and 2j + 1 in its low
 //            one, each plus 8
 //
@@ -18,10 +20,14 @@
 // Elements of a chunk; the last one of a row may have fewer.
 enum { ETX_PACKED_CHUNK = 256 };
 
+// Rows of a panel, and elements of each that lie side by side.
+enum { ETX_PACKED_PANEL = 16, ETX_PACKED_SIDE = 4 };
+
 typedef struct etx_packed_rows {
   const uint8_t* data;  // rows of `row_bytes` without gaps
   etx_dtype dtype;      // of 8-bit elements
   size_t bits;          // 4 or 8
+  bool has_panels;      // as above
   size_t row_bytes;
   size_t inner;        // elements of a row
   size_t group;        // elements with one scale, at least 1; even for 4 bits
@@ -30,6 +36,13 @@ typedef struct etx_packed_rows {
   etx_dtype scale_dtype;
   const int8_t* zeros;  // [rows, groups], dense; NULL: zeros
 } etx_packed_rows;
+
+// Elements of a panel from element `first`, a multiple of ETX_PACKED_SIDE, on;
+// `row` is a panel's first one.
+static inline const int8_t* etx_packed_panel(const etx_packed_rows* p,
+                                             size_t row, size_t first) {
+  return (const int8_t*)p->data + row * p->inner + first * ETX_PACKED_PANEL;
+}
 
 // The scale of a row's group.
 float etx_packed_scale(const etx_packed_rows* p, size_t row, size_t group);

@@ -310,6 +310,8 @@ static void multiply(const job* j, size_t row, size_t rows, size_t column,
         .left = j->bytes + row * j->pitch + k,
         .left_row = (ptrdiff_t)j->pitch,
         .panel = panel,
+        .panel_row = 4 * COLUMNS,
+        .panel_part = 2 * COLUMNS,
         .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
         .count = (count + 3) / 4 * 4,
         .sums = sums,
@@ -342,6 +344,44 @@ static __attribute__((noinline)) void run_panel(const job* j, size_t column,
                                 .column_sums = column_sums,
                                 .rows = rows,
                                 .columns = columns};
+    store(j, line, row, column);
+  }
+}
+
+// Panels of the file are read where they lie, with all their elements. Of an odd
+// one out both halves are the same, and one is stored.
+static __attribute__((noinline)) void run_stored_panels(const job* j,
+                                                        size_t column,
+                                                        size_t columns) {
+  _Alignas(LINE) int32_t sums[ROWS_AT_ONCE * COLUMNS];
+  const etx_packed_rows* w = &j->linear->weight;
+  const size_t behind = column + columns, left = j->linear->columns - behind;
+  const size_t next = (left < COLUMNS ? left : COLUMNS) * w->inner / LINE;
+  for (size_t row = 0; row < j->rows; row += ROWS_AT_ONCE) {
+    const size_t below = j->rows - row;
+    const size_t rows = below < ROWS_AT_ONCE ? below : ROWS_AT_ONCE;
+    const size_t first = next * row / j->rows;
+    const size_t end = next * (row + rows) / j->rows;
+    const etx_byte_panel block = {
+        .left = j->bytes + row * j->pitch,
+        .left_row = (ptrdiff_t)j->pitch,
+        .panel = etx_packed_panel(w, column, 0),
+        .panel_row = ETX_PACKED_PANEL * ETX_PACKED_SIDE,
+        .panel_part =
+            columns < COLUMNS ? 0 : (ptrdiff_t)(ETX_PACKED_PANEL * w->inner),
+        .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
+        .count = w->inner,
+        .sums = sums,
+        .starts = true,
+        .next = w->data + behind * w->inner + first * LINE,
+        .next_rows = end > first ? 1 : 0,
+        .next_bytes = (end - first) * LINE};
+    const etx_byte_line line = {.sums = sums,
+                                .sum_row = COLUMNS,
+                                .column_sums = j->linear->sums + column,
+                                .rows = rows,
+                                .columns = columns};
+    j->loops->whole(&block);
     store(j, line, row, column);
   }
 }
@@ -415,7 +455,9 @@ static void run_tiles(const void* context, size_t first, size_t end) {
   for (size_t item = first; item < end; ++item) {
     const size_t column = item * j->width, left = j->linear->columns - column;
     const size_t columns = left < j->width ? left : j->width;
-    if (j->has_panels && j->linear->weight.bits == 4) {
+    if (j->linear->weight.has_panels) {
+      run_stored_panels(j, column, columns);
+    } else if (j->has_panels && j->linear->weight.bits == 4) {
       run_group_panel(j, column, columns);
     } else if (j->has_panels) {
       run_panel(j, column, columns);
@@ -461,7 +503,7 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
     j.numbers[row] = (etx_byte_row){0, 0};
   }
   if (linear->weight.bits == 8) {
-    j.has_panels = j.rows >= LEAST_ROWS;
+    j.has_panels = j.rows >= LEAST_ROWS || linear->weight.has_panels;
   } else {
     const size_t least = LEAST_GROUP_ROWS * (is_far(&j) ? 2 : 1);
     j.has_panels = j.rows >= least && linear->weight.zeros == NULL;
@@ -469,7 +511,7 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   j.width = width_of(&j, parallel);
   const double elements = (double)j.rows * (double)linear->weight.inner;
   etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);
-  if (j.rows < LEAST_ROWS) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
+  if (!j.has_panels) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
   etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width,
                  elements * columns, run_tiles, &j);
 }

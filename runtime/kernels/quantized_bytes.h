@@ -9,7 +9,8 @@
 // Few rows are multiplied by weights as they are stored, and so is one row more
 // of ones, which gives the sums of the weights. For many rows thirty-two rows
 // of the weights at a time are copied to the stack, four elements of each next
-// to those of the others, and summed meanwhile.
+// to those of the others, and summed meanwhile. A file may have such panels, and
+// the sums: then they are read for any rows, and nothing is copied.
 //
 // Sums of integers are exact and floats have one order (quantized_loops.h), so
 // results are those of any other way.

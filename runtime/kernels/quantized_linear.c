@@ -4,7 +4,8 @@
 // are stored, or with many rows in panels (quantized_panels.h); of others the
 // weights are unpacked chunk by chunk for eight rows by four columns. Where the
 // processor multiplies bytes, integers have a way of their own
-// (quantized_bytes.h). Every output is the same sum whatever tile it falls in.
+// (quantized_bytes.h), as have weights that are panels where integers are
+// multiplied in pairs. Every output is the same sum whatever tile it falls in.
 
 #include "runtime/kernels/quantized_linear.h"
 
@@ -321,6 +322,7 @@ static void sum_integers(const job* j, size_t row, size_t rows, size_t column,
 static etx_quantized_loop loop_of(const etx_quantized_linear* l,
                                   const etx_quantized_loops* loops) {
   const etx_packed_rows* w = &l->weight;
+  if (w->has_panels) return NULL;
   if (w->bits == 8) {
     const bool is_plain =
         w->groups == 1 && w->zeros == NULL && w->dtype == ETX_DTYPE_INT8;

@@ -18,6 +18,7 @@ typedef struct etx_quantized_linear {
   const etx_tensor* bias;   // [columns], dense, floats; NULL: none
   const etx_tensor* out;    // [.., columns], dense
   bool is_integer;          // quantises the input
+  const int32_t* sums;      // [columns] of weights in panels; else NULL
 } etx_quantized_linear;
 
 // Temporary bytes for an input; false if they do not fit in a size.

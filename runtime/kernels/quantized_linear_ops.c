@@ -11,6 +11,7 @@ typedef struct form {
   size_t bits;
   bool is_integer;
   size_t zeros, group, bias, out;
+  size_t sums;  // of panels
 } form;
 
 enum { INPUT = 0, WEIGHT = 1, SCALES = 2 };
@@ -18,15 +19,17 @@ enum { INPUT = 0, WEIGHT = 1, SCALES = 2 };
 static form form_of(const etx_call* call) {
   switch (call->op->id) {
     case ETX_OP_linear_w8_out:
-      return (form){8, false, 0, 0, 3, 4};
+      return (form){8, false, 0, 0, 3, 4, 0};
     case ETX_OP_linear_a8w8_out:
-      return (form){8, true, 0, 0, 3, 4};
+      return (form){8, true, 0, 0, 3, 4, 0};
+    case ETX_OP_linear_a8w8_panels_out:
+      return (form){8, true, 0, 0, 4, 5, 3};
     case ETX_OP_linear_w4g_out:
-      return (form){4, false, 3, 4, 5, 6};
+      return (form){4, false, 3, 4, 5, 6, 0};
     case ETX_OP_linear_a8w4g_out:
-      return (form){4, true, 3, 4, 5, 6};
+      return (form){4, true, 3, 4, 5, 6, 0};
     default:
-      return (form){8, false, 0, 0, 0, 5};  // mixed_linear
+      return (form){8, false, 0, 0, 0, 5, 0};  // mixed_linear
   }
 }
 
@@ -64,6 +67,10 @@ static etx_packed_rows read_weight(const etx_call* call, const form* f) {
       .scales = scales->data,
       .scale_dtype = scales->dtype,
   };
+  if (f->sums != 0) {
+    p.has_panels = true;
+    p.inner = p.row_bytes = (size_t)weight->sizes[1] * ETX_PACKED_SIDE;
+  }
   p.group = group_of(call, f, p.groups, p.inner);
   if (f->zeros != 0 && !etx_call_is_none(call, f->zeros)) {
     p.zeros = etx_call_tensor(call, f->zeros)->data;
@@ -81,6 +88,10 @@ static etx_status run(etx_call* call) {
                                  .is_integer = f.is_integer};
   if (f.bias != 0 && !etx_call_is_none(call, f.bias)) {
     linear.bias = etx_call_tensor(call, f.bias);
+  }
+  if (f.sums != 0) {
+    linear.columns *= ETX_PACKED_PANEL;
+    linear.sums = etx_call_tensor(call, f.sums)->data;
   }
   etx_quantized_linear_run(&linear, call->temporary, call->parallel);
   return ETX_OK;
@@ -110,6 +121,10 @@ static etx_status prepare(etx_call* call) {
     ETX_TRY(etx_call_check_dtype(call, f.zeros, ETX_DTYPE_INT8));
     ETX_TRY(etx_call_check_contiguous(call, f.zeros));
   }
+  if (f.sums != 0) {
+    ETX_TRY(etx_call_check_dtype(call, f.sums, ETX_DTYPE_INT32));
+    ETX_TRY(etx_call_check_contiguous(call, f.sums));
+  }
   if (f.bias != 0 && !etx_call_is_none(call, f.bias)) {
     ETX_TRY(check_dense_float(call, f.bias));
   }
@@ -125,6 +140,10 @@ etx_status etx_kernel_linear_w8_out_prepare(etx_call* call) {
 }
 etx_status etx_kernel_linear_a8w8_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, INPUT, 4));
+  return prepare(call);
+}
+etx_status etx_kernel_linear_a8w8_panels_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_same_dtype(call, INPUT, 5));
   return prepare(call);
 }
 etx_status etx_kernel_linear_w4g_out_prepare(etx_call* call) {

@@ -16,6 +16,7 @@ enum {
 };
 
 bool etx_quantized_panels_know(const etx_packed_rows* w, size_t rows) {
+  if (w->has_panels) return w->inner > 0 && w->inner <= ETX_WHOLE_MOST;
   if (rows < LEAST_ROWS || w->zeros != NULL || w->inner == 0) return false;
   if (w->bits == 8) {
     return w->groups == 1 && w->dtype == ETX_DTYPE_INT8 &&
@@ -43,6 +44,7 @@ static inline __attribute__((always_inline)) void ask_ahead(
   enum { LINE = 64 };
   const etx_packed_rows* w = b->p->weight;
   size_t column = b->column;
+  if (w->has_panels) return;
   if (first >= w->row_bytes) {
     first = 0;
     column += COLUMNS;
@@ -120,6 +122,19 @@ static etx_pair_block block_at(const piece* b, size_t k, size_t most,
       .group = w->group};
 }
 
+// Fours of bytes of a panel as pairs, two and two.
+static void widen_panel(const int8_t* from, size_t count, int16_t* to) {
+  enum { SIDE = ETX_PACKED_SIDE, FOUR = SIDE * COLUMNS, PAIR = 2 * COLUMNS };
+  for (size_t k = 0; k < count; k += SIDE, from += FOUR, to += FOUR) {
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      to[2 * c] = from[SIDE * c];
+      to[2 * c + 1] = from[SIDE * c + 1];
+      to[PAIR + 2 * c] = from[SIDE * c + 2];
+      to[PAIR + 2 * c + 1] = from[SIDE * c + 3];
+    }
+  }
+}
+
 static __attribute__((noinline)) void run_whole(piece* b) {
   int16_t panel[ELEMENTS * COLUMNS];
   int32_t sums[WHOLE_ROWS * COLUMNS];
@@ -133,8 +148,12 @@ static __attribute__((noinline)) void run_whole(piece* b) {
       etx_pair_block block = block_at(b, k, ELEMENTS, panel);
       block.whole = sums;
       block.starts = k == 0;
-      p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
-                      block.count, panel);
+      if (w->has_panels) {
+        widen_panel(etx_packed_panel(w, b->column, k), block.count, panel);
+      } else {
+        p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
+                        block.count, panel);
+      }
       multiply(b, block, k, ELEMENTS);
     }
     store(b, sums, NULL);

@@ -38,7 +38,8 @@ typedef struct etx_panel_line {
 } etx_panel_line;
 
 // Whether there are rows enough, and weights as panels are made of: int8 with
-// one scale for a row, or 4 bits without zero points.
+// one scale for a row, or 4 bits without zero points. Or if weights have panels
+// of bytes, which become these.
 bool etx_quantized_panels_know(const etx_packed_rows* weight, size_t rows);
 
 // Computes columns from `column` on, at most ETX_PAIR_COLUMNS.

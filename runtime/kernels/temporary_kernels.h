@@ -32,6 +32,7 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 #define ETX_TEMPORARY_linear_w8_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_linear_w4g_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_linear_a8w8_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_linear_a8w8_panels_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_linear_a8w4g_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_mixed_linear_out , etx_temporary_quantized_linear
 

@@ -31,6 +31,8 @@
 #define ETX_NEEDS_mixed_linear_out , ETX_HAS_DTYPE(INT8)
 #define ETX_NEEDS_linear_w8_out , ETX_HAS_DTYPE(INT8)
 #define ETX_NEEDS_linear_a8w8_out , ETX_HAS_DTYPE(INT8)
+#define ETX_NEEDS_linear_a8w8_panels_out \
+  , (ETX_HAS_DTYPE(INT8) && ETX_HAS_DTYPE(INT32))
 #define ETX_NEEDS_embedding_2bit_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_dtype_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_4bit_out , ETX_HAS_DTYPE(UINT8)

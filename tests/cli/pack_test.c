@@ -32,17 +32,17 @@ static const char graph[] =
     "  - {name: net.bias, type: 'float32[48]', init: 0.3}\n"
     "  - {name: net.head.weight, type: 'float32[20, 48]', init: 0.1}\n"
     "nodes:\n"
-    "  - {out: i, op: aten.arange.default, args: [3360]}\n"
+    "  - {out: i, op: aten.arange.default, args: [3456]}\n"
     "  - {out: f, op: aten._to_copy.default, args: [i], kwargs: {dtype: "
     "float32}}\n"
     "  - {out: s, op: aten.sin.default, args: [f]}\n"
-    "  - {out: w, op: aten.view.default, args: [s, [48, 70]]}\n"
-    "  - {out: j, op: aten.arange.default, args: [1470]}\n"
+    "  - {out: w, op: aten.view.default, args: [s, [48, 72]]}\n"
+    "  - {out: j, op: aten.arange.default, args: [1512]}\n"
     "  - {out: g, op: aten._to_copy.default, args: [j], kwargs: {dtype: "
     "float32}}\n"
     "  - {out: k, op: aten.mul.Tensor, args: [g, x]}\n"
     "  - {out: l, op: aten.cos.default, args: [k]}\n"
-    "  - {out: u, op: aten.view.default, args: [l, [21, 70]]}\n"
+    "  - {out: u, op: aten.view.default, args: [l, [21, 72]]}\n"
     "  - {out: h, op: aten.linear.default, args: [u, w, net.bias]}\n"
     "  - {out: r, op: aten.tanh.default, args: [h]}\n"
     "  - {out: a, op: aten.add.Tensor, args: [r, h]}\n"
@@ -61,7 +61,7 @@ static int set_up(void** state) {
 static void the_report_tells_each_weight(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
-                     "\n  1 of float32, 13440 bytes\n");
+                     "\n  1 of float32, 13824 bytes\n");
   command_expect_out(0, WORDS(ETX, "plan", methods, "-o", packed, "--pack"),
                      "\n  1 stay, float32, 3840 bytes: has no whole panels of 16 "
                      "columns\n");
@@ -84,16 +84,17 @@ static void the_report_tells_each_weight(void** state) {
     assert_int_equal(json_is_true(json_object_get(row, "packed")), !is_head);
     assert_int_equal(json_is_null(json_object_get(row, "reason")), !is_head);
     assert_int_equal(json_integer_value(json_object_get(row, "bytes")),
-                     is_head ? 3840 : 13440);
+                     is_head ? 3840 : 13824);
   }
   json_decref(root);
   command_end(&result);
 }
 
-static void results_are_the_same_bits(void** state) {
-  (void)state;
-  command_expect(0, WORDS(ETX, "plan", methods, "-o", packed, "-q", "--pack"));
-  command_expect(0, WORDS(ETX, "plan", methods, "-o", plain, "-q"));
+static void expect_same_results(const char* kind) {
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", packed, "-q",
+                          "--quantize", kind, "--pack"));
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", plain, "-q",
+                          "--quantize", kind));
   static const char* const outputs[] = {"output_0", "output_1"};
   for (size_t i = 0; i < 2; ++i) {
     snprintf(packed_out, sizeof packed_out, "%s=%s/packed.npy", outputs[i],
@@ -107,6 +108,15 @@ static void results_are_the_same_bits(void** state) {
     command_expect_same_files(strchr(packed_out, '=') + 1,
                               strchr(plain_out, '=') + 1);
   }
+}
+
+static void results_are_the_same_bits(void** state) {
+  (void)state;
+  expect_same_results("none");
+  command_expect_out(0, WORDS(ETX, "inspect", packed), "etx::linear_panels");
+  expect_same_results("int8");
+  command_expect_out(0, WORDS(ETX, "inspect", packed),
+                     "etx::linear_a8w8_panels");
 }
 
 static void the_pass_can_be_switched_off(void** state) {

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "exporter/quantize_rules.h"
 #include "tests/exporter/lowered.h"
 
 #define PASSES "lower recompose_products fold_constants fuse_linear"
@@ -75,6 +76,48 @@ static void rows_are_those_of_all_dimensions(void** state) {
       "a: float32[2, s, 32] = etx::linear_panels.out(x, const float32[2, 5, "
       "16], None, [], 'x')\n"
       "return a\n");
+}
+
+static void bytes_bring_the_sums_of_their_columns(void** state) {
+  (void)state;
+  static const char graph[] =
+      "inputs: [{name: x, type: 'float32[8, 64]'}, {name: y, type: "
+      "'float32[7, 64]'}]\n"
+      "buffers:\n"
+      "  - {name: a.w, type: 'float32[32, 64]', init: 1}\n"
+      "  - {name: a.b, type: 'float32[32]', init: 2}\n"
+      "  - {name: b.w, type: 'float32[48, 64]', init: 3}\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.linear.default, args: [x, a.w, a.b]}\n"
+      "  - {out: b, op: aten.linear.default, args: [y, b.w]}\n"
+      "outputs: [a, b]\n";
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, graph);
+  l.options.pack_weights = true;
+  const etx_status status =
+      etx_quantize_rule_add(&l.reading.module, etx_text_of("int8"), &l.diag);
+  assert_int_equal(status, ETX_OK);
+  lowered_run(&l, "lower quantize_weights pack_weights");
+  assert_lines(&l,
+               "a: float32[8, 32] = etx::linear_a8w8_panels.out(x, const "
+               "int8[2, 16, 16, 4], const float32[32], const int32[32], a.b)\n"
+               "b: float32[7, 48] = etx::linear_a8w8.out(y, const int8[48, "
+               "64], const float32[48], None)\n"
+               "return a\n"
+               "return b\n");
+  const etx_ir_method* const method = &l.reading.module.methods[0];
+  const etx_ir_node* const node = &method->nodes[0];
+  const etx_ir_value* const sums = &method->values[node->args[3].as.value];
+  const etx_ir_constant* const c = &l.reading.module.constants[sums->index];
+  for (size_t i = 0; i < 32; ++i) {
+    assert_int_equal(((const int32_t*)(const void*)c->data.data)[i], 64 * 127);
+  }
+  assert_int_equal(l.context.packed.count, 2);
+  assert_true(etx_text_is(l.context.packed.items[0].name, "a.w"));
+  assert_string_equal(l.context.packed.items[0].type, "int8");
+  assert_string_equal(l.context.packed.items[1].reason,
+                      "few rows are multiplied with it");
+  lowered_close(&l);
 }
 
 static void nothing_is_packed_unasked(void** state) {
@@ -183,6 +226,7 @@ int main(void) {
       cmocka_unit_test(layers_of_many_rows_read_panels),
       cmocka_unit_test(few_rows_read_weights_as_they_are),
       cmocka_unit_test(rows_are_those_of_all_dimensions),
+      cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
       cmocka_unit_test(nothing_is_packed_unasked),
       cmocka_unit_test(the_list_says_what_became_of_each),
       cmocka_unit_test(a_shared_weight_is_packed_once),

@@ -79,6 +79,22 @@ def linear(c, d, quantizes, packed):
     c.sums(arguments, y, dtype, k + 6, size)
 
 
+def panels(c, d):
+    k, n = d.pick([4 * d.int(1, 22), 128]), 16
+    x = d.normal(d.shape(0, 2, 8) + [k], d.pick([F32, F32, F16, BF16]))
+    bias = d.normal([n], x.dtype) if d.chance(0.5) else None
+    weight = d.whole([n, k], -128, 127, I8)
+    scales = d.uniform([n], 0.01, 0.1)
+    w = weight.double() * scales.double()[:, None]
+    packed = weight.reshape(n // 16, 16, k // 4, 4).transpose(1, 2)
+    arguments = dict(input=x, panels=packed.contiguous(), scales=scales,
+                     sums=weight.sum(1, dtype=I32), bias=bias)
+    real = rows_of(x) if x.numel() else x.double()
+    y = real @ w.T + (0 if bias is None else bias.double())
+    size = (real.abs() @ w.abs().T).max().item() + 9 if y.numel() else 1
+    c.sums(arguments, y, x.dtype, k + 6, size)
+
+
 def rms_norm(c, d):
     shape = d.shape(1, 4)
     dims = shape[d.int(0, len(shape) - 1):]
@@ -177,6 +193,7 @@ OPERATORS = {
     "fused::linear_w8": lambda c, d: linear(c, d, False, False),
     "fused::linear_w4g": lambda c, d: linear(c, d, False, True),
     "fused::linear_a8w8": lambda c, d: linear(c, d, True, False),
+    "etx::linear_a8w8_panels.out": panels,
     "fused::linear_a8w4g": lambda c, d: linear(c, d, True, True),
     "aten::rms_norm": rms_norm,
     "llama::quantized_moe_ffn.out": quantized_moe,

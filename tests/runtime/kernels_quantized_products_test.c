@@ -267,6 +267,62 @@ static void one_row_times_many_bytes(void** state) {
   }
 }
 
+// Weights in panels of sixteen columns, and the sums of these.
+static void pack(operands* o, test_block* panels, test_block* sums) {
+  etx_packed_rows* const w = &o->linear.weight;
+  const size_t columns = o->linear.columns;
+  *panels = test_block_new(columns * w->inner, 1);
+  *sums = test_block_new(columns * sizeof(int32_t), sizeof(int32_t));
+  int32_t* const own = (int32_t*)(void*)sums->bytes.data;
+  for (size_t n = 0; n < columns; ++n) {
+    own[n] = 0;
+    for (size_t k = 0; k < w->inner; ++k) {
+      const uint8_t byte = w->data[n * w->inner + k];
+      panels->bytes.data[(n / 16 * w->inner + k / 4 * 4) * 16 + n % 16 * 4 +
+                         k % 4] = byte;
+      own[n] += (int8_t)byte;
+    }
+  }
+  w->data = panels->bytes.data;
+  w->has_panels = true;
+  o->linear.sums = own;
+}
+
+static void panels_are_alike(void** state) {
+  static const shape shapes[] = {{1, 16, 64, 0},    {24, 48, 1024, 0},
+                                 {12, 64, 60, 0},   {25, 32, 2052, 0},
+                                 {5, 16, 0, 0},     {3, 16, 40000, 0},
+                                 {29, 16, 32768, 0}};
+  enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  static uint8_t stored[MOST_RESULTS * sizeof(float)];
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
+    operands o;
+    test_block panels, sums;
+    shape s = random_shape(8);
+    s.columns = s.columns % 6 * 16;
+    s.inner -= s.inner % 4;
+    if (round < SHAPES) s = shapes[round];
+    make_operands(&o, 8, true, s);
+    const size_t size = o.result.bytes.size;
+    run_set(&o, ETX_SET_BASE);
+    if (size > 0) memcpy(stored, o.result.bytes.data, size);
+    pack(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+      run_set(&o, (etx_instruction_set)set);
+      if (size == 0 || memcmp(stored, o.result.bytes.data, size) == 0) continue;
+      fail_msg("%s differs: %zu x %zu x %zu",
+               etx_instruction_set_name((etx_instruction_set)set), s.rows,
+               s.columns, s.inner);
+    }
+    assert_true(test_block_end(&panels));
+    assert_true(test_block_end(&sums));
+    end_operands(&o);
+  }
+}
+
 // A row that has NaN, infinity or numbers near the largest.
 static void rows_without_a_scale_are_alike(void** state) {
   static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
@@ -369,6 +425,7 @@ int main(void) {
       cmocka_unit_test(quantised_rows_times_bytes),
       cmocka_unit_test(quantised_rows_times_half_bytes),
       cmocka_unit_test(one_row_times_many_bytes),
+      cmocka_unit_test(panels_are_alike),
       cmocka_unit_test(rows_without_a_scale_are_alike),
       cmocka_unit_test(weights_from_far_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),

@@ -311,12 +311,15 @@ static inline __attribute__((always_inline)) void panel_rows(
     }
   }
   asker ahead = *next;
-  for (size_t k = 0; k < b->count; k += 4, panel += FOUR) {
+  // Else few rows would be done before everything is asked for.
+  const bool asks_twice = b->rows <= PANEL_ROWS;
+  for (size_t k = 0; k < b->count; k += 4, panel += b->panel_row) {
     ints w[PARTS];
     ask_next(&ahead);
+    if (asks_twice) ask_next(&ahead);
     ETX_UNROLLED
     for (size_t part = 0; part < PARTS; ++part) {
-      w[part] = load_bytes(panel + part * BYTES);
+      w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
     }
     ETX_UNROLLED_16
     for (size_t r = 0; r < rows; ++r) {

@@ -24,6 +24,8 @@ enum {
   GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float),
   // Multiply-adds below which other threads are not worth waking.
   PARALLEL_LEAST = 100000,
+  // Elements of all keys and values in reach that are in no near cache.
+  FAR_LEAST = 100000,
 };
 
 // Dense float rows, `stride` elements apart.
@@ -37,6 +39,7 @@ typedef struct tile {
   const etx_attention* attention;
   const etx_panel_loops* loops;
   const etx_line_loops* line;
+  size_t units;                // of the operator
   size_t batch, first, count;  // query rows first up to first + count
   rows query;
   float* sums;  // count rows of value_width
@@ -377,9 +380,41 @@ static size_t keys_in_reach(tile* t) {
   return (size_t)most;
 }
 
+// Asks for the first rows of a side. One copy of one loop, line after line in
+// one direction: what is asked for in this way, processors go on asking for.
+static __attribute__((noinline)) void ask_rows(const etx_attention* a,
+                                               const etx_attention_side* side,
+                                               size_t batch, size_t count,
+                                               size_t width) {
+  enum { LINE = 64 / sizeof(float) };
+  const float* row =
+      (const float*)side->data + etx_attention_at(a, side, batch, 0);
+  for (size_t i = 0; i < count; ++i, row += side->row) {
+    for (size_t k = 0; k < width; k += LINE) {
+      // Without it a compiler takes the function for one that does nothing.
+      __asm__ volatile("");
+      __builtin_prefetch(row + k);
+    }
+  }
+}
+
+// A single query waits for memory more than it computes: the next head's keys
+// are asked for, and its own values while its keys are multiplied.
+static void ask_ahead(const tile* t, size_t keys) {
+  const etx_attention* a = t->attention;
+  const size_t count = keys < KEYS ? keys : KEYS;
+  const double width = (double)a->width + (double)a->value_width;
+  if ((double)t->units * (double)keys * width < FAR_LEAST) return;
+  if (is_dense(&a->key)) ask_rows(a, &a->key, t->batch + 1, count, a->width);
+  if (is_dense(&a->value)) {
+    ask_rows(a, &a->value, t->batch, count, a->value_width);
+  }
+}
+
 static void run_tile(tile* t) {
   const etx_attention* a = t->attention;
   const size_t keys = keys_in_reach(t);
+  if (a->queries == 1) ask_ahead(t, keys);
   start_tile(t);
   for (size_t k = 0; k < keys; k += KEYS) {
     float scores[TILE][KEYS];
@@ -414,6 +449,7 @@ static void run_unit(const share* s, size_t unit, char* piece) {
   tile t = {.attention = a,
             .loops = s->loops,
             .line = s->line,
+            .units = s->units,
             .batch = unit / s->tiles,
             .first = unit % s->tiles * s->rows};
   t.count = a->queries - t.first < s->rows ? a->queries - t.first : s->rows;

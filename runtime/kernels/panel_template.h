@@ -138,6 +138,9 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
     if (b->fetches) NAME(fetch_rows)(b, row + rows, rows, group, most, groups);
     NAME(add_block)(b, row, group, rows, most * PARTS, is_scattered);
   }
+  for (; most > 4 && group + 4 <= groups; group += 4) {
+    NAME(add_block)(b, row, group, rows, 4 * PARTS, is_scattered);
+  }
   for (; most > 2 && group + 2 <= groups; group += 2) {
     NAME(add_block)(b, row, group, rows, 2 * PARTS, is_scattered);
   }

@@ -152,6 +152,41 @@ static void copy_rows(const etx_row_copy* c) {
 
 // What is done with sums, which are not passed by value: that would depend on
 // flags of the compiler. MASK is the integer vector beside VECTOR.
+#if VECTOR_BYTES == 64
+
+// The second operand is what stays where there is no larger, or smaller, one:
+// a NaN, or -0 beside 0.
+#ifndef ROW_LARGER  // tests have their own
+#ifdef __clang__
+#define ROW_LARGER(a, b) __builtin_ia32_maxps512(a, b, 4)
+#define ROW_SMALLER(a, b) __builtin_ia32_minps512(a, b, 4)
+#else
+#define ROW_LARGER(a, b) __builtin_ia32_maxps512_mask(a, b, b, (short)-1, 4)
+#define ROW_SMALLER(a, b) __builtin_ia32_minps512_mask(a, b, b, (short)-1, 4)
+#endif
+#endif
+#define ROW_ALL(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
+
+// Where `below` is above `low`, that is 0, -0 becomes 0: it is added.
+#define ROW_FINISH(name, VECTOR, MASK)                                    \
+  static inline __attribute__((always_inline)) void name(                 \
+      const etx_row_store* s, const VECTOR* sums, const float* added,     \
+      float* out) {                                                       \
+    VECTOR x = *sums + s->bias;                                           \
+    if (added != NULL) {                                                  \
+      VECTOR other;                                                       \
+      memcpy(&other, added, sizeof other);                                \
+      x = other + x;                                                      \
+    }                                                                     \
+    const VECTOR low = ROW_ALL(s->low), high = ROW_ALL(s->high);          \
+    x = ROW_LARGER(low, x);                                               \
+    x = ROW_SMALLER(high, x);                                             \
+    x += s->below > s->low ? 0.0f : -0.0f;                                \
+    memcpy(out, &x, sizeof x);                                            \
+  }
+
+#else
+
 #define ROW_FINISH(name, VECTOR, MASK)                                     \
   static inline __attribute__((always_inline)) void name(                  \
       const etx_row_store* s, const VECTOR* sums, const float* added,      \
@@ -168,6 +203,8 @@ static void copy_rows(const etx_row_copy* c) {
     bits = ((MASK)high & is_high) | (bits & ~is_high);                     \
     memcpy(out, &bits, sizeof bits);                                       \
   }
+
+#endif
 
 #if VECTOR_BYTES == 64
 

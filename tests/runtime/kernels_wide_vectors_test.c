@@ -41,6 +41,28 @@ static __attribute__((noinline)) void copy_some(const float* from, float* to,
 #define ROW_STORE_SOME(to, x, lanes) \
   copy_some((const float*)&(x), (to), (lanes))
 
+static __attribute__((noinline)) void pick_largest(const float* a, float* b) {
+  for (int lane = 0; lane < 16; ++lane) {
+    if (a[lane] > b[lane]) b[lane] = a[lane];
+  }
+}
+
+static __attribute__((noinline)) void pick_least(const float* a, float* b) {
+  for (int lane = 0; lane < 16; ++lane) {
+    if (a[lane] < b[lane]) b[lane] = a[lane];
+  }
+}
+
+#define ROW_PICK(pick, a, b)                     \
+  __extension__({                                \
+    const row_piece own_a = (a);                 \
+    row_piece picked = (b);                      \
+    pick((const float*)&own_a, (float*)&picked); \
+    picked;                                      \
+  })
+#define ROW_LARGER(a, b) ROW_PICK(pick_largest, a, b)
+#define ROW_SMALLER(a, b) ROW_PICK(pick_least, a, b)
+
 #define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
 
@@ -51,6 +73,7 @@ static float one[MOST * PITCH], other[MOST * PITCH];
 
 static void start_round(void) {
   test_random_floats(left, MOST * PITCH, 2);
+  left[test_random_bits() % PITCH] = -0.0f;
   test_random_floats(right, MOST * PITCH, 2);
   test_random_floats(one, MOST * PITCH, 2);
   memcpy(other, one, sizeof(one));

@@ -150,7 +150,8 @@ def etx(path, options, more, source="pt2"):
     os.makedirs(path)
     subprocess.run([os.path.join(options.etx, "etx"), "plan",
                     os.path.join(options.cache, source), "-o",
-                    os.path.join(path, "model.pte"), "--quiet", *more],
+                    os.path.join(path, "model.pte"), "--quiet", "--pack",
+                    *more],
                    check=True)
 
 

@@ -53,7 +53,8 @@ def etx(path, name, options, more=()):
     os.makedirs(path)
     subprocess.run([os.path.join(options.etx, "etx"), "plan",
                     os.path.join(os.path.dirname(path), "pt2"), "-o",
-                    os.path.join(path, "model.pte"), "--quiet", *more],
+                    os.path.join(path, "model.pte"), "--quiet", "--pack",
+                    *more],
                    check=True, timeout=600)
 
 

@@ -36,10 +36,20 @@ static const shape shapes[] = {
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 // Floats; floats by bytes; rows quantised on the way by bytes, by half bytes.
-typedef enum kind { FLOATS, W8, A8W8, A8W4, KINDS } kind;
-static const char* const kind_names[] = {"float32", "linear_w8", "linear_a8w8",
-                                         "linear_a8w4g"};
-static const double weight_bytes[] = {4, 1, 1, 0.625};
+// And by floats and by bytes that are packed: what the weights are is one.
+typedef enum kind {
+  FLOATS,
+  FLOAT_PANELS,
+  W8,
+  A8W8,
+  A8W8_PANELS,
+  A8W4,
+  KINDS
+} kind;
+static const char* const kind_names[] = {
+    "float32",     "float32_panels",     "linear_w8",
+    "linear_a8w8", "linear_a8w8_panels", "linear_a8w4g"};
+static const double weight_bytes[] = {4, 4, 1, 1, 1, 0.625};
 
 // Seconds: of this thread alone where it works alone, so that what else runs on
 // the machine counts less.
@@ -145,9 +155,11 @@ typedef struct result {
 } result;
 
 static float *left, *right, *out, *scales;
+static int32_t sums[59520];  // of columns; what they are is one, too
 static void* temporary;
 
-static void run_floats(const shape* s, const etx_parallel* parallel) {
+static void run_floats(const shape* s, bool has_panels,
+                       const etx_parallel* parallel) {
   const etx_product p = {.rows = s->rows,
                          .columns = s->columns,
                          .inner = s->inner,
@@ -158,6 +170,7 @@ static void run_floats(const shape* s, const etx_parallel* parallel) {
                          .right = (const char*)right,
                          .right_inner = 1,
                          .right_column = (ptrdiff_t)s->inner,
+                         .has_panels = has_panels,
                          .out = (char*)out,
                          .out_row = (ptrdiff_t)s->columns};
   etx_product_run(&p, parallel);
@@ -184,6 +197,7 @@ static void run_quantized(const shape* s, kind k,
       .weight = {.data = (const uint8_t*)right,
                  .dtype = is_half ? ETX_DTYPE_UINT8 : ETX_DTYPE_INT8,
                  .bits = is_half ? 4 : 8,
+                 .has_panels = k == A8W8_PANELS,
                  .row_bytes = is_half ? s->inner / 2 : s->inner,
                  .inner = s->inner,
                  .group = is_half ? GROUP : s->inner,
@@ -193,7 +207,8 @@ static void run_quantized(const shape* s, kind k,
       .columns = s->columns,
       .input = &input,
       .out = &product,
-      .is_integer = k != W8};
+      .is_integer = k != W8,
+      .sums = sums};
   etx_quantized_linear_run(&linear, temporary, parallel);
 }
 
@@ -205,8 +220,8 @@ static double measure_product(const shape* s, kind k,
   if (again == 0) again = 1;
   const double start = now(parallel->thread_count);
   for (size_t i = 0; i < again; ++i) {
-    if (k == FLOATS) {
-      run_floats(s, parallel);
+    if (k == FLOATS || k == FLOAT_PANELS) {
+      run_floats(s, k == FLOAT_PANELS, parallel);
     } else {
       run_quantized(s, k, parallel);
     }

@@ -22,7 +22,8 @@ from figures import write_markdown
 
 SHAPES = [(1, 512, 512), (1, 2048, 512), (1, 59520, 512), (4, 2048, 512), (8, 2048, 512), (16, 2048, 512), (32, 2048, 512),
           (128, 512, 512), (128, 2048, 512), (128, 512, 2048), (512, 2048, 512)]
-KINDS = {"float32": "float32", "linear_a8w8": "int8, rows quantised on the way", "linear_a8w4g": "int4 in groups of 32, rows quantised on the way",
+KINDS = {"float32": "float32", "float32_panels": "float32, weights packed in the file",
+         "linear_a8w8_panels": "int8, rows quantised on the way, weights packed in the file", "linear_a8w8": "int8, rows quantised on the way", "linear_a8w4g": "int4 in groups of 32, rows quantised on the way",
          "linear_w8": "int8 weights, float32 rows"}
 
 
@@ -91,8 +92,8 @@ def share(kind, shape, best, limits):
     """Of what one thread can do at best: arithmetic, or reading the weights."""
     limit = limits[kind, shape]
     reading = shape[0] * limit["read"] / limit["bytes"]
-    roof = reading if kind != "float32" else min(limit["peak"], reading)
-    return f"{100 * best['etx', kind, shape, 1] / roof:.0f} %" if kind == "float32" or shape[0] == 1 else ""
+    roof = reading if not kind.startswith("float32") else min(limit["peak"], reading)
+    return f"{100 * best['etx', kind, shape, 1] / roof:.0f} %" if kind.startswith("float32") or shape[0] == 1 else ""
 
 
 def table(kind, best, limits):

@@ -139,6 +139,16 @@ def test_weights_are_rounded_when_asked(exported, tmp_path):
     assert etx.load(tmp_path / "small.pte").session().forward(torch.ones(2, 20)).shape == (2, 64)
 
 
+def test_weights_are_packed_when_asked(model, tmp_path):
+    exported = etx.export(model, {"forward": (torch.ones(20, 20),)})
+    assert not exported.plan(tmp_path / "plain.pte")["packed"]
+    report = exported.plan(tmp_path / "packed.pte", pack=True)
+    assert any(weight["packed"] for weight in report["packed"])
+    x = torch.randn(20, 20)
+    outputs = [etx.load(tmp_path / name).session().forward(x) for name in ("plain.pte", "packed.pte")]
+    assert (outputs[0] == outputs[1]).all()
+
+
 def test_the_same_model_gives_the_same_bytes(exported, tmp_path):
     exported.plan(tmp_path / "one.pte")
     exported.plan(tmp_path / "two.pte", keep=tmp_path / "methods")

@@ -18,7 +18,8 @@
 #include "runtime/kernels/panel_loops.h"
 
 enum {
-  TILE = 48,  // rows of a tile, at most
+  TILE = 96,  // rows of a tile, at most
+  BLOCK = 6,  // rows that panel loops take at a time
   KEYS = ETX_BLOCK,
   TURNED = 64,  // elements of the keys of a block that are turned at a time
   GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float),
@@ -94,10 +95,11 @@ static bool needs_pieces(const etx_attention* a) {
          !is_dense(&a->out);
 }
 
-// Rows of a tile: as even as possible.
+// Rows of a tile: as even as possible, in whole blocks.
 static size_t tile_rows(const etx_attention* a) {
   const size_t tiles = (a->queries + TILE - 1) / TILE;
-  return tiles == 0 ? 0 : (a->queries + tiles - 1) / tiles;
+  if (tiles < 2) return a->queries;
+  return ((a->queries + tiles - 1) / tiles + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 // ------------------------------------------------ temporary memory

@@ -509,9 +509,8 @@ static void next_item(desk* d) {
 }
 
 // Items are tiles of groups of images, and blocks of result channels of each.
-static void run_items(const void* context, size_t first, size_t end) {
-  float patches[ETX_PATCHES + ETX_PATCH_BEHIND], sums[ETX_PATCH_SUMS];
-  const etx_patch_plan* p = context;
+static void run_some(const etx_patch_plan* p, size_t first, size_t end,
+                     float* patches, float* sums) {
   const int64_t item = (int64_t)first, number = item / p->row_blocks;
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
   desk d = {.p = p,
@@ -531,6 +530,16 @@ static void run_items(const void* context, size_t first, size_t end) {
   }
 }
 
+static void run_items(const void* context, size_t first, size_t end) {
+  float patches[ETX_PATCHES + ETX_PATCH_BEHIND], sums[ETX_PATCH_SUMS];
+  run_some(context, first, end, patches, sums);
+}
+
+static void run_items_of_spots(const void* context, size_t first, size_t end) {
+  float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND], sums[ETX_SPOT_SUMS];
+  run_some(context, first, end, patches, sums);
+}
+
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel) {
   etx_patch_plan p = {.loops = etx_panel_loops_of(etx_instruction_set_within(
@@ -543,6 +552,7 @@ bool etx_convolution_patches(const etx_convolution* convolution,
   const double work = (double)(c->in.images * c->groups * c->out_channels) *
                       (double)(c->in_channels * c->out.sizes[1]) *
                       (double)c->out.sizes[2] * (double)p.taps;
-  etx_shares_run(parallel, (size_t)items, work, run_items, &p);
+  etx_shares_run(parallel, (size_t)items, work,
+                 p.has_spots ? run_items_of_spots : run_items, &p);
   return true;
 }

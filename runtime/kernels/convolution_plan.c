@@ -15,6 +15,8 @@ enum {
   // Where result channels are lanes: of all, and of a tile.
   LEAST_SPOT_CHANNELS = 32,
   LEAST_SPOTS = 8,
+  FEW_SPOTS = 96,  // of a tile: patches of sixteen channels are worth less
+  MANY_SPOTS = 256,
   MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
   MANY_TAPS = 96,
   SPOT_ITEMS = 4,  // for each thread
@@ -88,7 +90,7 @@ static bool size_patch(etx_patch_plan* p, int64_t height, int64_t width) {
   p->pitch = (size_t)width + p->x.extra - shared;
   p->phase = ((size_t)height + p->y.extra) * p->pitch + shared;
   p->patch = p->phase * p->y.phases * p->x.phases;
-  return p->patch <= ETX_PATCHES &&
+  return p->patch <= p->room &&
          ((size_t)height - 1) * p->pitch + (size_t)width <= p->lanes;
 }
 
@@ -275,6 +277,17 @@ static bool suits_spots(const etx_patch_plan* p) {
            c->in_channels >= MANY_TAPS / (int64_t)p->taps));
 }
 
+// True if tiles of `height` rows are too many for the threads to wait for each
+// other.
+static bool shares_spots(const etx_patch_plan* p, int64_t height) {
+  const etx_convolution* c = &p->c;
+  const int64_t tiles = etx_divide_up(p->y.window.out, height);
+  const int64_t blocks = etx_divide_up(c->out_channels, ETX_SPOT_CHANNELS);
+  return p->thread_count == 1 ||
+         tiles * blocks * c->in.images * c->groups >=
+             SPOT_ITEMS * (int64_t)p->thread_count;
+}
+
 // Tiles of whole rows, as high as their patches and sums allow.
 static bool size_spots(etx_patch_plan* p) {
   const int64_t wide = p->x.window.out, high = p->y.window.out;
@@ -284,7 +297,9 @@ static bool size_spots(etx_patch_plan* p) {
     width = even_share(wide, ETX_SPOT_TILE);
   } else {
     int64_t tiles = 2;
-    for (; height * width > ETX_SPOT_TILE || !size_patch(p, height, width);
+    for (; height * width > ETX_SPOT_TILE || !size_patch(p, height, width) ||
+           (height * width > FEW_SPOTS && p->patch > p->room / GROUP) ||
+           (height * width > MANY_SPOTS && !shares_spots(p, height));
          ++tiles) {
       if (height == 1) return false;
       height = etx_divide_up(high, tiles);
@@ -301,7 +316,7 @@ static bool size_spots(etx_patch_plan* p) {
 static void share_spots(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t positions = p->y.tile * p->x.tile;
-  const int64_t fit = ETX_PATCH_SUMS /
+  const int64_t fit = ETX_SPOT_SUMS /
                       (etx_divide_up(positions, GROUP) * GROUP) /
                       ETX_SPOT_CHANNELS;
   const int64_t tiles = p->y.tiles * p->x.tiles * c->in.images * c->groups;
@@ -321,14 +336,17 @@ static int64_t channels_of_spots(const etx_patch_plan* p) {
   const int64_t all = p->c.in_channels;
   const int64_t by_taps = ETX_SPOT_TAPS / (int64_t)p->taps;
   const int64_t by_patch =
-      p->is_packed ? by_taps : (int64_t)(ETX_PATCHES / p->patch);
+      p->is_packed ? by_taps : (int64_t)(p->room / p->patch);
   const int64_t most = by_taps < by_patch ? by_taps : by_patch;
   const int64_t even = etx_divide_up(even_share(all, most), GROUP) * GROUP;
   return even <= most ? even : most;
 }
 
 static bool plan_spots(etx_patch_plan* p) {
-  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS || !size_spots(p)) {
+  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS) return false;
+  p->room = ETX_SPOT_PATCHES;
+  if (!size_spots(p)) {
+    p->room = ETX_PATCHES;
     return false;
   }
   share_spots(p);
@@ -484,6 +502,7 @@ bool etx_patch_plan_start(etx_patch_plan* p,
       !start_direction(&p->x, &c->windows[2])) {
     return false;
   }
+  p->room = ETX_PATCHES;
   p->taps = (size_t)(p->y.window.kernel * p->x.window.kernel);
   if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;

@@ -38,7 +38,10 @@ enum {
   ETX_PATCH_GROUP = ETX_PANEL_GROUP_BYTES / 4,
   ETX_SPOT_CHANNELS = 64,  // whose weights are turned at a time
   ETX_SPOT_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
-  ETX_SPOT_TILE = 256,  // positions, at most
+  ETX_SPOT_TILE = 448,  // positions, at most
+  // Of tiles whose lanes are channels: weights are turned for each.
+  ETX_SPOT_PATCHES = 12288,
+  ETX_SPOT_SUMS = ETX_SPOT_TILE * ETX_SPOT_CHANNELS,
 };
 
 // One direction. Tap t sees phase t dilation mod stride, or rather the number
@@ -71,7 +74,8 @@ typedef struct etx_patch_plan {
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
   size_t taps;                 // of a channel
-  size_t channels;             // whose patches exist at a time
+  size_t room;                 // floats of the patches that exist at a time
+  size_t channels;             // whose patches these are
   size_t lanes;                // of a tile, at most
   size_t thread_count;
   int64_t rows, row_blocks;    // result channels that share patches

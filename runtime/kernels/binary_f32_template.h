@@ -76,3 +76,14 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 static void spread(uint32_t* out, uint32_t element, size_t count) {
   for (size_t i = 0; i < count; ++i) out[i] = element;
 }
+
+static void turn_bits(char* out, const char* in, size_t count, uint64_t keep,
+                      uint64_t turn) {
+  ETX_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t eight;
+    memcpy(&eight, in + 8 * i, sizeof eight);
+    eight = (eight & keep) ^ turn;
+    memcpy(out + 8 * i, &eight, sizeof eight);
+  }
+}

@@ -6,9 +6,12 @@
 // through blocks on the stack. Every loop reads element i before it writes
 // element i, so the result may overwrite an operand of its size.
 
+#include <string.h>
+
 #include "runtime/kernels/binary_few.h"
 #include "runtime/kernels/binary_rows.h"
 #include "runtime/kernels/elementwise_complex.h"
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/loop_run.h"
 
@@ -49,6 +52,7 @@ static bool is_direct(const etx_call* call, size_t index, size_t out,
 static etx_status run(etx_call* call);
 static etx_status run_direct(etx_call* call);
 static etx_status run_narrow(etx_call* call);
+static etx_status run_bits(etx_call* call);
 
 // A call whose operands lie as its result does. `prepared` is filled.
 static etx_kernel_function choose_direct(const etx_call* call,
@@ -120,9 +124,25 @@ static bool is_narrow(const etx_call* call, size_t row, etx_dtype common) {
          is_direct(call, 0, out, common) && is_direct(call, 1, out, common);
 }
 
+// True if a number meets the bits of a dense tensor of the result's type.
+static bool is_bits_and_number(const etx_call* call, size_t row,
+                               etx_dtype common) {
+  const size_t out = call->argument_count - 1;
+  const size_t index = call->prepared[MOVES] == 1 ? 0 : 1;
+  const etx_tensor* to = etx_call_tensor(call, out);
+  return (row == ETX_BINARY_bitwise_and || row == ETX_BINARY_bitwise_or ||
+          row == ETX_BINARY_bitwise_xor) &&
+         etx_call_is_tensor(call, index) &&
+         !etx_call_is_tensor(call, 1 - index) && to->dtype == common &&
+         etx_tensor_is_contiguous(to) && is_direct(call, index, out, common);
+}
+
 static etx_kernel_function choose(etx_call* call, etx_dtype common,
                                   bool is_direct_call) {
   const etx_dtype native = etx_wide_dtype(etx_wide_of(common));
+  if (is_bits_and_number(call, (size_t)call->prepared[ROW], common)) {
+    return run_bits;
+  }
   if (is_direct_call) return choose_direct(call, native);
   if (is_narrow(call, (size_t)call->prepared[ROW], common)) return run_narrow;
   const etx_tensor* to = etx_call_tensor(call, call->argument_count - 1);
@@ -302,6 +322,36 @@ static etx_status run_narrow(etx_call* call) {
       out->data, etx_call_tensor(call, 0)->data, etx_call_tensor(call, 1)->data,
       (size_t)call->prepared[COUNT], (call->prepared[MOVES] & 1) != 0,
       (call->prepared[MOVES] & 2) != 0, read_parameter(call));
+  return ETX_OK;
+}
+
+// All three operators keep some bits and turn some; the number stands in eight
+// bytes as often as elements do, whatever their width.
+static etx_status run_bits(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
+  const size_t row = (size_t)call->prepared[ROW];
+  const size_t index = call->prepared[MOVES] == 1 ? 0 : 1;
+  const size_t width = etx_dtype_bytes(out->dtype);
+  const size_t bytes = (size_t)call->prepared[COUNT] * width;
+  const size_t whole = bytes / 8, rest = bytes % 8;
+  operand number;
+  read_operand(call, 1 - index, &number);
+  const uint64_t one = UINT64_MAX >> (64 - 8 * width);  // bits of an element
+  const uint64_t word = ((uint64_t)number.value.i64 & one) * (UINT64_MAX / one);
+  const uint64_t keep = row == ETX_BINARY_bitwise_and  ? word
+                        : row == ETX_BINARY_bitwise_or ? ~word
+                                                       : UINT64_MAX;
+  const uint64_t turn = row == ETX_BINARY_bitwise_and ? 0 : word;
+  const etx_float_loops* loops = etx_float_loops_best();
+  const char* from = etx_call_tensor(call, index)->data;
+  char* to = out->data;
+  loops->bits(to, from, whole, keep, turn);
+  if (rest > 0) {
+    char last[8] = {0};
+    memcpy(last, from + 8 * whole, rest);
+    loops->bits(last, last, 1, keep, turn);
+    memcpy(to + 8 * whole, last, rest);
+  }
   return ETX_OK;
 }
 

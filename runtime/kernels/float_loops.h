@@ -21,6 +21,10 @@ typedef struct etx_float_loops {
   const etx_binary_loop* whole;   // the same for int64
   // Writes an element of 4 bytes `count` times.
   void (*spread)(uint32_t* out, uint32_t element, size_t count);
+  // The bits of `count` eights of bytes: keeps those of `keep`, then turns
+  // those of `turn`. `out` may be `in`.
+  void (*bits)(char* out, const char* in, size_t count, uint64_t keep,
+               uint64_t turn);
   etx_line_loops line;
 } etx_float_loops;
 

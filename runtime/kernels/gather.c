@@ -68,6 +68,28 @@ static size_t dimension_of(const etx_call* call) {
     memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
   }
 
+// The same element everywhere: it is read once, and so is the row. Where the
+// stack lay at the same place of a page as the result, what was stored there
+// held up every read of them, by a third of the time.
+#define FILL_ROW(I, T)                                                \
+  T element;                                                          \
+  memcpy(&element, r.other, sizeof element);                          \
+  for (size_t i = 0; i < r.count; ++i) {                              \
+    const ptrdiff_t n = (ptrdiff_t)i;                                 \
+    I index;                                                          \
+    memcpy(&index, r.index + n * r.index_step, sizeof index);         \
+    char* own = r.own + n * r.own_step + (ptrdiff_t)index * r.stride; \
+    memcpy(own, &element, sizeof element);                            \
+  }
+
+static void fill_row(etx_indexed_row r, size_t bytes) {
+  if (r.index_dtype == ETX_DTYPE_INT32) {
+    ETX_SWITCH_BYTES(bytes, T, {FILL_ROW(int32_t, T)})
+  } else {
+    ETX_SWITCH_BYTES(bytes, T, {FILL_ROW(int64_t, T)})
+  }
+}
+
 static void move_row(const etx_indexed_row* r, size_t bytes, bool reads) {
   if (r->index_dtype == ETX_DTYPE_INT32) {
     ETX_SWITCH_BYTES(bytes, T, {MOVE_ROW(int32_t, T)})
@@ -113,7 +135,11 @@ static etx_status scatter(const etx_call* call, const etx_tensor* source) {
   etx_indexed_row row;
   for (bool more = etx_indexed_start(&rows, &row, out, at, index, source); more;
        more = etx_indexed_next(&rows, &row)) {
-    move_row(&row, bytes, false);
+    if (row.other_step == 0) {
+      fill_row(row, bytes);
+    } else {
+      move_row(&row, bytes, false);
+    }
   }
   return ETX_OK;
 }

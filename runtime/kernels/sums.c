@@ -288,6 +288,49 @@ static etx_status run_short_mean(etx_call* call) {
   return ETX_OK;
 }
 
+// Short columns of a few results: as sum_columns_f32 folds them, all at once.
+static bool find_short_columns(etx_call* call, uint32_t dims) {
+  enum { FEWEST = 4 };  // of both; fewer may be folded in another order
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = last_tensor(call);
+  size_t rows = 1, count = 1;
+  if (self->dtype != ETX_DTYPE_FLOAT32 || out->dtype != ETX_DTYPE_FLOAT32 ||
+      !etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {
+    return false;
+  }
+  for (size_t i = 0; i < self->rank; ++i) {
+    const size_t size = (size_t)self->sizes[i];
+    const bool is_reduced = (dims >> i & 1) != 0;
+    if (is_reduced && size != 1 && count != 1) return false;
+    *(is_reduced ? &rows : &count) *= size;
+  }
+  call->prepared[ROWS] = (int64_t)rows;
+  call->prepared[COUNT] = (int64_t)count;
+  return rows >= FEWEST && rows < ROWS_RUN && count >= FEWEST &&
+         count <= ETX_BLOCK;
+}
+
+static void sum_short_columns(const etx_call* call, double divisor) {
+  float* out = last_tensor(call)->data;
+  const size_t count = (size_t)call->prepared[COUNT];
+  etx_folded folded;
+  float* each = folded.other.f32;
+  for (size_t i = 0; i < count; ++i) each[i] = 0;
+  sum_columns_f32(&folded, etx_call_tensor(call, 0)->data, count, 0,
+                  (size_t)call->prepared[ROWS], (ptrdiff_t)count);
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = (float)((double)each[i] / divisor);
+  }
+}
+static etx_status run_few_sums(etx_call* call) {
+  sum_short_columns(call, 1);
+  return ETX_OK;
+}
+static etx_status run_few_means(etx_call* call) {
+  sum_short_columns(call, (double)call->prepared[ROWS]);
+  return ETX_OK;
+}
+
 static etx_status run_short_prod(etx_call* call) {
   const float* x = etx_call_tensor(call, 0)->data;
   float* out = last_tensor(call)->data;
@@ -347,15 +390,21 @@ static etx_status prepare_product(etx_call* call, size_t dtype,
 
 etx_status etx_kernel_sum_intlist_out_prepare(etx_call* call) {
   ETX_TRY(prepare(call, 3, run_sum));
-  if (find_short_rows(call, etx_reduced_dims(call, 1, true))) {
+  const uint32_t dims = etx_reduced_dims(call, 1, true);
+  if (find_short_rows(call, dims)) {
     call->run = run_short_sum;
+  } else if (find_short_columns(call, dims)) {
+    call->run = run_few_sums;
   }
   return ETX_OK;
 }
 etx_status etx_kernel_mean_out_prepare(etx_call* call) {
   ETX_TRY(prepare_mean(call, 3, run_mean));
-  if (find_short_rows(call, etx_reduced_dims(call, 1, true))) {
+  const uint32_t dims = etx_reduced_dims(call, 1, true);
+  if (find_short_rows(call, dims)) {
     call->run = run_short_mean;
+  } else if (find_short_columns(call, dims)) {
+    call->run = run_few_means;
   }
   return ETX_OK;
 }

@@ -76,6 +76,28 @@ static double divide(double x, double y) { return x / y; }
 static double smaller(double x, double y) { return x < y ? x : y; }
 static double larger(double x, double y) { return x > y ? x : y; }
 
+static int64_t bits_of_both(int64_t x, int64_t y) { return x & y; }
+static int64_t bits_of_either(int64_t x, int64_t y) { return x | y; }
+static int64_t bits_of_one(int64_t x, int64_t y) { return x ^ y; }
+
+static int64_t integer_of(etx_dtype dtype, const void* element) {
+  int64_t i64;
+  int32_t i32;
+  int16_t i16;
+  if (dtype == ETX_DTYPE_INT8) return *(const int8_t*)element;
+  if (dtype == ETX_DTYPE_UINT8) return *(const uint8_t*)element;
+  if (dtype == ETX_DTYPE_INT16) {
+    memcpy(&i16, element, sizeof i16);
+    return i16;
+  }
+  if (dtype == ETX_DTYPE_INT32) {
+    memcpy(&i32, element, sizeof i32);
+    return i32;
+  }
+  memcpy(&i64, element, sizeof i64);
+  return i64;
+}
+
 typedef struct row {
   const char* name;
   reference want;
@@ -301,11 +323,50 @@ static void a_few_elements_get_the_bits_of_many(void** state) {
   }
 }
 
+// Every width, and any number of bytes behind whole words.
+static void integers_meet_the_bits_of_a_number(void** state) {
+  static const struct {
+    const char* name;
+    int64_t (*of)(int64_t x, int64_t y);
+  } operators[] = {{"aten::bitwise_and.Scalar_out", bits_of_both},
+                   {"aten::bitwise_or.Scalar_out", bits_of_either},
+                   {"aten::bitwise_xor.Scalar_out", bits_of_one}};
+  static const etx_dtype dtypes[] = {ETX_DTYPE_INT64, ETX_DTYPE_INT32,
+                                     ETX_DTYPE_INT16, ETX_DTYPE_INT8,
+                                     ETX_DTYPE_UINT8};
+  (void)state;
+  for (size_t round = 0; round < 15 * 40; ++round) {
+    const etx_dtype dtype = dtypes[round % 5];
+    const size_t how = round / 5 % 3;
+    const int32_t count = (int32_t)test_random_integer(0, 45);
+    const int64_t number =
+        test_random_integer(dtype == ETX_DTYPE_UINT8 ? 0 : -128, 127);
+    uint8_t elements[45 * 8];
+    for (size_t i = 0; i < sizeof elements; ++i) {
+      elements[i] = (uint8_t)test_random_bits();
+    }
+    test_call c;
+    test_call_begin(&c, operators[how].name);
+    test_call_tensor(&c, dtype, 1, &count, NULL, elements);
+    test_call_integer(&c, number);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const size_t width = etx_dtype_bytes(dtype);
+    const char* got = test_call_result(&c, 0)->data;
+    for (size_t i = 0; i < (size_t)count; ++i) {
+      const int64_t x = integer_of(dtype, elements + i * width);
+      const int64_t found = integer_of(dtype, got + i * width);
+      assert_int_equal(found, operators[how].of(x, number));
+    }
+    test_call_end(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_few_elements_get_the_bits_of_many),
       cmocka_unit_test(pairs_broadcast),
       cmocka_unit_test(integers_wrap),
+      cmocka_unit_test(integers_meet_the_bits_of_a_number),
       cmocka_unit_test(the_smallest_integer_divides_by_minus_one),
       cmocka_unit_test(a_divisor_of_zero_is_refused),
       cmocka_unit_test(comparisons_know_nan),

@@ -271,6 +271,36 @@ static void scatter_writes_along_a_dimension(void** unused) {
   test_call_end(&c);
 }
 
+static void scatter_writes_a_number(void** unused) {
+  (void)unused;
+  const int32_t sizes[] = {3, 4};
+  for (int round = 0; round < 2 * ROUNDS; ++round) {
+    const int64_t dim = round % 2;
+    const bool is_narrow = test_random_bits() % 2 == 0;
+    int64_t wide[12];
+    int32_t narrow[12], want[12];
+    for (int32_t i = 0; i < 12; ++i) want[i] = i;
+    for (int32_t i = 0; i < 12; ++i) {
+      narrow[i] = (int32_t)test_random_integer(0, sizes[dim] - 1);
+      wide[i] = narrow[i];
+      want[dim == 0 ? narrow[i] * 4 + i % 4 : i / 4 * 4 + narrow[i]] = 77;
+    }
+    test_call c;
+    test_call_begin(&c, "aten::scatter.value_out");
+    counted(&c, 2, sizes);
+    test_call_integer(&c, dim);
+    if (is_narrow) {
+      test_call_tensor(&c, ETX_DTYPE_INT32, 2, sizes, NULL, narrow);
+    } else {
+      indices(&c, 2, sizes, wide);
+    }
+    test_call_integer(&c, 77);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    assert_memory_equal(test_call_result(&c, 0)->data, want, sizeof want);
+    test_call_end(&c);
+  }
+}
+
 static void index_select_keeps_the_rank(void** unused) {
   (void)unused;
   test_call c;
@@ -310,6 +340,7 @@ int main(void) {
       cmocka_unit_test(values_must_be_as_many_as_the_mask_has),
       cmocka_unit_test(gather_reads_along_a_dimension),
       cmocka_unit_test(scatter_writes_along_a_dimension),
+      cmocka_unit_test(scatter_writes_a_number),
       cmocka_unit_test(index_select_keeps_the_rank),
       cmocka_unit_test(no_index_selects_nothing),
   };

@@ -179,6 +179,30 @@ static void whole_numbers_too(void** state) {
   }
 }
 
+// Memory behind the result stays as it was; the result may be the operand.
+static void bits_are_kept_and_turned(void** state) {
+  uint64_t x[70], out[70];
+  (void)state;
+  test_random_start();
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
+    for (size_t count = 0; count < 70; ++count) {
+      const uint64_t keep = (uint64_t)test_random_bits() << 32 | 0xf0f0u;
+      const uint64_t turn = (uint64_t)test_random_bits() << 16;
+      for (size_t i = 0; i < 70; ++i) {
+        x[i] = (uint64_t)test_random_bits() << 32 | test_random_bits();
+        out[i] = i;
+      }
+      loops->bits((char*)out, (const char*)x, count, keep, turn);
+      for (size_t i = 0; i < 70; ++i) {
+        assert_true(out[i] == (i < count ? (x[i] & keep) ^ turn : i));
+      }
+      loops->bits((char*)x, (const char*)x, count, keep, turn);
+      assert_memory_equal(x, out, count * sizeof *x);
+    }
+  }
+}
+
 static void check_quotients(const etx_float_loops* loops, const int64_t* x,
                             const int64_t* y) {
   static int64_t rests[COUNT], signed_rests[COUNT], floors[COUNT];
@@ -370,6 +394,7 @@ int main(void) {
       cmocka_unit_test(lines_of_any_length),
       cmocka_unit_test(rows_are_raised_alike),
       cmocka_unit_test(whole_numbers_too),
+      cmocka_unit_test(bits_are_kept_and_turned),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),
       cmocka_unit_test(padding_is_no_divisor_of_its_own),

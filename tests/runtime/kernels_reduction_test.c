@@ -296,6 +296,40 @@ static void extremes_of_short_rows_see_every_element(void** unused) {
   }
 }
 
+static void sum_columns(const char* name, size_t rows, size_t count,
+                        const float* from, float* out) {
+  test_call c;
+  test_call_begin(&c, name);
+  test_call_floats(&c, 2, (int32_t[]){(int32_t)rows, (int32_t)count}, from);
+  test_call_integers(&c, 1, (int64_t[]){0});
+  test_call_boolean(&c, false);
+  test_call_none(&c);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  memcpy(out, test_call_result(&c, 0)->data, count * sizeof *out);
+  test_call_end(&c);
+}
+
+// A few columns are summed in another way than many, to the same bits.
+static void a_few_columns_get_the_bits_of_many(void** unused) {
+  (void)unused;
+  enum { ROWS = 140, MANY = 130 };
+  static float x[ROWS * MANY], part[ROWS * MANY], want[MANY], got[MANY];
+  for (int round = 0; round < 4 * ROUNDS; ++round) {
+    const size_t rows = (size_t)test_random_integer(1, ROWS);
+    const size_t count = (size_t)test_random_integer(1, 66);
+    const char* name = round % 2 == 0 ? "aten::mean.out"
+                                      : "aten::sum.IntList_out";
+    test_random_floats(x, rows * MANY, 3);
+    for (size_t i = 0; i < rows; ++i) {
+      memcpy(part + i * count, x + i * MANY, count * sizeof *x);
+    }
+    sum_columns(name, rows, MANY, x, want);
+    sum_columns(name, rows, count, part, got);
+    // Fewer than four go one by one, in another order.
+    if (count >= 4) assert_memory_equal(got, want, count * sizeof *want);
+  }
+}
+
 static void running_sums_follow_a_dimension(void** unused) {
   (void)unused;
   const int32_t values[] = {1, 2, 3, 4, 5, 6};
@@ -317,6 +351,7 @@ int main(void) {
       cmocka_unit_test(the_first_nan_is_the_extreme),
       cmocka_unit_test(extremes_of_short_rows_see_every_element),
       cmocka_unit_test(the_extreme_of_nothing_is_refused),
+      cmocka_unit_test(a_few_columns_get_the_bits_of_many),
       cmocka_unit_test(the_sum_of_nothing_is_zero),
       cmocka_unit_test(any_sees_a_single_true),
       cmocka_unit_test(softmax_of_any_dimension_sums_to_one),

@@ -73,8 +73,8 @@ static const etx_binary_loop binary_loops[ETX_BINARY_COUNT] = {
 #include "runtime/kernels/binary_list.def"
 };
 
-static void spread(uint32_t* out, uint32_t element, size_t count) {
-  for (size_t i = 0; i < count; ++i) out[i] = element;
+static void spread(char* out, uint64_t eight, size_t count) {
+  for (size_t i = 0; i < count; ++i) memcpy(out + 8 * i, &eight, sizeof eight);
 }
 
 static void turn_bits(char* out, const char* in, size_t count, uint64_t keep,

@@ -19,8 +19,8 @@ typedef struct etx_float_loops {
   const etx_unary_loop* unary;    // by etx_unary_row
   const etx_binary_loop* binary;  // by etx_binary_row; NULL: not for floats
   const etx_binary_loop* whole;   // the same for int64
-  // Writes an element of 4 bytes `count` times.
-  void (*spread)(uint32_t* out, uint32_t element, size_t count);
+  // Writes the same eight bytes `count` times.
+  void (*spread)(char* out, uint64_t eight, size_t count);
   // The bits of `count` eights of bytes: keeps those of `keep`, then turns
   // those of `turn`. `out` may be `in`.
   void (*bits)(char* out, const char* in, size_t count, uint64_t keep,

@@ -74,7 +74,9 @@ void etx_spread(void* to, const void* from, size_t count, size_t bytes) {
     uint32_t value, *const fours = to;
     memcpy(&value, from, sizeof(value));
     if (count >= LONG_SPREAD) {
-      etx_float_loops_best()->spread(fours, value, count);
+      etx_float_loops_best()->spread(
+          to, value * UINT64_C(0x0000000100000001), count / 2);
+      fours[count - 1] = value;  // an odd one
       return;
     }
     for (size_t i = 0; i < count; ++i) fours[i] = value;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "runtime/kernels/dtype_switch.h"
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/short_copy.h"
 
 // ---- simplifying ----
@@ -78,6 +79,12 @@ static void repeat_line(char* to, const char* from, size_t bytes,
   char line[LINE];
   for (size_t at = 0; at < LINE; at += bytes) memcpy(line + at, from, bytes);
   size_t done = 0;
+  if (bytes <= 8) {
+    uint64_t eight;
+    memcpy(&eight, line, sizeof eight);
+    done = total / 8 * 8;
+    etx_float_loops_best()->spread(to, eight, total / 8);
+  }
   for (; done + LINE <= total; done += LINE) memcpy(to + done, line, LINE);
   memcpy(to + done, line, total - done);
 }
@@ -153,8 +160,8 @@ static void copy_loop(size_t bytes, const etx_copy_dim* dim, char* to,
   })
 }
 
-// Fills from here on go through memcpy and memset, which use wider stores than
-// a loop compiled for every machine.
+// Fills from here on go through memcpy, memset and the loop for the widest
+// registers, which use wider stores than a loop compiled for every machine.
 enum { LONG_FILL = 512 };
 
 static bool is_long_fill(size_t element, const etx_copy_dim* dim) {

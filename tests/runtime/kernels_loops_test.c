@@ -9,6 +9,7 @@
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/strided_copy.h"
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
 
@@ -176,6 +177,37 @@ static void whole_numbers_too(void** state) {
   for (size_t i = 0; i < COUNT; ++i) {
     const int64_t count = y[i] < 0 || y[i] > 63 ? 63 : y[i];
     assert_true(one[i] == x[i] >> count);
+  }
+}
+
+// Elements of every size, short rows and long ones, and nothing behind them.
+static void fills_write_each_element(void** state) {
+  enum { MOST = 300 };
+  static char out[(MOST + 1) * 16];
+  (void)state;
+  test_random_start();
+  for (size_t bytes = 1; bytes <= 16; bytes *= 2) {
+    for (size_t count = 1; count < MOST; ++count) {
+      char element[16];
+      for (size_t i = 0; i < 16; ++i) element[i] = (char)test_random_bits();
+      memset(out, 1, sizeof out);
+      etx_fill_dense(out, element, bytes, count);
+      for (size_t i = 0; i < count; ++i) {
+        assert_memory_equal(out + i * bytes, element, bytes);
+      }
+      for (size_t i = count * bytes; i < sizeof out; ++i) {
+        assert_int_equal(out[i], 1);
+      }
+      if (bytes > 8) continue;
+      memset(out, 1, sizeof out);
+      etx_spread(out, element, count, bytes);
+      for (size_t i = 0; i < count; ++i) {
+        assert_memory_equal(out + i * bytes, element, bytes);
+      }
+      for (size_t i = count * bytes; i < sizeof out; ++i) {
+        assert_int_equal(out[i], 1);
+      }
+    }
   }
 }
 
@@ -394,6 +426,7 @@ int main(void) {
       cmocka_unit_test(lines_of_any_length),
       cmocka_unit_test(rows_are_raised_alike),
       cmocka_unit_test(whole_numbers_too),
+      cmocka_unit_test(fills_write_each_element),
       cmocka_unit_test(bits_are_kept_and_turned),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),

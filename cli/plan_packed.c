@@ -7,8 +7,11 @@
 #include "cli/json_value.h"
 
 static void print_reason(const etx_packed* row) {
-  if (row->reason == NULL) return;
-  printf(": %s", row->reason);
+  if (row->reason != NULL) {
+    printf(": %s", row->reason);
+  } else if (row->reader.size != 0) {
+    printf(": there twice, as it is for");
+  }
   if (row->reader.size != 0) {
     printf(" %.*s", (int)row->reader.size, row->reader.data);
   }
@@ -26,10 +29,9 @@ static void print_row(const etx_packed* row) {
 // Weights of one type that were packed, or left for one reason.
 static bool is_alike(const etx_packed* a, const etx_packed* b) {
   if (strcmp(a->type, b->type) != 0) return false;
+  if (!etx_text_equal(a->reader, b->reader)) return false;
   if (a->reason == NULL || b->reason == NULL) return a->reason == b->reason;
-  return strcmp(a->reason, b->reason) == 0 &&
-         a->reader.size == b->reader.size &&
-         memcmp(a->reader.data, b->reader.data, a->reader.size) == 0;
+  return strcmp(a->reason, b->reason) == 0;
 }
 
 static void print_group(const etx_export_report* report, size_t first) {

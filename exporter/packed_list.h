@@ -11,7 +11,9 @@ typedef struct etx_packed {
   size_t name_count;   // of buffers that have the same content
   const char* type;    // "float32"
   const char* reason;  // why it was left; NULL: it is packed
-  etx_text reader;     // operator that the reason is about, or empty
+  // Operator that the reason is about, or that reads a packed weight as it is,
+  // so that it is there twice; or empty.
+  etx_text reader;
   uint64_t bytes;
 } etx_packed;
 

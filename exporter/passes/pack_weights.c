@@ -5,11 +5,12 @@
 //   linear_chain(x, w, b, o, s)    linear_panels(x, p, b, o, s)
 //   linear_a8w8(x, w, s, b)        linear_a8w8_panels(x, p, s, sums, b)
 //
-//   w [N, K]    p [N / 16][K][16], of bytes [N / 16][K / 4][16][4]
+//   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
 //
 // Only on request: panels are read by nothing else, so a weight that something
-// else reads as well stays, or it would be in the file twice. So does one that
-// only few rows are multiplied with: these read it once, as it is stored.
+// else reads as well stays, or it would be in the file twice. A table of
+// embeddings is: its readers touch a few rows of it. What only few rows are
+// multiplied with stays, too: these read it once, as it is stored.
 
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
@@ -32,6 +33,7 @@ typedef struct weight {
   bool is_layer;         // read by one
   const char* obstacle;  // why a layer cannot read panels; NULL: none
   etx_text reader;       // something that is none, or empty
+  etx_text table;        // an embedding, likewise
   uint64_t rows;         // of the layer that has least
   uint32_t panels;       // constant, if `is_packed`
   uint32_t sums;         // of columns of bytes, the same
@@ -73,6 +75,11 @@ static bool is_layer(const etx_ir_node* node) {
   }
 }
 
+static bool is_embedding(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_embedding_out ||
+         node->op->id == ETX_OP_embedding_byte_out;
+}
+
 // Why a layer cannot read panels; NULL: it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
@@ -90,7 +97,9 @@ static const char* obstacle_of(const etx_ir_method* method,
   }
   if (w->rank != 2) return "is no matrix";
   if (w->dims[0] == 0 || w->dims[1] == 0) return "is empty";
-  return w->dims[0] % COLUMNS == 0 ? NULL : "has no whole panels of 16 columns";
+  return w->dims[0] % COLUMNS == 0 || w->dtype == ETX_DTYPE_INT8
+             ? NULL
+             : "has no whole panels of 16 columns";
 }
 
 // Upper bound of a layer's rows.
@@ -111,6 +120,10 @@ static void note_reader(const packing* self, const etx_ir_method* method,
                         const etx_ir_arg* arg) {
   weight* const read = weight_of(self, method, arg);
   if (read == NULL) return;
+  if (node != NULL && is_embedding(node) && position == 0) {
+    read->table = etx_text_of(node->op->name);
+    return;
+  }
   if (node == NULL || !is_layer(node) || position != WEIGHT) {
     read->reader = etx_text_of(node == NULL ? "the caller" : node->op->name);
     return;
@@ -168,18 +181,23 @@ static void note_module(const packing* self) {
 // ------------------------------------------------ panels
 
 // Of each panel, `side` bytes of all its columns after each other: one float or
-// four integers.
+// four integers; zeros where there is no column.
 static void write_panels(const etx_ir_constant* from, size_t side,
                          uint8_t* to) {
-  const size_t row = from->data.size / (size_t)from->sizes[0];
+  const size_t count = (size_t)from->sizes[0], row = from->data.size / count;
   const uint8_t* rows = from->data.data;
-  for (size_t n = 0; n < (size_t)from->sizes[0]; n += COLUMNS) {
+  for (size_t n = 0; n < count; n += COLUMNS) {
+    const size_t left = count - n;
     for (size_t k = 0; k < row; k += side) {
       for (size_t c = 0; c < COLUMNS; ++c, to += side) {
-        memcpy(to, rows + c * row + k, side);
+        if (c < left) {
+          memcpy(to, rows + c * row + k, side);
+        } else {
+          memset(to, 0, side);
+        }
       }
     }
-    rows += COLUMNS * row;
+    rows += left < COLUMNS ? left * row : COLUMNS * row;
   }
 }
 
@@ -204,13 +222,16 @@ static etx_status add_sums(const packing* self, weight* w,
 static etx_status pack(const packing* self, uint32_t index) {
   weight* const w = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
-  uint8_t* const data = etx_pool_take(self->module->pool, from.data.size);
+  const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
+  const size_t bytes =
+      count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
+  uint8_t* const data = etx_pool_take(self->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   etx_ir_constant panels = {
       .dtype = from.dtype,
       .rank = 3,
-      .sizes = {from.sizes[0] / COLUMNS, from.sizes[1], COLUMNS},
-      .data = {data, from.data.size}};
+      .sizes = {(int64_t)count, from.sizes[1], COLUMNS},
+      .data = {data, bytes}};
   w->is_packed = true;
   write_panels(&from, SIDE, data);
   if (from.dtype == ETX_DTYPE_INT8) {
@@ -234,6 +255,7 @@ static etx_status decide(const packing* self, uint32_t index) {
                     .name_count = count,
                     .type = etx_dtype_name(constant->dtype),
                     .reason = w->obstacle,
+                    .reader = w->table,
                     .bytes = constant->data.size};
   if (row.reason == NULL && w->reader.size != 0) {
     row.reason = "is read as it is by";
@@ -244,6 +266,7 @@ static etx_status decide(const packing* self, uint32_t index) {
                              : (uint64_t)FEW_ROWS)) {
     row.reason = "few rows are multiplied with it";
   }
+  if (row.reason != NULL && w->reader.size == 0) row.reader = (etx_text){0};
   if (row.reason == NULL) ETX_TRY(pack(self, index));
   etx_packed_list* const list = &self->context->packed;
   ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,

@@ -379,11 +379,12 @@ etx_status etx_shape_linear_w8(etx_shape_call* call) {
   return put(call, &input);
 }
 
-// (input [.., K], panels [N / 16, K / 4, 16, 4], scales [N], sums [N], bias [N])
+// (input [.., K], panels [ceil(N / 16), K / 4, 16, 4], scales [N], sums [N], bias
+// [N])
 etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
   enum { COLUMNS = 16, SIDE = 4 };
-  etx_shape input, panels;
-  etx_dim inner, columns;
+  etx_shape input, panels, scales;
+  etx_dim inner, count;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
   ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 4));
@@ -394,13 +395,17 @@ etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
   ETX_TRY(etx_shape_want_equal(call, "the last size of 'panels'", SIDE,
                                panels.dims[3]));
   ETX_TRY(etx_dim_multiply(call, panels.dims[1], SIDE, &inner));
-  ETX_TRY(etx_dim_multiply(call, panels.dims[0], COLUMNS, &columns));
   ETX_TRY(
       etx_shape_want_equal(call, "the inner size of 'panels'", *last, inner));
-  for (size_t i = 2; i <= 4; ++i) {
-    static const char* const names[] = {"scales", "sums", "bias"};
-    ETX_TRY(want_column(call, i, names[i - 2], columns));
-  }
+  ETX_TRY(etx_shape_tensor(call, 2, &scales));
+  ETX_TRY(etx_shape_want_rank(call, "scales", &scales, 1));
+  const etx_dim columns = scales.dims[0];
+  ETX_TRY(etx_dim_add(call, columns, COLUMNS - 1, &count));
+  ETX_TRY(etx_dim_floor_divide(call, count, COLUMNS, &count));
+  ETX_TRY(etx_shape_want_equal(call, "the number of panels", count,
+                               panels.dims[0]));
+  ETX_TRY(want_column(call, 3, "sums", columns));
+  ETX_TRY(want_column(call, 4, "bias", columns));
   *last = columns;
   return put(call, &input);
 }

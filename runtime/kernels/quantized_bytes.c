@@ -349,7 +349,8 @@ static __attribute__((noinline)) void run_panel(const job* j, size_t column,
 }
 
 // Panels of the file are read where they lie, with all their elements. Of an odd
-// one out both halves are the same, and one is stored.
+// one out both halves are the same, and one is stored. The last panel may have
+// fewer columns than it has room for.
 static __attribute__((noinline)) void run_stored_panels(const job* j,
                                                         size_t column,
                                                         size_t columns) {
@@ -368,7 +369,9 @@ static __attribute__((noinline)) void run_stored_panels(const job* j,
         .panel = etx_packed_panel(w, column, 0),
         .panel_row = ETX_PACKED_PANEL * ETX_PACKED_SIDE,
         .panel_part =
-            columns < COLUMNS ? 0 : (ptrdiff_t)(ETX_PACKED_PANEL * w->inner),
+            columns <= ETX_PACKED_PANEL
+                ? 0
+                : (ptrdiff_t)(ETX_PACKED_PANEL * w->inner),
         .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
         .count = w->inner,
         .sums = sums,

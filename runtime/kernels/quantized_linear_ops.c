@@ -90,7 +90,7 @@ static etx_status run(etx_call* call) {
     linear.bias = etx_call_tensor(call, f.bias);
   }
   if (f.sums != 0) {
-    linear.columns *= ETX_PACKED_PANEL;
+    linear.columns = (size_t)etx_call_tensor(call, SCALES)->sizes[0];
     linear.sums = etx_call_tensor(call, f.sums)->data;
   }
   etx_quantized_linear_run(&linear, call->temporary, call->parallel);

@@ -120,6 +120,48 @@ static void bytes_bring_the_sums_of_their_columns(void** state) {
   lowered_close(&l);
 }
 
+// The last panel of bytes is filled up, and a table is there twice.
+static void a_table_is_packed_for_its_layer(void** state) {
+  (void)state;
+  static const char graph[] =
+      "inputs: [{name: x, type: 'float32[8, 64]'}, {name: i, type: "
+      "'int64[3]'}]\n"
+      "buffers: [{name: t, type: 'float32[21, 64]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: e, op: aten.embedding.default, args: [t, i]}\n"
+      "  - {out: y, op: aten.linear.default, args: [x, t]}\n"
+      "outputs: [e, y]\n";
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, graph);
+  l.options.pack_weights = true;
+  const etx_status status =
+      etx_quantize_rule_add(&l.reading.module, etx_text_of("int8"), &l.diag);
+  assert_int_equal(status, ETX_OK);
+  lowered_run(&l, "lower quantize_weights pack_weights");
+  assert_lines(
+      &l,
+      "e: float32[3, 64] = quantized_decomposed::embedding_byte.out(const "
+      "int8[21, 64], const float32[21], None, -128, 127, i)\n"
+      "y: float32[8, 21] = etx::linear_a8w8_panels.out(x, const int8[2, 16, 16, "
+      "4], const float32[21], const int32[21], None)\n"
+      "return e\n"
+      "return y\n");
+  const etx_ir_method* const method = &l.reading.module.methods[0];
+  const etx_ir_value* const panels =
+      &method->values[method->nodes[1].args[1].as.value];
+  const uint8_t* const bytes =
+      l.reading.module.constants[panels->index].data.data;
+  for (size_t i = 0; i < 2048; ++i) {
+    const bool is_there = i < 1024 || i % 64 < 20;
+    assert_int_equal(bytes[i], is_there ? 127 : 0);
+  }
+  assert_int_equal(l.context.packed.count, 1);
+  assert_null(l.context.packed.items[0].reason);
+  assert_true(etx_text_is(l.context.packed.items[0].reader,
+                          "quantized_decomposed::embedding_byte"));
+  lowered_close(&l);
+}
+
 static void nothing_is_packed_unasked(void** state) {
   (void)state;
   lowered l;
@@ -227,6 +269,7 @@ int main(void) {
       cmocka_unit_test(few_rows_read_weights_as_they_are),
       cmocka_unit_test(rows_are_those_of_all_dimensions),
       cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
+      cmocka_unit_test(a_table_is_packed_for_its_layer),
       cmocka_unit_test(nothing_is_packed_unasked),
       cmocka_unit_test(the_list_says_what_became_of_each),
       cmocka_unit_test(a_shared_weight_is_packed_once),

@@ -80,13 +80,15 @@ def linear(c, d, quantizes, packed):
 
 
 def panels(c, d):
-    k, n = d.pick([4 * d.int(1, 22), 128]), 16
+    k, n = d.pick([4 * d.int(1, 22), 128]), d.pick([16, 16, 5, 21])
     x = d.normal(d.shape(0, 2, 8) + [k], d.pick([F32, F32, F16, BF16]))
     bias = d.normal([n], x.dtype) if d.chance(0.5) else None
     weight = d.whole([n, k], -128, 127, I8)
     scales = d.uniform([n], 0.01, 0.1)
     w = weight.double() * scales.double()[:, None]
-    packed = weight.reshape(n // 16, 16, k // 4, 4).transpose(1, 2)
+    whole = torch.zeros([-(-n // 16) * 16, k], dtype=I8)
+    whole[:n] = weight
+    packed = whole.reshape(-1, 16, k // 4, 4).transpose(1, 2)
     arguments = dict(input=x, panels=packed.contiguous(), scales=scales,
                      sums=weight.sum(1, dtype=I32), bias=bias)
     real = rows_of(x) if x.numel() else x.double()

@@ -68,9 +68,9 @@ static size_t dimension_of(const etx_call* call) {
     memcpy(reads ? other : own, reads ? own : other, sizeof(T));         \
   }
 
-// The same element everywhere: it is read once, and so is the row. Where the
-// stack lay at the same place of a page as the result, what was stored there
-// held up every read of them, by a third of the time.
+// The same element everywhere: it is read once, and so is the row. Read again
+// for each element, they took a third more in some runs, probably where the
+// stack lay at the same place of a page as the result that was just stored.
 #define FILL_ROW(I, T)                                                \
   T element;                                                          \
   memcpy(&element, r.other, sizeof element);                          \

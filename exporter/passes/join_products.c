@@ -12,6 +12,7 @@
 // which would be in the file twice. The pass runs behind those that have a
 // better use for a layer's result.
 
+#include "exporter/constant_readers.h"
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
 
@@ -29,34 +30,10 @@ typedef struct joining {
 
 // ------------------------------------------------ who reads constants
 
-static void count_arg(const etx_ir_module* module, const etx_ir_method* method,
-                      const etx_ir_arg* arg, uint32_t* uses) {
-  const etx_ir_constant* constant = NULL;
-  if (arg->kind == ETX_IR_ARG_VALUE) {
-    constant = etx_rewrite_constant(module, method, arg->as.value);
-  }
-  if (constant != NULL) ++uses[constant - module->constants];
-  if (arg->kind != ETX_IR_ARG_LIST) return;
-  for (size_t i = 0; i < arg->as.list.count; ++i) {
-    count_arg(module, method, &arg->as.list.items[i], uses);
-  }
-}
-
-static void count_method(const etx_ir_module* module,
-                         const etx_ir_method* method, uint32_t* uses) {
-  for (size_t i = 0; i < method->node_count; ++i) {
-    const etx_ir_node* const node = &method->nodes[i];
-    for (size_t k = 0; k < node->arg_count; ++k) {
-      count_arg(module, method, &node->args[k], uses);
-    }
-  }
-  for (size_t i = 0; i < method->output_count; ++i) {
-    count_arg(module, method, &method->outputs[i].arg, uses);
-  }
-  for (size_t i = 0; i < method->mutation_count; ++i) {
-    const etx_ir_arg value = etx_ir_value_arg(method->mutations[i].value);
-    count_arg(module, method, &value, uses);
-  }
+static void count_reader(void* context, size_t constant,
+                         const etx_constant_reader* reader) {
+  (void)reader;
+  ++((uint32_t*)context)[constant];
 }
 
 // NULL if the host has no memory.
@@ -65,19 +42,7 @@ static uint32_t* count_uses(const etx_ir_module* module) {
   uint32_t* const uses = etx_pool_take(module->pool, bytes);
   if (uses == NULL) return NULL;
   memset(uses, 0, bytes);
-  for (size_t i = 0; i < module->method_count; ++i) {
-    count_method(module, &module->methods[i], uses);
-  }
-  for (size_t i = 0; i < module->constant_method_count; ++i) {
-    const uint32_t constant = module->constant_methods[i].constant;
-    if (constant != ETX_IR_NONE) ++uses[constant];
-  }
-  for (size_t i = 0; i < module->buffer_count; ++i) {
-    const etx_ir_buffer* const buffer = &module->buffers[i];
-    if (buffer->is_state && buffer->initial != ETX_IR_NONE) {
-      ++uses[buffer->initial];
-    }
-  }
+  etx_constant_readers_visit(module, count_reader, uses);
   return uses;
 }
 

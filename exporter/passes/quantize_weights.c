@@ -10,6 +10,7 @@
 // projection too is there once. A weight that something else reads as well
 // stays: it would be there twice.
 
+#include "exporter/constant_readers.h"
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
 #include "exporter/quantize_rows.h"
@@ -75,64 +76,25 @@ static const char* obstacle_of(const etx_ir_method* method,
   return NULL;
 }
 
-static void note_reader(const quantizing* self, const etx_ir_method* method,
-                        const etx_ir_node* node, size_t position,
-                        const etx_ir_arg* arg) {
-  weight* const read = weight_of(self, method, arg);
-  if (read == NULL) return;
-  read->is_read = true;
-  if (node != NULL && node->op->id == ETX_OP_linear_out && position == WEIGHT) {
-    read->is_layer = true;
-    if (read->obstacle == NULL) read->obstacle = obstacle_of(method, node);
-  } else if (node != NULL && node->op->id == ETX_OP_embedding_out &&
-             position == TABLE) {
-    read->is_table = true;
-  } else {
-    read->reader = etx_text_of(node == NULL ? "the caller" : node->op->name);
-  }
-}
-
-static void note_node(const quantizing* self, const etx_ir_method* method,
-                      const etx_ir_node* node) {
-  for (size_t i = 0; i < node->arg_count; ++i) {
-    const etx_ir_arg* const arg = &node->args[i];
-    note_reader(self, method, node, i, arg);
-    if (arg->kind != ETX_IR_ARG_LIST) continue;
-    for (size_t k = 0; k < arg->as.list.count; ++k) {
-      note_reader(self, method, node, SIZE_MAX, &arg->as.list.items[k]);
-    }
-  }
-}
-
-static void note_method(const quantizing* self, const etx_ir_method* method) {
-  for (size_t i = 0; i < method->node_count; ++i) {
-    note_node(self, method, &method->nodes[i]);
-  }
-  for (size_t i = 0; i < method->output_count; ++i) {
-    note_reader(self, method, NULL, 0, &method->outputs[i].arg);
-  }
-  for (size_t i = 0; i < method->mutation_count; ++i) {
-    const etx_ir_arg value = etx_ir_value_arg(method->mutations[i].value);
-    note_reader(self, method, NULL, 0, &value);
-  }
-}
-
 // Tensors that a program tells, and what states start with, are read as they
 // are.
-static void note_module(const quantizing* self) {
-  const etx_ir_module* const module = self->module;
-  for (size_t i = 0; i < module->method_count; ++i) {
-    note_method(self, &module->methods[i]);
-  }
-  for (size_t i = 0; i < module->constant_method_count; ++i) {
-    const uint32_t constant = module->constant_methods[i].constant;
-    if (constant >= self->weight_count) continue;
-    self->weights[constant].reader = etx_text_of("a constant method");
-  }
-  for (size_t i = 0; i < module->buffer_count; ++i) {
-    const etx_ir_buffer* const buffer = &module->buffers[i];
-    if (!buffer->is_state || buffer->initial >= self->weight_count) continue;
-    self->weights[buffer->initial].reader = etx_text_of("a state");
+static void note_reader(void* context, size_t constant,
+                        const etx_constant_reader* reader) {
+  const quantizing* const self = context;
+  weight* const read = &self->weights[constant];
+  const etx_ir_node* const node = reader->node;
+  if (reader->method != NULL) read->is_read = true;
+  if (node != NULL && node->op->id == ETX_OP_linear_out &&
+      reader->position == WEIGHT) {
+    read->is_layer = true;
+    if (read->obstacle == NULL) {
+      read->obstacle = obstacle_of(reader->method, node);
+    }
+  } else if (node != NULL && node->op->id == ETX_OP_embedding_out &&
+             reader->position == TABLE) {
+    read->is_table = true;
+  } else {
+    read->reader = reader->name;
   }
 }
 
@@ -404,7 +366,7 @@ etx_status etx_pass_quantize_weights(etx_pass_context* context) {
   self.weights =
       etx_pool_take(module->pool, self.weight_count * sizeof *self.weights);
   if (self.weights == NULL) return ETX_OUT_OF_MEMORY;
-  note_module(&self);
+  etx_constant_readers_visit(module, note_reader, &self);
   for (uint32_t i = 0; i < self.weight_count; ++i) ETX_TRY(decide(&self, i));
   for (size_t i = 0; i < module->method_count; ++i) {
     ETX_TRY(change_method(&self, &module->methods[i]));

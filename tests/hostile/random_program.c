@@ -319,11 +319,17 @@ static size_t draw_bool_list(random_program* p) {
   return index;
 }
 
-static size_t draw_string(random_program* p) {
+static size_t draw_string(random_program* p, const etx_argument* argument) {
   static const char* const texts[] = {"none",  "tanh", "floor",
                                       "trunc", "",     "sum"};
+  static const char* const steps[] = {"x",           "x relu", "x 0 add",
+                                      "x x multiply", "x 1 add", "x add"};
   const size_t index = new_value(p, ETX_PTE_STRING);
   p->values[index].as.string = etx_text_of(texts[below(p, p->is_tidy ? 2 : 6)]);
+  if (etx_text_is(argument->name, "steps") && chance(p, 95)) {
+    p->values[index].as.string =
+        etx_text_of(steps[below(p, p->is_tidy ? 4 : 6)]);
+  }
   return index;
 }
 
@@ -370,7 +376,7 @@ static size_t draw_argument(random_program* p, const etx_argument* argument) {
     case ETX_ARGUMENT_BOOLS:
       return draw_bool_list(p);
     case ETX_ARGUMENT_STRING:
-      return draw_string(p);
+      return draw_string(p, argument);
     case ETX_ARGUMENT_SCALAR_TYPE:
       return draw_code(p, ETX_DTYPE_COUNT + 1);
     case ETX_ARGUMENT_MEMORY_FORMAT:

@@ -61,7 +61,7 @@ static size_t extent(size_t rows, size_t columns, size_t pitch) {
 static size_t set_added_layout(etx_product* p, size_t gap) {
   const unsigned layout = (unsigned)(test_random_bits() % 3);
   p->added_column = layout < 2 ? 1 : 0;
-  p->added_row = layout == 1 ? (ptrdiff_t)(p->columns + gap) : layout / 2;
+  p->added_row = (ptrdiff_t)(layout == 1 ? p->columns + gap : layout / 2);
   if (layout == 0) return p->columns;
   return layout == 1 ? extent(p->rows, p->columns, p->columns + gap) : p->rows;
 }

@@ -2,6 +2,14 @@
 
 #include "exporter/ir_rewrite.h"
 
+size_t etx_constant_behind(const etx_ir_module* module,
+                           const etx_ir_method* method, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return SIZE_MAX;
+  const etx_ir_constant* const constant =
+      etx_rewrite_constant(module, method, arg->as.value);
+  return constant == NULL ? SIZE_MAX : (size_t)(constant - module->constants);
+}
+
 typedef struct walk {
   const etx_ir_module* module;
   const etx_ir_method* method;
@@ -11,16 +19,14 @@ typedef struct walk {
 
 static void visit_arg(const walk* w, const etx_ir_node* node, size_t position,
                       const etx_ir_arg* arg) {
-  if (arg->kind != ETX_IR_ARG_VALUE) return;
-  const etx_ir_constant* const constant =
-      etx_rewrite_constant(w->module, w->method, arg->as.value);
-  if (constant == NULL) return;
+  const size_t constant = etx_constant_behind(w->module, w->method, arg);
+  if (constant == SIZE_MAX) return;
   const etx_constant_reader reader = {
       .method = w->method,
       .node = node,
       .position = position,
       .name = etx_text_of(node == NULL ? "the caller" : node->op->name)};
-  w->visit(w->context, (size_t)(constant - w->module->constants), &reader);
+  w->visit(w->context, constant, &reader);
 }
 
 static void visit_node(const walk* w, const etx_ir_node* node) {

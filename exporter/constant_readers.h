@@ -18,6 +18,11 @@ typedef struct etx_constant_reader {
 typedef void (*etx_constant_visit)(void* context, size_t constant,
                                    const etx_constant_reader* reader);
 
+// Number of the constant behind an argument of a method's node, also behind a
+// buffer that is no state; SIZE_MAX if there is none.
+size_t etx_constant_behind(const etx_ir_module* module,
+                           const etx_ir_method* method, const etx_ir_arg* arg);
+
 // Visits all readers of all constants, also behind buffers that are no state:
 // those of a method in its order, then the program.
 void etx_constant_readers_visit(const etx_ir_module* module,

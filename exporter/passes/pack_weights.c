@@ -51,11 +51,7 @@ typedef struct packing {
 // The weight behind an argument, or NULL.
 static weight* weight_of(const packing* self, const etx_ir_method* method,
                          const etx_ir_arg* arg) {
-  if (arg->kind != ETX_IR_ARG_VALUE) return NULL;
-  const etx_ir_constant* const constant =
-      etx_rewrite_constant(self->module, method, arg->as.value);
-  if (constant == NULL) return NULL;
-  const size_t index = (size_t)(constant - self->module->constants);
+  const size_t index = etx_constant_behind(self->module, method, arg);
   return index < self->weight_count ? &self->weights[index] : NULL;
 }
 

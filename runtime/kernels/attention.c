@@ -46,8 +46,9 @@ typedef struct tile {
   float* sums;  // count rows of value_width
   ptrdiff_t sums_stride;
   int64_t reach[TILE];  // number of the first key that a row does not see
+  int64_t least_reach;  // of all rows
   float largest[TILE];  // of the scores so far
-  float total[TILE];    // of their powers
+  float totals[TILE][GROUP];  // partial sums of their weights
   // Temporary pieces; NULL if nothing is converted.
   float* query_piece;
   float* key_piece;
@@ -166,7 +167,8 @@ static rows load_rows(const tile* t, const etx_attention_side* side,
 // a whole group.
 static void multiply_keys(const tile* t, rows keys, size_t count,
                           float scores[TILE][KEYS]) {
-  float turned[KEYS / GROUP][TURNED][GROUP];
+  float turned[KEYS / GROUP][TURNED][GROUP]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   const size_t width = t->attention->width;
   size_t first = 0;
   do {
@@ -216,16 +218,12 @@ bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
   return (int64_t)key < reach_of(a, batch, row);
 }
 
-// Scales row r's scores of keys `first` on and masks them. Returns the largest
-// of them and those before.
-static float mask_row(const tile* t, size_t r, size_t first, size_t count,
-                      float* scores) {
+// Hides what a row of scores of keys `first` on does not see, and all up
+// to a whole group.
+static void mask_row(const tile* t, size_t r, size_t first, size_t count,
+                     float* scores) {
   const etx_attention* a = t->attention;
-  const float hidden = (float)a->hidden, least = t->largest[r];
-  const float largest =
-      t->line->scale(scores, scores, count, (float)a->scale, least);
-  const bool is_seen = t->reach[r] >= (int64_t)(first + count);
-  if (is_seen && !a->has_mask) return largest;
+  const float hidden = (float)a->hidden;
   if (a->has_mask) {
     const etx_attention_side* mask = &a->mask;
     const ptrdiff_t at = etx_attention_at(a, mask, t->batch, t->first + r) +
@@ -241,11 +239,11 @@ static float mask_row(const tile* t, size_t r, size_t first, size_t count,
       scores[k] = keeps ? kept : scores[k] + block.f32[k];
     }
   }
-  const int64_t seen = is_seen ? (int64_t)count : t->reach[r] - (int64_t)first;
+  const int64_t seen = t->reach[r] - (int64_t)first;
   for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
     scores[k] = hidden;
   }
-  return t->line->scale(scores, scores, count, 1.0f, least);
+  for (size_t k = count; k % GROUP != 0; ++k) scores[k] = minus_infinity();
 }
 
 // ------------------------------------------------ sums
@@ -254,36 +252,42 @@ static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
 }
 
-// Rescales what was summed before for a row of whose scores none is above
-// `largest`. Returns what is taken off them: without a largest score (all are
-// NaN or none is seen) anything will do.
-static float absorb_row(tile* t, size_t r, float largest) {
-  const float least = minus_infinity();
-  const float shift = largest == least ? 0.0f : largest;
-  if (largest != t->largest[r]) {
-    const float factor =
-        t->largest[r] == least ? 0.0f : etx_exp_f32(t->largest[r] - shift);
-    t->total[r] *= factor;
-    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride,
-              t->attention->value_width, factor);
-    t->largest[r] = largest;
-  }
-  return shift;
+// True if rows are scaled before the loop that makes weights of them: it can do
+// that itself where what hides a score is as good before that.
+static bool scales_first(const etx_attention* a) {
+  return a->has_mask || !((float)a->scale > 0) ||
+         (float)a->hidden != minus_infinity();
 }
 
-// Makes powers of the scores of `count` keys from `first` on and adds them up.
-// Lanes behind the keys become zeros.
-static void raise_scores(tile* t, size_t first, size_t count,
+// Makes weights of the scores of `count` keys from `first` on, zeros in lanes
+// behind them.
+static void weigh_scores(tile* t, size_t first, size_t count,
                          float scores[TILE][KEYS]) {
-  const size_t lanes = (count + GROUP - 1) / GROUP * GROUP;
-  float shifts[TILE], sums[TILE];
-  for (size_t r = 0; r < t->count; ++r) {
-    const float largest = mask_row(t, r, first, count, scores[r]);
-    shifts[r] = absorb_row(t, r, largest);
-    for (size_t k = count; k < lanes; ++k) scores[r][k] = minus_infinity();
+  const etx_attention* a = t->attention;
+  const bool is_first = scales_first(a);
+  const bool are_seen =
+      count % GROUP == 0 && t->least_reach >= (int64_t)(first + count);
+  float factors[TILE];
+  const etx_score_rows s = {.scores = scores[0],
+                            .row = KEYS,
+                            .rows = t->count,
+                            .count = (count + GROUP - 1) / GROUP * GROUP,
+                            .scale = is_first ? 1.0f : (float)a->scale,
+                            .largest = t->largest,
+                            .factor = factors,
+                            .totals = t->totals};
+  for (size_t r = 0; r < t->count && !(are_seen && !is_first); ++r) {
+    if (is_first) {
+      (void)t->line->scale(scores[r], scores[r], count, (float)a->scale, 0);
+    }
+    mask_row(t, r, first, count, scores[r]);
   }
-  t->line->raise_rows(scores[0], KEYS, t->count, lanes, shifts, sums);
-  for (size_t r = 0; r < t->count; ++r) t->total[r] += sums[r];
+  t->loops->weigh_scores(&s);
+  for (size_t r = 0; r < t->count; ++r) {
+    if (factors[r] == 1) continue;
+    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride, a->value_width,
+              factors[r]);
+  }
 }
 
 // Columns from `column` on of a row of sums: those that fill no group.
@@ -307,14 +311,14 @@ static void add_rest(float* sums, const float* p, rows values, size_t count,
   }
 }
 
-// sums[r] += sum over k of powers[r][k] * value k
-static void add_values(tile* t, float powers[TILE][KEYS], rows values,
+// sums[r] += sum over k of weights[r][k] * value k
+static void add_values(tile* t, float weights[TILE][KEYS], rows values,
                        size_t count) {
   const size_t width = t->attention->value_width;
   const size_t whole = width / GROUP * GROUP;
   const etx_panel_block b = {.sums = t->sums,
                              .sum_row = t->sums_stride,
-                             .weights = powers[0],
+                             .weights = weights[0],
                              .weight_row = KEYS,
                              .panel = values.data,
                              .panel_row = values.stride,
@@ -324,7 +328,7 @@ static void add_values(tile* t, float powers[TILE][KEYS], rows values,
                              .lanes = whole};
   if (whole != 0) t->loops->by_wide[ETX_WIDE_F32](&b);
   for (size_t r = 0; whole != width && r < t->count; ++r) {
-    add_rest(t->sums + (ptrdiff_t)r * t->sums_stride, powers[r], values, count,
+    add_rest(t->sums + (ptrdiff_t)r * t->sums_stride, weights[r], values, count,
              whole, width);
   }
 }
@@ -342,9 +346,11 @@ static void start_tile(tile* t) {
               etx_attention_at(a, &a->out, t->batch, t->first);
     t->sums_stride = a->out.row;
   }
-  for (size_t r = 0; r < t->count; ++r) {
+  for (size_t r = 0; r < (t->count + GROUP - 1) / GROUP * GROUP; ++r) {
     t->largest[r] = minus_infinity();
-    t->total[r] = 0;
+  }
+  memset(t->totals, 0, t->count * sizeof t->totals[0]);
+  for (size_t r = 0; r < t->count; ++r) {
     memset(t->sums + (ptrdiff_t)r * t->sums_stride, 0,
            a->value_width * sizeof(float));
   }
@@ -355,7 +361,7 @@ static void finish_tile(tile* t) {
   const size_t bytes = etx_dtype_bytes(a->out.dtype);
   for (size_t r = 0; r < t->count; ++r) {
     float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
-    const float total = t->total[r];
+    const float total = etx_sum_f32(t->totals[r], GROUP);
     const bool is_dead = total == 0 && !a->keeps_nan;
     scale_row(sums, a->value_width, is_dead ? 0.0f : 1.0f / total);
     if (is_dense(&a->out)) continue;
@@ -372,8 +378,10 @@ static void finish_tile(tile* t) {
 static size_t keys_in_reach(tile* t) {
   const etx_attention* a = t->attention;
   int64_t most = 0;
+  t->least_reach = (int64_t)a->keys;
   for (size_t r = 0; r < t->count; ++r) {
     t->reach[r] = reach_of(a, t->batch, t->first + r);
+    if (t->reach[r] < t->least_reach) t->least_reach = t->reach[r];
     if (t->reach[r] > most) most = t->reach[r];
     if (t->reach[r] <= 0 && a->hidden > (double)minus_infinity()) {
       most = (int64_t)a->keys;
@@ -419,11 +427,12 @@ static void run_tile(tile* t) {
   if (a->queries == 1) ask_ahead(t, keys);
   start_tile(t);
   for (size_t k = 0; k < keys; k += KEYS) {
-    float scores[TILE][KEYS];
+    float scores[TILE][KEYS]
+        __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
     const size_t count = keys - k < KEYS ? keys - k : KEYS;
     multiply_keys(t, load_rows(t, &a->key, k, count, a->width, t->key_piece),
                   count, scores);
-    raise_scores(t, k, count, scores);
+    weigh_scores(t, k, count, scores);
     add_values(
         t, scores,
         load_rows(t, &a->value, k, count, a->value_width, t->value_piece),

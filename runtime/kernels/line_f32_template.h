@@ -89,30 +89,3 @@ static float raise_line(float* out, const float* in, size_t count,
                           etx_f32x4_load(lanes + 8),
                           etx_f32x4_load(lanes + 12), last, rest);
 }
-
-// Rows do not wait for each other, and what an exponential takes of constants
-// stays in registers.
-static void raise_rows(float* elements, ptrdiff_t row, size_t rows,
-                       size_t count, const float* shifts, float* sums) {
-  for (size_t r = 0; r < rows; ++r, elements += row) {
-    const float shift = shifts[r];
-    line_floats all[LINE_PARTS] = {{0}};
-    float lanes[LINE_SIDE];
-    ETX_INDEPENDENT
-    for (size_t i = 0; i < count / LINE_SIDE * LINE_SIDE; ++i) {
-      elements[i] = etx_exp_below_f32(elements[i] - shift);
-    }
-    for (size_t i = 0; i + LINE_SIDE <= count; i += LINE_SIDE) {
-      ETX_UNROLLED
-      for (int k = 0; k < LINE_PARTS; ++k) {
-        line_floats x;
-        memcpy(&x, elements + i + k * LINE_LANES, sizeof(x));
-        all[k] += x;
-      }
-    }
-    memcpy(lanes, all, sizeof(lanes));
-    sums[r] = etx_f32x4_total(etx_f32x4_load(lanes), etx_f32x4_load(lanes + 4),
-                              etx_f32x4_load(lanes + 8),
-                              etx_f32x4_load(lanes + 12));
-  }
-}

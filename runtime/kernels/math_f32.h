@@ -56,16 +56,6 @@ ETX_IN_LOOP float etx_exp_f32(float x) {
   return etx_scale_f32(etx_exp_power_f32(e.r), e.n);
 }
 
-// e^x for x <= 0, 1.1 ulp; 0 instead of a denormal result. Two thirds of the
-// steps: 2^n is added to the exponent.
-ETX_IN_LOOP float etx_exp_below_f32(float x) {
-  const etx_reduced_f32 e = etx_exp_reduce_f32(x);
-  const uint32_t bits = etx_bits_of_f32(etx_exp_power_f32(e.r));
-  const float power = etx_f32_of_bits(bits + (e.n << 23));
-  const float kept = x < -87.3f ? 0.0f : power;
-  return x != x ? x : kept;
-}
-
 // 2^x, 1.1 ulp.
 ETX_IN_LOOP float etx_exp2_f32(float x) {
   x = x > 128.5f ? 128.5f : x;

@@ -10,6 +10,7 @@
 
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/row_loops.h"
+#include "runtime/kernels/score_loops.h"
 
 // Lanes come in groups of so many bytes.
 enum { ETX_PANEL_GROUP_BYTES = 64 };
@@ -87,6 +88,7 @@ typedef struct etx_panel_loops {
   etx_row_store_loop store_rows;
   etx_plane_loop sum_plane;
   etx_row_most_loop row_most;
+  etx_score_loop weigh_scores;
   // Those that only some sets have, or NULL.
   etx_window_plane_loop sum_windows;
   etx_spot_loop sum_spots;

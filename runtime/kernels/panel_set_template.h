@@ -8,6 +8,7 @@
 #include "runtime/kernels/small_template.h"
 #include "runtime/kernels/dots_template.h"
 #include "runtime/kernels/most_template.h"
+#include "runtime/kernels/score_template.h"
 #include "runtime/kernels/plane_template.h"
 #if VECTOR_BYTES == 64
 #include "runtime/kernels/spot_template.h"
@@ -55,5 +56,5 @@
         {add_products_i64, add_products_f32,                          \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)},                    \
         dots, multiply_small, turn, copy_rows, store_rows, sum_plane, \
-        row_most, PANEL_SPOTS, PANEL_GROUPS                           \
+        row_most, weigh_scores, PANEL_SPOTS, PANEL_GROUPS             \
   }

@@ -9,6 +9,7 @@
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/loop_run.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/strided_copy.h"
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
@@ -113,42 +114,70 @@ static void lines_of_any_length(void** state) {
   }
 }
 
-// Rows of `count` elements, one of which nobody sees, and what lies between
-// them.
-static void try_rows(const etx_line_loops* line, size_t count) {
-  enum { ROWS = 5, ROW = 100 };
-  float x[ROWS * ROW], want[ROWS * ROW], shifts[ROWS], sums[ROWS];
-  for (size_t i = 0; i < ROWS * ROW; ++i) {
-    x[i] = want[i] = (float)test_random_integer(-12000, 4000) * 0x1p-7f;
+enum { SCORES = 5, SCORE_ROW = 100 };
+
+// Rows of `count` scores, the second block of each, one of which nobody sees; a
+// row whose scores are all hidden; and what lies between rows.
+static void try_scores(const etx_panel_loops* loops, size_t count) {
+  const float scale = 0.37f;
+  float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];
+  float largest[ETX_SCORE_LANES] = {30, -40, 5, -INFINITY, -INFINITY};
+  float before[ETX_SCORE_LANES], factor[ETX_SCORE_LANES] = {0};
+  float totals[SCORES][ETX_SCORE_LANES];
+  for (size_t i = 0; i < SCORES * SCORE_ROW; ++i) {
+    x[i] = i >= 4 * SCORE_ROW ? -INFINITY
+                              : (float)test_random_integer(-30000, 4000) * 0.01f;
+    if (i % SCORE_ROW == 3) x[i] = -INFINITY;
   }
-  for (size_t r = 0; r < ROWS; ++r) {
-    float* row = want + r * ROW;
-    shifts[r] = 31.5f + (float)r;
-    x[r * ROW + 3] = row[3] = -INFINITY;
-    for (size_t i = 0; i < count; ++i) {
-      row[i] -= shifts[r];
-      row[i] = row[i] < -87.3f ? 0 : etx_exp_f32(row[i]);
+  memcpy(was, x, sizeof was);
+  memcpy(before, largest, sizeof before);
+  for (size_t i = 0; i < SCORES * ETX_SCORE_LANES; ++i) {
+    totals[i / ETX_SCORE_LANES][i % ETX_SCORE_LANES] = 1;
+  }
+  const etx_score_rows s = {x,       SCORE_ROW, SCORES, count, scale,
+                            largest, factor,    totals};
+  loops->weigh_scores(&s);
+  for (size_t r = 0; r < SCORES; ++r) {
+    float most = before[r], sums[ETX_SCORE_LANES];
+    for (size_t k = 0; k < count; ++k) {
+      most = fmaxf(most, was[r * SCORE_ROW + k]);
     }
+    assert_true(largest[r] == most);
+    const double off = most == -INFINITY ? 0 : most * scale;
+    const double wanted = exp((double)(before[r] * scale) - off);
+    assert_true(fabs(factor[r] - wanted) <= 2e-7);
+    for (size_t i = 0; i < ETX_SCORE_LANES; ++i) sums[i] = factor[r];
+    for (size_t k = 0; k < SCORE_ROW; ++k) {
+      const float weight = x[r * SCORE_ROW + k];
+      const double score = was[r * SCORE_ROW + k];
+      if (k >= count) {
+        assert_true(weight == was[r * SCORE_ROW + k]);
+        continue;
+      }
+      const double power = exp(score * (double)scale - off);
+      assert_true(fabs(weight - power) <= 1.6e-7);
+      assert_true(power > 1e-39 || weight == 0);
+      sums[k % ETX_SCORE_LANES] += weight;
+    }
+    assert_memory_equal(totals[r], sums, sizeof sums);
   }
-  line->raise_rows(x, ROW, ROWS, count, shifts, sums);
-  assert_memory_equal(x, want, sizeof x);
-  for (size_t r = 0; r < ROWS; ++r) {
-    const float sum = etx_sum_f32(want + r * ROW, count);
-    assert_memory_equal(&sums[r], &sum, sizeof sum);
-  }
-  x[2 * ROW + 1] = NAN;
-  line->raise_rows(x, ROW, ROWS, count, shifts, sums);
-  assert_true(isnan(x[2 * ROW + 1]));
-  assert_true(isnan(sums[2]) && !isnan(sums[1]) && !isnan(sums[3]));
 }
 
-static void rows_are_raised_alike(void** state) {
+static void scores_become_weights(void** state) {
   (void)state;
   test_random_start();
   for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_panel_loops* loops = etx_panel_loops_of((etx_instruction_set)set);
     for (size_t count = 16; count <= 96; count += 16) {
-      try_rows(&etx_float_loops_of((etx_instruction_set)set)->line, count);
+      for (int round = 0; round < 20; ++round) try_scores(loops, count);
     }
+    // NaN is no largest score, and is in the sum.
+    float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
+    float totals[1][ETX_SCORE_LANES] = {{0}};
+    const etx_score_rows s = {x, 16, 1, 16, 1, largest, factor, totals};
+    loops->weigh_scores(&s);
+    assert_true(largest[0] == 3 && factor[0] == 0 && x[2] == 1);
+    assert_true(isnan(x[1]) && isnan(totals[0][1]) && totals[0][2] == 1);
   }
 }
 
@@ -424,7 +453,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
       cmocka_unit_test(lines_of_any_length),
-      cmocka_unit_test(rows_are_raised_alike),
+      cmocka_unit_test(scores_become_weights),
       cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(fills_write_each_element),
       cmocka_unit_test(bits_are_kept_and_turned),

@@ -111,6 +111,37 @@ static void panels_are_multiplied_alike(void** state) {
   }
 }
 
+static void scores_are_weighed_alike(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    float largest[2][96], factor[2][96] = {{0}}, totals[2][96][ETX_SCORE_LANES];
+    start_round();
+    test_random_floats(largest[0], 96, 3);
+    test_random_floats(totals[0][0], 96 * ETX_SCORE_LANES, 3);
+    memcpy(largest[1], largest[0], sizeof largest[0]);
+    memcpy(totals[1], totals[0], sizeof totals[0]);
+    etx_score_rows s = {.scores = one,
+                        .row = PITCH,
+                        .rows = (size_t)test_random_integer(1, MOST),
+                        .count = (size_t)test_random_integer(1, 6) * 16,
+                        .scale = (float)test_random_integer(1, 64) * 0.1f,
+                        .largest = largest[0],
+                        .factor = factor[0],
+                        .totals = totals[0]};
+    etx_panel_loops_base.weigh_scores(&s);
+    s.scores = other;
+    s.largest = largest[1];
+    s.factor = factor[1];
+    s.totals = totals[1];
+    loops_of_64_bytes.weigh_scores(&s);
+    assert_memory_equal(one, other, sizeof(one));
+    assert_memory_equal(largest[0], largest[1], sizeof largest[0]);
+    assert_memory_equal(totals[0], totals[1], sizeof totals[0]);
+    assert_memory_equal(factor[0], factor[1], s.rows * sizeof(float));
+  }
+}
+
 static void dots_are_alike(void** state) {
   (void)state;
   test_random_start();
@@ -445,6 +476,7 @@ static void points_are_summed_one_by_one(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
+      cmocka_unit_test(scores_are_weighed_alike),
       cmocka_unit_test(dots_are_alike),
       cmocka_unit_test(small_products_are_alike),
       cmocka_unit_test(rows_are_turned_alike),

@@ -7,6 +7,7 @@ typedef enum work {
   WORK_PRODUCT,
   WORK_PRODUCT_OF_SECOND,
   WORK_CONVOLUTION,
+  WORK_WINOGRAD,
   WORK_ATTENTION,
 } work;
 
@@ -85,6 +86,17 @@ static uint64_t work_of_convolution(const etx_cost_call* call) {
   return numel(is_forward ? to : from) * (numel(weight) / channels);
 }
 
+// Sixteen products of each channel for four results; what else is done to make
+// and to use them is not counted.
+static uint64_t work_of_winograd(const etx_cost_call* call) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const etx_cost_tensor* to = first_written(call);
+  if (from == NULL || to == NULL || to->rank != 4) return 0;
+  const uint64_t tiles =
+      (size_at(to, 2) + 1) / 2 * ((size_at(to, 3) + 1) / 2);
+  return size_at(to, 0) * size_at(to, 1) * tiles * 16 * size_at(from, 1);
+}
+
 // Scores and their sums of values, over all positions there may be.
 static uint64_t work_of_attention(const etx_cost_call* call) {
   const etx_cost_tensor* query = tensor_at(call, 0);
@@ -103,6 +115,8 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_product(call, 1);
     case WORK_CONVOLUTION:
       return work_of_convolution(call);
+    case WORK_WINOGRAD:
+      return work_of_winograd(call);
     case WORK_ATTENTION:
       return work_of_attention(call);
     default:

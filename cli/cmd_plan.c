@@ -321,8 +321,8 @@ int etx_cmd_plan(int argc, char** argv) {
        "decides",
        &in.quantize},
       {ETX_OPTION_FLAG, "pack", 0, NULL,
-       "put the weights of layers with many rows into the program as products "
-       "read them",
+       "put the weights of layers with many rows, and of convolutions, into the "
+       "program as products read them",
        &in.pack},
       {ETX_OPTION_TEXT, "header", 0, "FILE",
        "write the memory sizes as a C header too", &in.header},

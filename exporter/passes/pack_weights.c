@@ -7,6 +7,15 @@
 //
 //   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
 //
+// So do those of convolutions that Winograd's form suits, whose sums are others
+// then (runtime/kernels/winograd.c):
+//
+//   convolution(x, w, b, ..)             convolution_winograd(x, p, b, .., [],
+//                                        "x")
+//   convolution_chain(x, w, b, .., o, s) convolution_winograd(x, p, b, .., o, s)
+//
+//   w [O, I, 3, 3]    p [O / 16][I][3][3][16]
+//
 // Only on request: panels are read by nothing else, so a weight that something
 // else reads as well stays, or it would be in the file twice. A table of
 // embeddings is: its readers touch a few rows of it. What only few rows are
@@ -27,6 +36,10 @@ enum {
   // Inner elements for which the runtime has its fast loops over bytes.
   LEAST_BYTES = 64,
   MOST_BYTES = 32768,
+  // Of convolutions: below these, transforming costs more than it saves.
+  LEAST_INPUTS = 16,
+  LEAST_OUTPUTS = 32,
+  LEAST_TILES = 12,  // of 2 x 2 results
 };
 
 // A constant as some method reads it.
@@ -57,6 +70,11 @@ static weight* weight_of(const packing* self, const etx_ir_method* method,
 
 // ------------------------------------------------ who reads what
 
+static bool is_convolution(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_convolution_out ||
+         node->op->id == ETX_OP_convolution_chain_out;
+}
+
 // Layers over weights, whether or not there are panels for them.
 static bool is_layer(const etx_ir_node* node) {
   switch (node->op->id) {
@@ -68,7 +86,7 @@ static bool is_layer(const etx_ir_node* node) {
     case ETX_OP_linear_a8w4g_out:
       return true;
     default:
-      return false;
+      return is_convolution(node);
   }
 }
 
@@ -77,10 +95,46 @@ static bool is_embedding(const etx_ir_node* node) {
          node->op->id == ETX_OP_embedding_byte_out;
 }
 
+// True if a list of integers, or the one of a list, is `wanted` throughout.
+static bool are_all(const etx_ir_arg* list, int64_t wanted) {
+  for (size_t i = 0; i < list->as.list.count; ++i) {
+    if (!etx_rewrite_is_int(&list->as.list.items[i], wanted)) return false;
+  }
+  return true;
+}
+
+// Why a convolution cannot have Winograd's form; NULL: it can.
+// (input, weight, bias, stride, padding, dilation, transposed, output_padding,
+// groups, ..)
+static const char* winograd_obstacle_of(const etx_ir_method* method,
+                                        const etx_ir_node* node) {
+  const etx_ir_arg* const args = node->args;
+  const etx_shape* const w = &method->values[args[WEIGHT].as.value].shape;
+  const etx_shape* const out = &method->values[node->outputs[0]].shape;
+  int64_t sizes[ETX_MAX_RANK];
+  if (w->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
+  if (w->rank != 4 || w->dims[2] != 3 || w->dims[3] != 3 ||
+      !are_all(&args[3], 1) || !are_all(&args[5], 1) || args[6].as.boolean ||
+      !etx_rewrite_is_int(&args[8], 1)) {
+    return "is not of windows of 3 x 3 neighbours, one step apart, of all "
+           "channels";
+  }
+  if (w->dims[0] % COLUMNS != 0) return "has no whole panels of 16 channels";
+  if (w->dims[1] < LEAST_INPUTS || w->dims[0] < LEAST_OUTPUTS) {
+    return "has few channels";
+  }
+  return etx_ir_upper_sizes(method, out, sizes) &&
+                 sizes[2] < 2 * LEAST_TILES &&
+                 (sizes[2] + 1) / 2 * ((sizes[3] + 1) / 2) < LEAST_TILES
+             ? "few results are computed with it"
+             : NULL;
+}
+
 // Why a layer cannot read panels; NULL: it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
+  if (is_convolution(node)) return winograd_obstacle_of(method, node);
   if (node->op->id == ETX_OP_linear_a8w8_out) {
     if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
         w->dims[1] % SIDE != 0) {
@@ -127,7 +181,8 @@ static void note_reader(void* context, size_t constant,
     read->reader = reader->name;
     return;
   }
-  const uint64_t rows = rows_of(reader->method, node);
+  const uint64_t rows =
+      is_convolution(node) ? UINT64_MAX : rows_of(reader->method, node);
   if (!read->is_layer || rows < read->rows) read->rows = rows;
   read->is_layer = true;
   if (read->obstacle == NULL) {
@@ -196,6 +251,10 @@ static etx_status pack(const packing* self, uint32_t index) {
     panels.sizes[1] = from.sizes[1] / SIDE;
     panels.sizes[3] = SIDE;
     ETX_TRY(add_sums(self, w, &from));
+  } else if (from.rank == 4) {
+    panels.rank = 5;
+    memcpy(&panels.sizes[1], &from.sizes[1], 3 * sizeof *from.sizes);
+    panels.sizes[4] = COLUMNS;
   }
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
@@ -234,15 +293,39 @@ static etx_status decide(const packing* self, uint32_t index) {
 
 // ------------------------------------------------ nodes
 
+// (input, panels, bias, padding, others, steps)
+static void change_convolution(etx_ir_node* node, etx_ir_arg* args,
+                               uint32_t panels) {
+  enum { BIAS = 2, PADDING = 4, OTHERS = 9, ARGS = 6 };
+  const etx_ir_arg* const from = node->args;
+  args[0] = from[0];
+  args[WEIGHT] = etx_ir_value_arg(panels);
+  args[2] = from[BIAS];
+  args[3] = from[PADDING];
+  args[4] = etx_ir_list(NULL, 0);
+  args[5] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  args[5].as.string = etx_text_of("x");
+  if (node->op->id == ETX_OP_convolution_chain_out) {
+    memcpy(&args[4], &from[OTHERS], 2 * sizeof *args);
+  }
+  node->args = args;
+  node->arg_count = ARGS;
+  node->op = etx_op_at(ETX_OP_convolution_winograd_out);
+}
+
 static etx_status change_node(const packing* self, etx_ir_method* method,
                               etx_ir_node* node) {
-  enum { ARGS = 5 };
+  enum { ARGS = 5, ROOM = 6 };
   uint32_t value = 0;
   const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
   etx_ir_arg* const args =
-      etx_pool_take(self->module->pool, ARGS * sizeof *args);
+      etx_pool_take(self->module->pool, ROOM * sizeof *args);
   if (args == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_constant_value(self->module, method, w->panels, &value));
+  if (is_convolution(node)) {
+    change_convolution(node, args, value);
+    return ETX_OK;
+  }
   args[3] = etx_ir_list(NULL, 0);
   args[4] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
   args[4].as.string = etx_text_of("x");

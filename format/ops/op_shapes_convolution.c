@@ -126,16 +126,21 @@ static etx_status result(const etx_shape_call* call, const parameters* p,
   return ETX_OK;
 }
 
-static etx_status forward(const etx_shape_call* call, etx_shape* out) {
-  etx_shape input, weight, bias;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
-  ETX_TRY(etx_shape_tensor(call, 1, &weight));
-  ETX_TRY(result(call, &forward_parameters, &input, &weight, out));
+static etx_status want_bias(const etx_shape_call* call, const etx_shape* out) {
+  etx_shape bias;
   if (etx_shape_is_none(call, 2)) return ETX_OK;
   ETX_TRY(etx_shape_tensor(call, 2, &bias));
   ETX_TRY(etx_shape_want_rank(call, "bias", &bias, 1));
   return etx_shape_want_equal(call, "the size of 'bias'", out->dims[1],
                               bias.dims[0]);
+}
+
+static etx_status forward(const etx_shape_call* call, etx_shape* out) {
+  etx_shape input, weight;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &weight));
+  ETX_TRY(result(call, &forward_parameters, &input, &weight, out));
+  return want_bias(call, out);
 }
 
 // (input, weight, bias, stride, padding, dilation, transposed,
@@ -151,6 +156,34 @@ etx_status etx_shape_convolution_chain(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(forward(call, &out));
   ETX_TRY(etx_shape_want_others(call, 9, &out));
+  return call->output(call->context, 0, &out);
+}
+
+// (input [N, I, H, W], panels [O / 16, I, 3, 3, 16], bias, padding, others,
+// steps)
+etx_status etx_shape_convolution_winograd(etx_shape_call* call) {
+  enum { KERNEL = 3, PANEL_CHANNELS = 16 };
+  static const etx_dim lasts[] = {KERNEL, KERNEL, PANEL_CHANNELS};
+  etx_shape input, panels;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 1, &panels));
+  ETX_TRY(etx_shape_want_rank(call, "input", &input, 4));
+  ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 5));
+  ETX_TRY(etx_shape_want_equal(call, "the count of input channels",
+                               panels.dims[1], input.dims[1]));
+  for (size_t i = 0; i < 3; ++i) {
+    ETX_TRY(etx_shape_want_equal(call, "a last size of 'panels'", lasts[i],
+                                 panels.dims[2 + i]));
+  }
+  etx_shape out = input;
+  ETX_TRY(etx_dim_multiply(call, panels.dims[0], PANEL_CHANNELS, &out.dims[1]));
+  for (size_t i = 0; i < 2; ++i) {
+    window w = {.kernel = KERNEL, .stride = 1, .dilation = 1};
+    ETX_TRY(etx_shape_spatial(call, 3, "the padding", 2, i, 0, &w.padding));
+    ETX_TRY(forward_size(call, &w, input.dims[2 + i], &out.dims[2 + i]));
+  }
+  ETX_TRY(want_bias(call, &out));
+  ETX_TRY(etx_shape_want_others(call, 4, &out));
   return call->output(call->context, 0, &out);
 }
 

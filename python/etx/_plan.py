@@ -96,8 +96,8 @@ def plan(
       algorithm: one planner instead of the best of all.
       source_lines: keep in the program which lines of which files each
         instruction comes from, for messages, profiles and `etx diff`.
-      pack: put the weights of layers with many rows into the program as
-        products read them.
+      pack: put the weights of layers with many rows, and of convolutions,
+        into the program as products read them.
       progress: called with (stage, done, total) as stages begin; True shows them
         on the terminal, if there is one. What it raises ends up with the
         caller, and no program is written.

@@ -186,11 +186,9 @@ static float bias_of(const desk* d, int64_t channel) {
 
 // What is added to the results that begin at `out`; NULL: nothing.
 static const float* added_to(const desk* d, const float* out) {
-  const etx_patch_plan* p = d->p;
-  if (p->store.other == ETX_STEPS_MAX_OTHERS) return NULL;
-  // It lies as the result does.
-  const float* all = (const float*)(const void*)p->c.out.data;
-  return p->c.chain->others[p->store.other].data + (out - all);
+  const etx_convolution* c = &d->p->c;
+  return etx_chain_store_added(&d->p->store, c->chain,
+                               (const float*)(const void*)c->out.data, out);
 }
 
 // The chain of a tile's results, where a store does not do all of it.

@@ -449,43 +449,6 @@ static bool plan_points(etx_patch_plan* p) {
   return true;
 }
 
-// ------------------------------------------------ chains
-
-// x, x + other or other + x, of those relu or relu6: the words that are read.
-static size_t read_sum(etx_patch_plan* p, const etx_chain* chain) {
-  const uint8_t* s = chain->steps;
-  p->store.other = ETX_STEPS_MAX_OTHERS;
-  if (chain->count < 3 || s[2] != ETX_STEP_add || (s[0] == s[1])) {
-    return s[0] == ETX_STEP_X ? 1 : 0;
-  }
-  if (s[0] != ETX_STEP_X && s[1] != ETX_STEP_X) return 0;
-  const uint8_t other = s[0] == ETX_STEP_X ? s[1] : s[0];
-  if (other > ETX_STEP_X || !chain->others[other].moves) return 0;
-  p->store.other = other;
-  return 3;
-}
-
-static void read_chain(etx_patch_plan* p, const etx_chain* chain) {
-  p->store.is_all = true;
-  p->store.other = ETX_STEPS_MAX_OTHERS;
-  p->store.below = p->store.low = -__builtin_inff();
-  p->store.high = __builtin_inff();
-  if (chain == NULL) return;
-  const size_t read = read_sum(p, chain);
-  const uint8_t last = chain->steps[chain->count - 1];
-  if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu) {
-    // Whatever is not above 0, -0 too, becomes 0.
-    p->store.below = 0x1p-149f;
-    p->store.low = 0;
-  } else if (read > 0 && read + 1 == chain->count && last == ETX_STEP_relu6) {
-    p->store.below = p->store.low = 0;
-    p->store.high = 6;
-  } else if (read == 0 || read != chain->count) {
-    p->store.is_all = false;
-    p->store.other = ETX_STEPS_MAX_OTHERS;
-  }
-}
-
 bool etx_patch_plan_start(etx_patch_plan* p,
                           const etx_convolution* convolution) {
   p->c = *convolution;
@@ -518,6 +481,6 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   p->row_blocks = etx_divide_up(c->out_channels, p->rows);
   p->has_many_weights =
       c->out_channels > NEAR_WEIGHTS / (int64_t)p->taps / c->in_channels;
-  read_chain(p, c->chain);
+  p->store = etx_chain_store_of(c->chain);
   return true;
 }

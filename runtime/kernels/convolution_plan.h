@@ -26,6 +26,7 @@
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
 
+#include "runtime/kernels/chain_store.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/panel_loops.h"
 
@@ -58,12 +59,7 @@ typedef struct etx_patch_direction {
 typedef struct etx_patch_plan {
   etx_convolution c;
   const etx_panel_loops* loops;
-  // What a store does of the chain, if that is all of it.
-  struct {
-    bool is_all;
-    size_t other;  // of the chain, that is added; or ETX_STEPS_MAX_OTHERS
-    float below, low, high;
-  } store;
+  etx_chain_store store;
   etx_patch_direction y, x;
   bool is_packed;
   bool is_direct;  // whole groups of a packed tile are read where they lie

@@ -11,6 +11,7 @@
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/row_loops.h"
 #include "runtime/kernels/score_loops.h"
+#include "runtime/kernels/winograd_loops.h"
 
 // Lanes come in groups of so many bytes.
 enum { ETX_PANEL_GROUP_BYTES = 64 };
@@ -94,6 +95,7 @@ typedef struct etx_panel_loops {
   etx_spot_loop sum_spots;
   etx_spot_store_loop store_spots;
   etx_point_loop sum_points;
+  etx_winograd_loops winograd;
   size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;
 

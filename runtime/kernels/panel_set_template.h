@@ -18,6 +18,7 @@
 #else
 #define PANEL_SPOTS NULL, NULL, NULL, NULL
 #endif
+#include "runtime/kernels/winograd_template.h"
 
 #define T float
 #define NAME(x) x##_f32
@@ -56,5 +57,7 @@
         {add_products_i64, add_products_f32,                          \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)},                    \
         dots, multiply_small, turn, copy_rows, store_rows, sum_plane, \
-        row_most, weigh_scores, PANEL_SPOTS, PANEL_GROUPS             \
+        row_most, weigh_scores, PANEL_SPOTS,                          \
+        {winograd_input, winograd_weights, winograd_sum, winograd_output}, \
+        PANEL_GROUPS                                                  \
   }

@@ -46,6 +46,10 @@ etx_status etx_temporary_ordered_attention(const etx_call* call,
 #define ETX_TEMPORARY_custom_quantized_sdpa_out , etx_temporary_attention
 #define ETX_TEMPORARY_sdpa_with_kv_cache_out , etx_temporary_attention
 
+// What tiles of a convolution see, transformed.
+etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_convolution_winograd_out , etx_temporary_winograd
+
 // Order and Fourier transforms: entries of a line; tables and lines.
 etx_status etx_temporary_topk(const etx_call* call, size_t* out_bytes);
 etx_status etx_temporary_sort(const etx_call* call, size_t* out_bytes);

@@ -78,6 +78,67 @@ static void rows_are_those_of_all_dimensions(void** state) {
       "return a\n");
 }
 
+#define CONVOLUTION(size, weight, rest)                                        \
+  "inputs: [{name: x, type: 'float32[1, 16, " size "]'}]\n"                    \
+  "buffers:\n"                                                                 \
+  "  - {name: w, type: 'float32[" weight "]', init: 1}\n"                      \
+  "  - {name: b, type: 'float32[32]', init: 2}\n"                              \
+  "nodes:\n"                                                                   \
+  "  - {out: a, op: aten.convolution.default, args: [x, w, b, " rest "]}\n"    \
+  "  - {out: r, op: aten.relu.default, args: [a]}\n"                           \
+  "outputs: [r]\n"
+#define PLAIN "[1, 1], [1, 1], [1, 1], false, [0, 0], 1"
+
+static void expect_convolution_stays(const char* graph, const char* reason) {
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX, graph);
+  l.options.pack_weights = true;
+  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  assert_int_equal(l.context.packed.count, 1);
+  assert_string_equal(l.context.packed.items[0].reason, reason);
+  assert_null(strstr(lowered_lines(&l), "winograd"));
+  lowered_close(&l);
+}
+
+static void convolutions_of_neighbours_have_winograds_form(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               CONVOLUTION("8, 6", "32, 16, 3, 3", PLAIN));
+  l.options.pack_weights = true;
+  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  assert_lines(&l,
+               "r: float32[1, 32, 8, 6] = etx::convolution_winograd.out(x, "
+               "const float32[2, 16, 3, 3, 16], b, [1, 1], [], 'x relu')\n"
+               "return r\n");
+  lowered_close(&l);
+}
+
+static void other_convolutions_stay(void** state) {
+  static const char other[] =
+      "is not of windows of 3 x 3 neighbours, one step apart, of all channels";
+  (void)state;
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 16, 3, 3",
+                  "[2, 2], [1, 1], [1, 1], false, [0, 0], 1"),
+      other);
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 16, 3, 3",
+                  "[1, 1], [1, 1], [2, 2], false, [0, 0], 1"),
+      other);
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 8, 3, 3",
+                  "[1, 1], [1, 1], [1, 1], false, [0, 0], 2"),
+      other);
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "16, 32, 3, 3",
+                  "[1, 1], [1, 1], [1, 1], true, [0, 0], 1"),
+      other);
+  expect_convolution_stays(CONVOLUTION("9, 9", "32, 16, 3, 1", PLAIN), other);
+  expect_convolution_stays(CONVOLUTION("4, 10", "32, 16, 3, 3", PLAIN),
+                           "few results are computed with it");
+}
+
 static void bytes_bring_the_sums_of_their_columns(void** state) {
   (void)state;
   static const char graph[] =
@@ -268,6 +329,8 @@ int main(void) {
       cmocka_unit_test(layers_of_many_rows_read_panels),
       cmocka_unit_test(few_rows_read_weights_as_they_are),
       cmocka_unit_test(rows_are_those_of_all_dimensions),
+      cmocka_unit_test(convolutions_of_neighbours_have_winograds_form),
+      cmocka_unit_test(other_convolutions_stay),
       cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
       cmocka_unit_test(a_table_is_packed_for_its_layer),
       cmocka_unit_test(nothing_is_packed_unasked),

@@ -132,6 +132,30 @@ def convolution(c, d):
     c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
 
 
+def winograd(c, d):
+    channels, results = d.pick([1, 2, d.int(1, 40)]), 16 * d.int(1, 2)
+    sizes, padding = [d.int(1, 9), d.int(1, 9)], [d.int(0, 2), d.int(0, 2)]
+    sizes = [max(s, 3 - 2 * p) for s, p in zip(sizes, padding)]
+    x = d.uniform([d.int(1, 2), channels, *sizes], -1, 1)
+    weight = d.uniform([results, channels, 3, 3], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([results], -1, 1)])
+    sums = torch.nn.functional.conv2d(
+        x.double(), weight.double(), None if bias is None else bias.double(),
+        1, padding)
+    others, text, compute = chain(d, list(sums.shape))
+    packed = weight.reshape(-1, 16, channels, 3, 3).permute(0, 2, 3, 4, 1)
+    if d.chance(0.1):
+        packed, compute = d.pick([packed[..., :8], packed[:, :, :2],
+                                  torch.cat([packed, packed], 1)]), None
+    arguments = {"input": x, "panels": packed.contiguous(), "bias": bias,
+                 "padding": padding, "others": others or [torch.zeros([])],
+                 "steps": text}
+    if compute is None:
+        c.add(arguments)
+        return
+    c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
+
+
 def attention(c, d):
     dtype = d.pick([F32, F32, F32, F64, F16, BF16])
     groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
@@ -193,4 +217,5 @@ def attention(c, d):
 OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
              "etx::linear_panels.out": panels,
-             "etx::convolution_chain.out": convolution}
+             "etx::convolution_chain.out": convolution,
+             "etx::convolution_winograd.out": winograd}

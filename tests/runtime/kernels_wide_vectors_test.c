@@ -473,6 +473,63 @@ static void points_are_summed_one_by_one(void** state) {
   }
 }
 
+// Each loop's results are in columns of `one` and `other`.
+static void winograds_form_is_alike(void** state) {
+  enum { COUNT = 10, CHANNELS = 32, ROOM = MOST * PITCH / 16 };
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < ROUNDS; ++round) {
+    start_round();
+    etx_winograd_input input = {.patch = left,
+                                .patch_row = PITCH,
+                                .rows = (size_t)test_random_integer(1, COUNT),
+                                .columns = (size_t)test_random_integer(1, 20),
+                                .out = one,
+                                .place = ROOM};
+    etx_panel_loops_base.winograd.input(&input);
+    input.out = other;
+    loops_of_64_bytes.winograd.input(&input);
+    // What is behind the last tile may be written.
+    const size_t tiles = input.rows * input.columns;
+    for (size_t i = 0; i < MOST * PITCH; ++i) {
+      if (i % ROOM >= tiles) one[i] = other[i];
+    }
+    assert_memory_equal(one, other, sizeof(one));
+    const size_t count = (size_t)test_random_integer(1, COUNT);
+    etx_panel_loops_base.winograd.weights(right, count, one);
+    loops_of_64_bytes.winograd.weights(right, count, other);
+    assert_memory_equal(one, other, sizeof(one));
+    etx_winograd_sum sum = {.seen = left,
+                            .seen_row = PITCH,
+                            .weights = right,
+                            .weight_panel = ETX_WINOGRAD_CHANNELS * COUNT,
+                            .sums = one,
+                            .tile = PITCH,
+                            .tiles = (size_t)test_random_integer(1, 50),
+                            .taps = count,
+                            .panels = (size_t)test_random_integer(1, 3),
+                            .starts = test_random_bits() % 2 == 0,
+                            .ahead = (const char*)right,
+                            .ahead_lines = (size_t)test_random_integer(0, 40)};
+    etx_panel_loops_base.winograd.sum(&sum);
+    sum.sums = other;
+    loops_of_64_bytes.winograd.sum(&sum);
+    assert_memory_equal(one, other, sizeof(one));
+    etx_winograd_output output = {
+        .sums = left,
+        .place = ROOM,
+        .tile = CHANNELS,
+        .channels = CHANNELS,
+        .height = (size_t)test_random_integer(1, 5),
+        .width = (size_t)test_random_integer(1, 8),
+        .out = one};
+    etx_panel_loops_base.winograd.output(&output);
+    output.out = other;
+    loops_of_64_bytes.winograd.output(&output);
+    assert_memory_equal(one, other, sizeof(one));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_are_multiplied_alike),
@@ -488,6 +545,7 @@ int main(void) {
       cmocka_unit_test(spots_are_summed_one_by_one),
       cmocka_unit_test(spots_are_stored_as_rows),
       cmocka_unit_test(points_are_summed_one_by_one),
+      cmocka_unit_test(winograds_form_is_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,402 @@
+// Convolution with windows of 3 x 3 neighbours, stride 1, by Winograd's
+// F(2 x 2, 3 x 3) (winograd_loops.h). Weights come in panels of sixteen result
+// channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them a few
+// channels at a time, which costs less than reading 16/9 as many would.
+//
+// An image is cut into blocks of tiles, whose V is in temporary memory and made
+// by all threads: channels are shared. Then they share parts of the block, of
+// whole rows of tiles, and pairs of panels. Each element of M is a sum from the
+// first channel to the last, in steps that are rounded once (fused_template.h),
+// so that results do not depend on any of that.
+//
+// With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
+//
+//   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
+//
+// to first order: n + 15 roundings at most are on the way of a number. Direct
+// sums are off by 9 n u sum |g||d| at most. In practice they are off by more,
+// because they have nine times as many terms (docs/speed.md). What is infinite
+// makes all four results of a tile NaN.
+
+#include <string.h>
+
+#include "runtime/kernels/chain_store.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/shares.h"
+#include "runtime/kernels/temporary_kernels.h"
+
+enum {
+  PLACES = ETX_WINOGRAD_PLACES,
+  CHANNELS = ETX_WINOGRAD_CHANNELS,
+  PAIR = 2 * CHANNELS,
+  PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
+  PART = 56,                             // tiles, at most
+  BLOCK = 512,                           // tiles, at most
+  BLOCK_ELEMENTS = 16384,                 // tiles times channels, if it is more
+                                         // than a part
+  TAPS = 32,  // channels that are summed at a time
+  SLACK = CHANNELS - 1,
+  // What the tiles of a block see of a channel, at most, in 2 rows + 2 times
+  // 2 columns + 2 elements, and what is read behind.
+  PATCH = 4 * BLOCK + 4 * (BLOCK + 1) + 4 + 4 * CHANNELS,
+};
+
+typedef struct job {
+  etx_volumes in, out;
+  const float* panels;
+  const etx_tensor* bias;  // or NULL
+  int64_t padding[2];
+  const etx_chain* chain;
+  etx_chain_store store;
+  const etx_panel_loops* loops;
+  float* seen;  // V [16][in.channels][pitch]
+  size_t channels;
+  int64_t tiles[2];  // of an image
+  size_t part_rows, block_rows, block_columns;
+  size_t pitch;
+  // Of the block at hand: image, first tile, size in tiles.
+  int64_t image;
+  size_t row, column, rows, columns;
+} job;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t most_tiles(size_t channels) {
+  const size_t tiles = BLOCK_ELEMENTS / channels;
+  return tiles < PART ? PART : least(tiles, BLOCK);
+}
+
+// ------------------------------------------------ what tiles see
+
+// Rows and columns of the input that lie in a patch of `size` elements from
+// `first` on.
+static etx_span inside(int64_t first, int64_t size, int64_t in) {
+  const int64_t begin = first < 0 ? -first : 0;
+  const int64_t end = in - first < size ? in - first : size;
+  return (etx_span){begin, end < begin ? begin : end};
+}
+
+// Channels `first` up to `end` of what the block sees, as V.
+static void transform_channels(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  float patch[PATCH];
+  const int64_t top = (int64_t)(2 * j->row) - j->padding[0];
+  const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
+  const size_t width = 2 * j->columns + 2;
+  const etx_span rows =
+      inside(top, (int64_t)(2 * j->rows + 2), j->in.sizes[1]);
+  const etx_span columns = inside(left, (int64_t)width, j->in.sizes[2]);
+  const ptrdiff_t row = j->in.strides[1], step = j->in.strides[2];
+  etx_row_copy copy = {
+      .from_row = row,
+      .step = step,
+      .to = patch + (size_t)rows.first * width + (size_t)columns.first,
+      .to_row = (ptrdiff_t)width,
+      .rows = (size_t)(rows.end - rows.first),
+      .count = (size_t)(columns.end - columns.first)};
+  etx_winograd_input input = {
+      .patch = patch,
+      .patch_row = (ptrdiff_t)width,
+      .rows = j->rows,
+      .columns = j->columns,
+      .place = (ptrdiff_t)(j->channels * j->pitch)};
+  const float* const in =
+      (const float*)(const void*)j->in.data + (ptrdiff_t)j->image * j->in.image;
+  memset(patch, 0, sizeof patch);
+  for (size_t i = first; i < end; ++i) {
+    if (copy.rows > 0 && copy.count > 0) {
+      copy.from = in + (ptrdiff_t)i * j->in.channel +
+                  (ptrdiff_t)(top + rows.first) * row +
+                  (ptrdiff_t)(left + columns.first) * step;
+      j->loops->copy_rows(&copy);
+    }
+    input.out = j->seen + i * j->pitch;
+    j->loops->winograd.input(&input);
+  }
+}
+
+// ------------------------------------------------ sums
+
+// A part of the block: its first tile, and its results.
+typedef struct part {
+  size_t tile, tiles;
+  int64_t y, x;
+  size_t height, width;
+} part;
+
+static part part_at(const job* j, size_t index) {
+  const size_t row = index * j->part_rows;
+  const size_t rows = least(j->part_rows, j->rows - row);
+  part p = {.tile = row * j->columns,
+            .tiles = rows * j->columns,
+            .y = (int64_t)(2 * (j->row + row)),
+            .x = (int64_t)(2 * j->column)};
+  p.height = least(2 * rows, (size_t)(j->out.sizes[1] - p.y));
+  p.width = least(2 * j->columns, (size_t)(j->out.sizes[2] - p.x));
+  return p;
+}
+
+// Asks for a share of the weights that come next while the sums of a place are
+// taken: `count` channels of each panel, from `next` on.
+static void ask_for_weights(const job* j, const float* next, size_t place,
+                            size_t panels, size_t count, etx_winograd_sum* s) {
+  enum { LINE = ETX_PANEL_GROUP_BYTES };
+  const size_t shares = PLACES / panels;
+  const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
+  const float* const panel = next + place / shares * j->channels * PANEL;
+  s->ahead = (const char*)panel + place % shares * lines * LINE;
+  s->ahead_lines = lines;
+}
+
+// M [16][tiles][PAIR] of up to two panels.
+static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
+                     float* sums) {
+  float weights[2 * PLACES * TAPS * CHANNELS]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  const size_t all = j->channels;
+  for (size_t first = 0; first < all; first += TAPS) {
+    const size_t count = least(TAPS, all - first), left = all - first - count;
+    for (size_t i = 0; i < panels; ++i) {
+      j->loops->winograd.weights(
+          j->panels + ((panel + i) * all + first) * PANEL, count,
+          weights + i * PLACES * count * CHANNELS);
+    }
+    const size_t next =
+        left > 0 ? panel * all + first + count : (panel + panels) * all;
+    const bool has_next =
+        left > 0 || (panel + panels) * CHANNELS < (size_t)j->out.channels;
+    for (size_t place = 0; place < PLACES; ++place) {
+      etx_winograd_sum s = {
+          .seen = j->seen + (place * all + first) * j->pitch + p->tile,
+          .seen_row = (ptrdiff_t)j->pitch,
+          .weights = weights + place * count * CHANNELS,
+          .weight_panel = (ptrdiff_t)(PLACES * count * CHANNELS),
+          .sums = sums + place * p->tiles * PAIR,
+          .tile = PAIR,
+          .tiles = p->tiles,
+          .taps = count,
+          .panels = panels,
+          .starts = first == 0};
+      if (has_next) {
+        ask_for_weights(j, j->panels + next * PANEL, place, panels,
+                        least(TAPS, left > 0 ? left : all), &s);
+      }
+      j->loops->winograd.sum(&s);
+    }
+  }
+}
+
+// ------------------------------------------------ results
+
+// Sixteen channels of results that lie side by side, from sums of channels.
+static void store_line(const job* j, const float* sums, const float* bias,
+                       float* out, size_t count) {
+  etx_spot_store s = {.store = {.sums = sums,
+                                .sum_row = PAIR,
+                                .out = out,
+                                .rows = 1,
+                                .count = count,
+                                .below = j->store.below,
+                                .low = j->store.low,
+                                .high = j->store.high},
+                      .out_channel = j->out.channel,
+                      .bias = bias,
+                      .channels = CHANNELS};
+  s.store.added =
+      etx_chain_store_added(&j->store, j->chain,
+                            (const float*)(const void*)j->out.data, out);
+  if (j->loops->store_spots != NULL) {
+    j->loops->store_spots(&s);
+    return;
+  }
+  float turned[CHANNELS * CHANNELS];
+  etx_row_store one = s.store;
+  for (size_t at = 0; at < count; at += CHANNELS) {
+    one.count = least(CHANNELS, count - at);
+    j->loops->turn(sums + at * PAIR, PAIR, one.count, CHANNELS, turned);
+    for (size_t c = 0; c < CHANNELS; ++c) {
+      const ptrdiff_t to = (ptrdiff_t)c * s.out_channel + (ptrdiff_t)at;
+      one.sums = turned + c * CHANNELS;
+      one.out = out + to;
+      one.added = s.store.added == NULL ? NULL : s.store.added + to;
+      one.bias = bias[c];
+      j->loops->store_rows(&one);
+    }
+  }
+}
+
+static void run_chain(const job* j, const part* p, int64_t channel, float* out,
+                      size_t count, int64_t y) {
+  if (j->chain == NULL || j->store.is_all) return;
+  const size_t plane = (size_t)(j->image * j->out.channels + channel);
+  const size_t first = (size_t)(y * j->out.sizes[2] + p->x);
+  for (size_t c = 0; c < CHANNELS; ++c, out += j->out.channel) {
+    etx_chain_run(j->chain, out, out, plane + c, first, count);
+  }
+}
+
+// Rows that are all of the result's are one line.
+static void store_part(const job* j, const part* p, size_t panel,
+                       const float* sums) {
+  const int64_t channel = (int64_t)(panel * CHANNELS);
+  const bool is_wide = p->width == (size_t)j->out.sizes[2];
+  const size_t lines = is_wide ? 1 : p->height;
+  const size_t count = is_wide ? p->height * p->width : p->width;
+  float bias[CHANNELS];
+  for (int64_t i = 0; i < CHANNELS; ++i) {
+    bias[i] = j->bias == NULL ? -0.0f
+                              : ((const float*)j->bias->data)[(channel + i) *
+                                    j->bias->strides[0]];
+  }
+  for (size_t i = 0; i < lines; ++i, sums += count * PAIR) {
+    const int64_t y = p->y + (int64_t)i;
+    float* const out = (float*)(void*)j->out.data +
+                       (ptrdiff_t)j->image * j->out.image +
+                       (ptrdiff_t)channel * j->out.channel +
+                       (ptrdiff_t)y * j->out.strides[1] + (ptrdiff_t)p->x;
+    store_line(j, sums, bias, out, count);
+    run_chain(j, p, channel, out, count, y);
+  }
+}
+
+static void multiply_parts(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  // Positions are turned in sixteens.
+  float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
+  const size_t panels = (size_t)j->out.channels / CHANNELS;
+  const size_t pairs = (panels + 1) / 2;
+  for (size_t i = first; i < end; ++i) {
+    const part p = part_at(j, i / pairs);
+    const size_t panel = i % pairs * 2, count = least(2, panels - panel);
+    sum_part(j, &p, panel, count, sums);
+    const etx_winograd_output output = {.sums = sums,
+                                        .place = (ptrdiff_t)(p.tiles * PAIR),
+                                        .tile = PAIR,
+                                        .channels = count * CHANNELS,
+                                        .height = p.height,
+                                        .width = p.width,
+                                        .out = results};
+    j->loops->winograd.output(&output);
+    for (size_t k = 0; k < count; ++k) {
+      store_part(j, &p, panel + k, results + k * CHANNELS);
+    }
+  }
+}
+
+// ------------------------------------------------ blocks
+
+static void size_blocks(job* j) {
+  const size_t high = (size_t)j->tiles[0], wide = (size_t)j->tiles[1];
+  const size_t columns = (wide + PART - 1) / PART;
+  j->block_columns = (wide + columns - 1) / columns;
+  const size_t rows = PART / j->block_columns;
+  const size_t parts = (high + rows - 1) / rows;
+  j->part_rows = (high + parts - 1) / parts;
+  const size_t tiles = j->part_rows * j->block_columns;
+  j->block_rows = most_tiles(j->channels) / tiles * j->part_rows;
+}
+
+static void run_block(job* j, const etx_parallel* parallel) {
+  const size_t parts = (j->rows + j->part_rows - 1) / j->part_rows;
+  const size_t pairs = ((size_t)j->out.channels / CHANNELS + 1) / 2;
+  const double tiles = (double)(j->rows * j->columns);
+  const double seen = tiles * (double)j->channels * PLACES;
+  // The last row of tiles may write whole sixteens.
+  j->pitch = (j->rows - 1) * j->columns +
+             (j->columns + SLACK) / CHANNELS * CHANNELS;
+  etx_shares_run(parallel, j->channels, seen, transform_channels, j);
+  etx_shares_run(parallel, parts * pairs, seen * (double)j->out.channels,
+                 multiply_parts, j);
+}
+
+static void run_job(job* j, const etx_parallel* parallel) {
+  size_blocks(j);
+  const size_t high = (size_t)j->tiles[0], wide = (size_t)j->tiles[1];
+  for (j->image = 0; j->image < j->in.images; ++j->image) {
+    for (j->column = 0; j->column < wide; j->column += j->block_columns) {
+      j->columns = least(j->block_columns, wide - j->column);
+      for (j->row = 0; j->row < high; j->row += j->block_rows) {
+        j->rows = least(j->block_rows, high - j->row);
+        run_block(j, parallel);
+      }
+    }
+  }
+}
+
+// ------------------------------------------------ the operator
+
+// (input, panels, bias, padding, others, steps, out)
+enum { INPUT, WEIGHTS, BIAS, PADDING, OTHERS, STEPS, OUT };
+
+static void convolve(etx_call* call, const etx_chain* chain) {
+  job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
+           .out = etx_volumes_of(etx_call_tensor(call, OUT)),
+           .panels = etx_call_tensor(call, WEIGHTS)->data,
+           .padding = {etx_call_listed(call, PADDING, 0),
+                       etx_call_listed(call, PADDING, 1)},
+           .chain = chain,
+           .store = etx_chain_store_of(chain),
+           .loops = etx_panel_loops_of(etx_instruction_set_within(
+               call->parallel->instruction_set)),
+           .seen = call->temporary};
+  if (!etx_call_is_none(call, BIAS)) j.bias = etx_call_tensor(call, BIAS);
+  j.channels = (size_t)j.in.channels;
+  for (size_t d = 0; d < 2; ++d) j.tiles[d] = (j.out.sizes[1 + d] + 1) / 2;
+  run_job(&j, call->parallel);
+}
+
+static etx_status run(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, OUT);
+  const size_t numel = etx_tensor_numel(out);
+  if (numel == 0) return ETX_OK;
+  const size_t columns = (size_t)out->sizes[3];
+  const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
+  const bool has_any_rows = etx_chain_has_any_rows(call, OTHERS);
+  etx_chain chain;
+  etx_chain_read(call, OTHERS, has_any_rows ? numel / planes : columns, &chain);
+  const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
+  convolve(call, has_steps && has_any_rows ? &chain : NULL);
+  if (has_steps && !has_any_rows) {
+    etx_chain_run_all(&chain, out->data, numel, columns, call->parallel);
+  }
+  return ETX_OK;
+}
+
+// V of the largest block.
+etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
+  const etx_tensor* in = etx_call_tensor(call, INPUT);
+  const etx_tensor* out = etx_call_tensor(call, OUT);
+  *out_bytes = 0;
+  // The shape rule refuses other ranks when the method is loaded.
+  if (in->rank != 4 || out->rank != 4 || in->sizes[1] == 0) return ETX_OK;
+  const size_t channels = (size_t)in->sizes[1];
+  const size_t high = ((size_t)out->sizes[2] + 1) / 2;
+  const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
+  const size_t most = most_tiles(channels);
+  const size_t tiles = wide == 0 || high < most / wide + 1
+                           ? least(most, high * wide)
+                           : most;
+  const size_t each = PLACES * sizeof(float) * (tiles + SLACK);
+  if (channels > SIZE_MAX / each) {
+    return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                           "what tiles see does not fit in memory");
+  }
+  *out_bytes = channels * each;
+  return ETX_OK;
+}
+
+etx_status etx_kernel_convolution_winograd_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, INPUT, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, WEIGHTS, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, WEIGHTS));
+  if (!etx_call_is_none(call, BIAS)) {
+    ETX_TRY(etx_call_check_dtype(call, BIAS, ETX_DTYPE_FLOAT32));
+  }
+  ETX_TRY(etx_call_check_dtype(call, OUT, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, OUT));
+  ETX_TRY(etx_temporary_winograd(call, &call->temporary_bytes));
+  call->run = run;
+  return etx_chain_check(call, OTHERS, STEPS);
+}

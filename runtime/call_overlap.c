@@ -13,15 +13,15 @@
 typedef struct range {
   const etx_method_tensor* tensor;
   const etx_method_tensor* root;
-  size_t bytes;
 } range;
 
 static bool find_range(const etx_method* method, const etx_value* value,
                        range* out) {
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
   out->tensor = etx_method_tensor_of(method, value);
-  out->bytes = etx_method_tensor_bytes(out->tensor);
-  if (out->bytes == 0 || out->tensor->root == ETX_NO_INDEX) return false;
+  if (out->tensor->bytes == 0 || out->tensor->root == ETX_NO_INDEX) {
+    return false;
+  }
   out->root = &method->tensors[out->tensor->root];
   return true;
 }
@@ -86,9 +86,10 @@ static etx_status compare(const etx_method_record* record, size_t argument,
   uintptr_t a = 0;
   uintptr_t b = 0;
   if (!find_starts(output, other, &a, &b)) return ETX_OK;
-  if (a + output->bytes <= b || b + other->bytes <= a) return ETX_OK;
+  const size_t bytes = output->tensor->bytes;
+  if (a + bytes <= b || b + other->tensor->bytes <= a) return ETX_OK;
   const bool is_written = (record->written >> argument & 1) != 0;
-  if (a == b && output->bytes == other->bytes && !is_written &&
+  if (a == b && bytes == other->tensor->bytes && !is_written &&
       may_share(&record->call, argument, output, other) &&
       lie_alike(output, other)) {
     return ETX_OK;

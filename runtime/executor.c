@@ -55,7 +55,7 @@ static void copy_planned_inputs(etx_method* method) {
     const etx_method_input* input = &method->inputs[i];
     if (!input->is_planned) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
-    const size_t bytes = etx_method_tensor_bytes(tensor);
+    const size_t bytes = tensor->bytes;
     if (bytes > 0) memmove(tensor->home, input->data, bytes);
   }
 }
@@ -68,7 +68,7 @@ static void copy_back(etx_method* method) {
     const uint8_t* from = (const uint8_t*)input->shown->as.tensor.data;
     if (from == input->data) continue;
     const etx_method_tensor* tensor = &method->tensors[input->tensor];
-    const size_t bytes = etx_method_tensor_bytes(tensor);
+    const size_t bytes = tensor->bytes;
     if (bytes > 0) memmove(input->data, from, bytes);
   }
 }

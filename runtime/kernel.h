@@ -3,7 +3,9 @@
 // Two phases. `prepare` sees the present sizes: outputs are sized by the
 // operator's shape rule before it is called. It checks types and what the rule
 // cannot, chooses `run` for them, may leave numbers in `prepared`, and states
-// temporary bytes. It never reads elements: data pointers may be NULL.
+// temporary bytes. It never reads elements: data pointers may be NULL. Nor
+// does it look at anything else but numbers, types, sizes and strides: what it
+// leaves in a call is taken over for others that look the same.
 // `run` does the work; it checks only what arrives inside tensors (indices,
 // divisors).
 //

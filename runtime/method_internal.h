@@ -49,7 +49,7 @@ typedef struct etx_method_tensor {
   uint8_t* home;       // first byte at home; NULL until it is known
   size_t home_offset;  // of state: from the start of arena 2
   size_t home_bytes;   // that may be touched at home
-  size_t bound_numel;  // elements at `bounds`
+  size_t bytes;        // at its present sizes
   size_t root_offset;  // of its data from the root's home
   uint32_t root;       // position in tensors, or ETX_NO_INDEX
   uint32_t base;       // tensor it is a constant view of, or none
@@ -74,7 +74,9 @@ typedef struct etx_method_record {
   uint64_t written;          // a bit for each schema argument that is written
   uint32_t slot;             // value in the return slot if it is written, or
                              // ETX_NO_INDEX
-  uint32_t from;             // move: source. Jump: condition. Free: value
+  uint32_t from;             // move: source. Jump: condition. Free: value.
+                             // Kernel: record before it that calls the same
+                             // operator, or ETX_NO_INDEX
   uint32_t to;               // move: target value. Jump: destination, in the
                              // chain, at most its length
   uint32_t instruction;      // position in its chain
@@ -116,8 +118,14 @@ static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
   return index == ETX_NO_INDEX ? NULL : &method->tensors[index];
 }
 
-// Bytes of a tensor at its present sizes.
-size_t etx_method_tensor_bytes(const etx_method_tensor* tensor);
+// Elements at the sizes that the file states.
+static inline size_t etx_method_bound_numel(const etx_method_tensor* tensor) {
+  size_t numel = 1;
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    numel *= (size_t)tensor->bounds[i];
+  }
+  return numel;
+}
 
 // Bytes that may be touched from its data on: what is left of its root's home.
 size_t etx_method_capacity(const etx_method* method,
@@ -221,6 +229,19 @@ ETX_MUST_USE etx_status etx_method_check_shown(const etx_method* method,
 ETX_MUST_USE etx_status etx_method_check_memory(const etx_method* method,
                                                 const etx_value* value,
                                                 etx_diag* diag);
+
+// call_alike.c: calls that repeat one before them, as layers of a model do.
+
+// A record of an earlier call of the same operator that was prepared in this
+// phase, and whose arguments but for the result look the same: equal numbers,
+// tensors of equal types, sizes and strides. What the shape rule said of it
+// holds for `record`. NULL if none is near.
+const etx_method_record* etx_method_find_alike(const etx_method* method,
+                                               const etx_method_record* record);
+// True if the results of two such calls look the same, too, now that they have
+// their sizes: what the kernel chose for the one is right for the other.
+bool etx_method_has_alike_result(const etx_method_record* a,
+                                 const etx_method_record* b);
 
 // call_overlap.c
 

@@ -61,11 +61,7 @@ static void count_records(const etx_pte_plan* plan, etx_method_totals* totals) {
     const size_t count = etx_pte_instruction_count(plan, chain);
     totals->records += count;
     for (size_t i = 0; i < count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, chain, i);
-      if (instruction.kind == ETX_PTE_KERNEL_CALL) {
-        totals->pointers += instruction.argument_count;
-      }
+      totals->pointers += etx_pte_argument_count(plan, chain, i);
     }
   }
 }

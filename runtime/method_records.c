@@ -137,7 +137,7 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
                               etx_operator_cache* operators,
                               const etx_pte_instruction* from,
                               etx_method_record* record, etx_diag* diag) {
-  const etx_plan_operator* known =
+  etx_plan_operator* known =
       etx_operator_cache_at(operators, (size_t)from->index);
   const etx_op* op = known->op;
   record->kernel = known->kernel;
@@ -161,6 +161,8 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->call.diag = method->kernel_diag;
   record->call.temporary = method->temporary.data;
   record->written = known->written;
+  record->from = known->last_record;
+  known->last_record = (uint32_t)(record - method->records);
   decode_result(method, record);
   if (record->kind == ETX_RECORD_VIEW) return ETX_OK;
   return check_outputs(method, record, diag);

@@ -10,13 +10,6 @@
 #include "runtime/call_shape.h"
 #include "runtime/method_internal.h"
 
-size_t etx_method_tensor_bytes(const etx_method_tensor* tensor) {
-  const etx_tensor* view = &tensor->value->as.tensor;
-  size_t bytes = etx_dtype_bytes(view->dtype);
-  for (size_t i = 0; i < view->rank; ++i) bytes *= (size_t)view->sizes[i];
-  return bytes;
-}
-
 size_t etx_method_capacity(const etx_method* method,
                            const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return 0;
@@ -38,8 +31,10 @@ void etx_method_point(etx_method* method) {
 }
 
 static void set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
-  const size_t rank = tensor->value->as.tensor.rank;
+  const etx_tensor* view = &tensor->value->as.tensor;
+  const size_t rank = view->rank;
   if (rank > 0) memcpy(tensor->sizes, sizes, rank * sizeof *sizes);
+  tensor->bytes = etx_tensor_bytes(view);
   // Whoever accepted the sizes has seen that strides fit.
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
 }
@@ -56,7 +51,7 @@ void etx_method_restart(etx_method* method) {
                                  : tensor->bounds);
     }
     if (tensor->home_kind == ETX_HOME_INPUT) {
-      tensor->home_bytes = etx_method_tensor_bytes(tensor);
+      tensor->home_bytes = tensor->bytes;
     }
     tensor->root =
         tensor->home_kind == ETX_HOME_NONE ? tensor->base : (uint32_t)i;
@@ -146,18 +141,19 @@ static etx_status check_sizes(const etx_method* method,
     // on may still make it small again.
     if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
   }
-  if (numel > tensor->bound_numel) {
-    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "output (value %u) has room for %z elements, found %u",
-                         number_of(method, tensor), tensor->bound_numel, numel);
-  }
-  return ETX_OK;
+  const size_t most = etx_method_bound_numel(tensor);
+  if (numel <= most) return ETX_OK;
+  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                       "output (value %u) has room for %z elements, found %u",
+                       number_of(method, tensor), most, numel);
 }
 
 static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
   const etx_tensor* view = &tensor->value->as.tensor;
-  return view->rank == 0 ||
-         memcmp(view->sizes, sizes, view->rank * sizeof *sizes) == 0;
+  for (size_t i = 0; i < view->rank; ++i) {
+    if (view->sizes[i] != sizes[i]) return false;
+  }
+  return true;
 }
 
 static etx_status resize(etx_method* method, etx_method_tensor* tensor,
@@ -249,12 +245,11 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
 etx_status etx_method_check_memory(const etx_method* method,
                                    const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  const size_t bytes = etx_method_tensor_bytes(tensor);
   const size_t capacity = etx_method_capacity(method, tensor);
-  if (bytes <= capacity) return ETX_OK;
+  if (tensor->bytes <= capacity) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,
                        "value %u needs %z bytes and has %z at this point",
-                       number_of(method, tensor), bytes, capacity);
+                       number_of(method, tensor), tensor->bytes, capacity);
 }
 
 // Who a written tensor belongs to. One that is only sized keeps its bytes, so
@@ -303,6 +298,30 @@ static etx_status check_tensors(etx_method* method, etx_method_record* record) {
   return ETX_OK;
 }
 
+// The sizes that `like`, whose arguments look the same, gave its result.
+static etx_status size_as(etx_method* method, etx_method_record* record,
+                          const etx_method_record* like) {
+  const etx_call* call = &record->call;
+  const size_t last = call->argument_count - 1;
+  record->is_sized_by_data = false;
+  if (call->op->result != ETX_RESULT_OUT) return ETX_OK;
+  const int32_t* const sizes = etx_call_tensor(&like->call, last)->sizes;
+  const etx_method_tensor* out =
+      etx_method_tensor_of(method, call->arguments[last]);
+  if (has_sizes(out, sizes)) return ETX_OK;
+  return etx_method_resize_output(method, call->arguments[last], sizes);
+}
+
+static etx_status size_outputs(etx_method* method, etx_method_record* record,
+                               const etx_method_record* like) {
+  if (like != NULL) return size_as(method, record, like);
+  sizing s = {method, false};
+  ETX_TRY(
+      etx_call_size_outputs(&record->call, record->written, resize_output, &s));
+  record->is_sized_by_data = s.by_data;
+  return ETX_OK;
+}
+
 static etx_status prepare_kernel(etx_method* method,
                                  etx_method_record* record) {
   etx_call* call = &record->call;
@@ -317,6 +336,12 @@ static etx_status prepare_kernel(etx_method* method,
   return ETX_OK;
 }
 
+static void take_preparation(etx_call* call, const etx_call* from) {
+  call->run = from->run;
+  call->temporary_bytes = from->temporary_bytes;
+  memcpy(call->prepared, from->prepared, sizeof call->prepared);
+}
+
 // True if nothing that matters to it has changed since it was prepared.
 static bool stays_prepared(const etx_method_record* record) {
   return record->is_prepared &&
@@ -327,17 +352,19 @@ static bool stays_prepared(const etx_method_record* record) {
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (stays_prepared(record)) return ETX_OK;
   const bool mode = method->prepares_as_it_runs;
-  sizing s = {method, false};
+  const etx_method_record* like = etx_method_find_alike(method, record);
   fix_arguments(method, record, false);
-  ETX_TRY(
-      etx_call_size_outputs(&record->call, record->written, resize_output, &s));
-  record->is_sized_by_data = s.by_data;
+  ETX_TRY(size_outputs(method, record, like));
   if (method->prepares_as_it_runs != mode) return ETX_OK;
   fix_arguments(method, record, true);
   record->writes_state = false;
   ETX_TRY(check_tensors(method, record));
   ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
-  ETX_TRY(prepare_kernel(method, record));
+  if (like != NULL && etx_method_has_alike_result(record, like)) {
+    take_preparation(&record->call, &like->call);
+  } else {
+    ETX_TRY(prepare_kernel(method, record));
+  }
   record->is_prepared = true;
   if (record->slot == ETX_NO_INDEX) return ETX_OK;
   // An in-place operator answers its first argument in a slot of its own.
@@ -400,13 +427,11 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   ETX_TRY(resize(method, target, &shape, method->kernel_diag));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
-      (!is_part &&
-       etx_method_tensor_bytes(target) != etx_method_tensor_bytes(source))) {
+      (!is_part && target->bytes != source->bytes)) {
     return etx_diag_fail(method->kernel_diag, ETX_BAD_FILE,
                          "a view of %z bytes over %z bytes of another type or "
                          "number",
-                         etx_method_tensor_bytes(target),
-                         etx_method_tensor_bytes(source));
+                         target->bytes, source->bytes);
   }
   use_memory_of(method, target, source, start_of_view(record));
   fix(method, target->value);
@@ -466,7 +491,7 @@ etx_status etx_method_check_shown(const etx_method* method, etx_diag* diag) {
     ETX_TRY(etx_method_check_memory(method, input->shown, diag));
     const bool is_equal =
         shown->value->as.tensor.dtype == tensor->value->as.tensor.dtype &&
-        etx_method_tensor_bytes(shown) == etx_method_tensor_bytes(tensor);
+        shown->bytes == tensor->bytes;
     if (is_equal) continue;
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "input %z of method '%t' gets a new content of "

@@ -66,11 +66,12 @@ static etx_status check_numel(const etx_method* method, size_t input,
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
     if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
   }
-  if (numel <= tensor->bound_numel) return ETX_OK;
+  const size_t most = etx_method_bound_numel(tensor);
+  if (numel <= most) return ETX_OK;
   return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                        "input '%t' has %u elements, the method takes up to %z",
                        etx_method_input_name(method, input, hold), numel,
-                       tensor->bound_numel);
+                       most);
 }
 
 static etx_status check_dim(const etx_method* method, size_t input, size_t dim,

@@ -43,7 +43,7 @@ static void find_home(const etx_method* method, const etx_method_pieces* pieces,
   } else {
     return;
   }
-  tensor->home_bytes = etx_pte_tensor_bytes(from);
+  tensor->home_bytes = tensor->bytes;
 }
 
 static int32_t* take_integers(etx_method_pieces* pieces, size_t count) {
@@ -104,7 +104,7 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   // Verified to fit when the file was opened.
   (void)etx_layout_strides(from->sizes, from->dim_order, from->rank,
                            tensor->strides);
-  tensor->bound_numel = etx_pte_tensor_numel(from);
+  tensor->bytes = etx_pte_tensor_bytes(from);
   find_home(method, pieces, from, tensor);
   value->kind = ETX_VALUE_TENSOR;
   value->as.tensor =
@@ -316,7 +316,7 @@ static etx_status place_unplanned(etx_method* method,
     tensor->home_kind = ETX_HOME_SCRATCH;
     tensor->home_offset = end;
     tensor->home = etx_method_byte(method->scratch.data, end);
-    tensor->home_bytes = etx_method_tensor_bytes(tensor);
+    tensor->home_bytes = tensor->bytes;
     end += tensor->home_bytes;
   }
 }

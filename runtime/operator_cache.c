@@ -17,6 +17,7 @@ static void look_up(const etx_operator_cache* cache, size_t index,
                     etx_plan_operator* row) {
   const etx_pte_operator name = etx_pte_operator_at(cache->plan, index);
   memset(row, 0, sizeof *row);
+  row->last_record = UINT32_MAX;
   row->op = etx_op_find(name.name, name.overload);
   if (row->op == NULL) return;
   if (cache->kernels != NULL) {
@@ -35,8 +36,8 @@ static void look_up(const etx_operator_cache* cache, size_t index,
       row->argument_count + (row->op->result == ETX_RESULT_NONE ? 0 : 1);
 }
 
-const etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
-                                               size_t index) {
+etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
+                                         size_t index) {
   const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
   if (cache->tags[at] != (uint64_t)index + 1) {
     look_up(cache, index, &cache->rows[at]);

@@ -21,6 +21,8 @@ typedef struct etx_plan_operator {
   uint64_t optional;         // a bit for each argument that may be none
   size_t argument_count;     // of the schema, the return slot not counted
   size_t call_count;         // value indices that a call carries
+  uint32_t last_record;      // of a method, that calls it; UINT32_MAX: none.
+                             // Kept by who decodes records
   uint16_t kinds[ETX_MAX_ARGUMENTS + 1];  // bits of etx_pte_kind by argument,
                                           // then of the return slot
 } etx_plan_operator;
@@ -39,8 +41,8 @@ void etx_operator_cache_init(etx_operator_cache* cache,
                              const etx_kernel_table* kernels);
 
 // The operator at `index` of the plan's list. Stays until the next call.
-const etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
-                                               size_t index);
+etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
+                                         size_t index);
 
 // True if a call's arguments are what the schema wants, which is most of what
 // etx_arguments_check looks at, without its message. False says nothing: ask

@@ -400,6 +400,20 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
   return instructions_of(plan, chain).count;
 }
 
+size_t etx_pte_argument_count(const etx_pte_plan* plan, size_t chain,
+                              size_t index) {
+  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_row variant =
+      etx_fb_row_at(&fb, instructions_of(plan, chain), (uint32_t)index);
+  if (etx_fb_row_u8(&variant, ETX_PTE_Instruction_instr_args_type, 0) !=
+      ETX_PTE_KERNEL_CALL) {
+    return 0;
+  }
+  const etx_fb_row call = etx_fb_row_of(
+      &fb, etx_fb_row_table(&variant, ETX_PTE_Instruction_instr_args));
+  return etx_fb_row_vector(&call, ETX_PTE_KernelCall_args).count;
+}
+
 // The number in field `id`, which is absent where it is 0.
 static int32_t read_i32(const etx_fb_row* row, uint32_t id) {
   return (int32_t)etx_fb_row_u32(row, id, 0);

@@ -105,6 +105,9 @@ etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
 
 size_t etx_pte_chain_count(const etx_pte_plan* plan);
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
+// Arguments of a kernel call; 0 for every other instruction.
+size_t etx_pte_argument_count(const etx_pte_plan* plan, size_t chain,
+                              size_t index);
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index);
 

@@ -121,9 +121,8 @@ static etx_status check_ports(etx_pte_verifier* v) {
 }
 
 static etx_status check_operators(etx_pte_verifier* v) {
-  const size_t count = etx_pte_operator_count(&v->plan);
   enter(v, NULL, 0);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < v->operator_count; ++i) {
     const etx_pte_operator op = etx_pte_operator_at(&v->plan, i);
     // Joined by a dot, if there is anything to join.
     const size_t bytes =
@@ -201,8 +200,7 @@ static etx_status check_instruction(etx_pte_verifier* v, uint32_t row,
       etx_pte_instruction_at(&v->plan, chain, index);
   switch (instruction.kind) {
     case ETX_PTE_KERNEL_CALL:
-      return check_call(v, &instruction, "operator",
-                        etx_pte_operator_count(&v->plan));
+      return check_call(v, &instruction, "operator", v->operator_count);
     case ETX_PTE_DELEGATE_CALL:
       return check_call(v, &instruction, "delegate",
                         etx_pte_delegate_count(&v->plan));
@@ -264,6 +262,7 @@ static etx_status check_name(etx_pte_verifier* v, size_t index) {
 
 static etx_status check_plan(etx_pte_verifier* v, size_t index) {
   v->value_count = etx_pte_value_count(&v->plan);
+  v->operator_count = etx_pte_operator_count(&v->plan);
   ETX_TRY(check_name(v, index));
   ETX_TRY(check_arenas(v));
   ETX_TRY(check_values(v));

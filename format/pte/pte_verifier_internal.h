@@ -9,6 +9,7 @@
 typedef struct etx_pte_verifier {
   etx_pte_plan plan;    // the method at hand
   size_t value_count;   // its values
+  size_t operator_count;
   uint64_t items_left;  // of ETX_MAX_PTE_ITEMS
   uint64_t max_arena_bytes;
   uint64_t max_instructions;

@@ -6,6 +6,8 @@ place. What it cannot read so comes to `coerce`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -102,20 +104,31 @@ def _from_numbers(value: Any, name: str, dtype: str, rank: int, place: str | Non
     return made.reshape((1,) * rank) if made.ndim == 0 else made
 
 
-def flatten(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The parts of tuples and dictionaries among arguments, in order. Lists are
-    values: numbers for a tensor."""
-    flat: list[Any] = []
-    waiting = list(reversed(args))
+def _part_name(name: str, key: object) -> str:
+    return re.sub("[^a-z0-9]", "_", f"{name}_{key}".lower())
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A tuple's or dictionary's parts in order, by the names that PyTorch gives the
+    inputs made of them. Lists are values: numbers for a tensor."""
+    waiting = [(name, value)]
     while waiting:
-        item = waiting.pop()
+        name, item = waiting.pop()
         if isinstance(item, tuple):
-            waiting.extend(reversed(item))
+            waiting.extend((_part_name(name, i), item[i]) for i in reversed(range(len(item))))
         elif isinstance(item, dict):
-            waiting.extend(reversed(item.values()))
+            waiting.extend((_part_name(name, key), item[key]) for key in reversed(item))
         else:
-            flat.append(item)
-    return tuple(flat)
+            yield name, item
+
+
+def flatten(
+    args: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with a tuple's or dictionary's parts in its place."""
+    placed = tuple(part for arg in args for _, part in _parts("", arg))
+    named = [pair for name, arg in (kwargs or {}).items() for pair in _parts(name, arg)]
+    return placed, dict(named)
 
 
 def coerce(

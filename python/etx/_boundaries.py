@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from ._graphs import inputs_of
+from ._method_args import by_position
 
 _LEFT_OUT = re.compile(r"expression Ne\((\w+), (\d+)\)")
 
@@ -85,7 +86,8 @@ def _observe(
     """Outputs, and what became of arguments and state, which is put back."""
     before = [tensor.clone() for tensor in tensors]
     try:
-        outputs = call(**arguments)
+        placed, named = by_position(call, arguments)
+        outputs = call(*placed, **named)
         seen = pytree.tree_leaves((outputs, list(arguments.values())))
         return seen + [tensor.clone() for tensor in tensors]
     finally:
@@ -113,7 +115,7 @@ def open_boundaries(
     tensors = [*method.parameters(), *method.buffers()]
     for symbol, size in sorted({(symbol, size) for _, symbol, size in questions}):
         dims = _dims_of(program, symbol)
-        if not dims:
+        if not dims or not dims.keys() <= examples.keys():
             return False
         arguments = _at_size(examples, dims, size)
         copied = _at_size(examples, dims, size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import inspect
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ import torch
 from torch.export import ExportedProgram
 
 from . import _errors, _plan, _tensor_file, _trace
-from ._method_args import MethodArg, check
+from ._method_args import MethodArg, check, joined, positional_names
 from ._report import Report
 
 RESERVED = ("et_module_init", "et_get_shared_buffer_names", "et_get_shared_buffer_memory_plan")
@@ -69,16 +68,23 @@ def arguments_of(name: str, method: Callable[..., Any], given: Any) -> dict[str,
     else:
         if not isinstance(given, (tuple, list)):
             given = (given,)
-        names = list(inspect.signature(method).parameters)
-        if len(given) > len(names):
+        names, rest = positional_names(method)
+        if len(given) > len(names) and rest is None:
             raise _errors.ArgumentError(
                 f"method '{name}' takes {len(names)} arguments, {len(given)} examples were given"
             )
         pairs = list(zip(names, given))
-    return {
-        key: check(name, key, arg if isinstance(arg, MethodArg) else MethodArg(arg))
-        for key, arg in pairs
-    }
+        if len(given) > len(names):
+            more = [
+                check(name, f"{rest}[{i}]", _as_method_arg(arg))
+                for i, arg in enumerate(given[len(names) :])
+            ]
+            pairs.append((rest, joined(more)))
+    return {key: check(name, key, _as_method_arg(arg)) for key, arg in pairs}
+
+
+def _as_method_arg(given: Any) -> MethodArg:
+    return given if isinstance(given, MethodArg) else MethodArg(given)
 
 
 class Exported:
@@ -211,5 +217,5 @@ def export(
     for name, given in methods.items():
         method = method_of(model, name)
         traced[name] = _trace.trace(model, name, method, arguments_of(name, method, given))
-    functional = {name: _trace.functional(program) for name, program in traced.items()}
+    functional = {name: _trace.functional(name, program) for name, program in traced.items()}
     return Exported(functional, names, constants)

@@ -3,6 +3,8 @@ sizes vary."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +26,37 @@ class MethodArg:
 
     example_input: Any
     dynamic_dims: Any = field(default_factory=dict)
+
+
+def positional_names(method: Callable[..., Any]) -> tuple[list[str], str | None]:
+    """The parameters that positions stand for, and the name of the one that takes
+    the rest (`*args`), if there is one."""
+    names: list[str] = []
+    for parameter in inspect.signature(method).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return names, parameter.name
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            names.append(parameter.name)
+    return names, None
+
+
+def by_position(
+    method: Callable[..., Any], arguments: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments as Python passes them: what `*args` takes has positions, and so has
+    what stands before it; all else has names."""
+    names, rest = positional_names(method)
+    if rest not in arguments:
+        return (), arguments
+    placed = tuple(arguments[name] for name in names) + tuple(arguments[rest])
+    return placed, {name: arguments[name] for name in arguments if name not in (*names, rest)}
+
+
+def joined(args: list[MethodArg]) -> MethodArg:
+    """One argument that is a tuple: what `*args` is in a method."""
+    examples = tuple(arg.example_input for arg in args)
+    shapes = tuple(dynamic_shapes(arg) for arg in args)
+    return MethodArg(examples, shapes if any(shapes) else {})
 
 
 def _is_dim(value: object) -> bool:

@@ -40,6 +40,8 @@ def connect(
     fail: Callable[..., Exception],
     wrap: Callable[[View], Any],
     coerce: Callable[..., Any],
-    flatten: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    flatten: Callable[
+        [tuple[Any, ...], dict[str, Any] | None], tuple[tuple[Any, ...], dict[str, Any]]
+    ],
     /,
 ) -> None: ...

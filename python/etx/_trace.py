@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 
 from . import _boundaries, _errors
 from ._graphs import inputs_of
-from ._method_args import MethodArg, dynamic_shapes, tracing_example
+from ._method_args import MethodArg, by_position, dynamic_shapes, positional_names, tracing_example
 
 
 class _Shell(torch.nn.Module):
@@ -68,6 +68,13 @@ def parameters_of(name: str, method: Callable[..., Any], given: Mapping[str, Met
                 where=name,
                 hint=f"it has {', '.join(p.name for p in named) or 'none'}",
             )
+    rest = positional_names(method)[1]
+    if rest in given and not isinstance(given[rest].example_input, (tuple, list)):
+        raise _errors.ArgumentError(
+            f"argument '*{rest}' of method '{name}' is a "
+            f"'{type(given[rest].example_input).__name__}', expected a tuple of examples",
+            where=name,
+        )
     for parameter in named:
         if parameter.name not in given and parameter.default is parameter.empty:
             raise _errors.ArgumentError(
@@ -95,8 +102,9 @@ def _refuse(name: str, error: Exception) -> _errors.ExportError:
 
 
 def _export(shell: _Shell, examples: dict[str, Any], shapes: Any, **options: Any) -> ExportedProgram:
+    args, kwargs = by_position(shell.forward, examples)
     return torch.export.export(
-        shell, (), examples, dynamic_shapes=shapes, strict=False, **options
+        shell, args, kwargs, dynamic_shapes=shapes, strict=False, **options
     )
 
 
@@ -152,7 +160,11 @@ def trace(
         raise _refuse(name, error) from error
 
 
-def functional(program: ExportedProgram) -> ExportedProgram:
-    """The form that the planner reads: no mutation, operators as they are."""
-    with torch.no_grad():
-        return program.run_decompositions({})
+def functional(name: str, program: ExportedProgram) -> ExportedProgram:
+    """The form that the planner reads: no mutation, operators as they are. Raises
+    ExportError if PyTorch cannot make it."""
+    try:
+        with torch.no_grad():
+            return program.run_decompositions({})
+    except Exception as error:
+        raise _refuse(name, error) from error

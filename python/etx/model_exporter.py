@@ -226,7 +226,7 @@ class MultiEntryPointExporter:
             raise _NotYet("no method is exported yet: call export() first")
         constants = dict(kwargs.get("constant_methods") or {})
         programs = {
-            name: _trace.functional(copy.copy(program))
+            name: _trace.functional(name, copy.copy(program))
             for name, program in self.method_graphs.items()
         }
         self.edge_program = EdgePrograms(programs, constants)

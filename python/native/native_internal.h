@@ -50,7 +50,7 @@ typedef struct etx_py_session {
 typedef struct etx_py_hooks {
   PyObject* fail;     // (status, text, line, column, offset, place): exception
   PyObject* wrap;     // (View): the array that users see
-  PyObject* flatten;  // (args): a tuple without structures
+  PyObject* flatten;  // (args, kwargs or None): the same without structures
   PyObject* coerce;  // (value, type, rank, is_mutable): something with a buffer
 } etx_py_hooks;
 

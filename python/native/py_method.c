@@ -126,14 +126,38 @@ static PyObject* call_with(etx_py_method* self, PyObject* args,
 }
 
 // What was a structure when the method was exported has an input for each part,
-// and may be passed as a structure: there are fewer arguments than inputs then.
-static PyObject* flat_arguments(const etx_py_method* self, PyObject* args,
-                                PyObject* kwargs) {
-  const bool is_named = kwargs != NULL && PyDict_Size(kwargs) > 0;
-  if (is_named || (size_t)PyTuple_Size(args) >= self->input_count) {
-    return Py_NewRef(args);
+// and may be passed as a structure: there are fewer arguments than inputs then,
+// or a dictionary, which no input takes.
+static bool has_structures(const etx_py_method* self, PyObject* args,
+                           PyObject* kwargs) {
+  const Py_ssize_t placed = PyTuple_Size(args);
+  const Py_ssize_t named = kwargs == NULL ? 0 : PyDict_Size(kwargs);
+  if ((size_t)(placed + named) < self->input_count) return true;
+  for (Py_ssize_t i = 0; i < placed; ++i) {
+    if (PyDict_Check(PyTuple_GetItem(args, i))) return true;
   }
-  return PyObject_CallFunctionObjArgs(etx_py_hook.flatten, args, NULL);
+  PyObject* value = NULL;
+  Py_ssize_t at = 0;
+  while (named > 0 && PyDict_Next(kwargs, &at, NULL, &value)) {
+    if (PyDict_Check(value)) return true;
+  }
+  return false;
+}
+
+static PyObject* call_flat(etx_py_method* self, PyObject* args,
+                           PyObject* kwargs, bool copies) {
+  PyObject* const flat = PyObject_CallFunctionObjArgs(
+      etx_py_hook.flatten, args, kwargs == NULL ? Py_None : kwargs, NULL);
+  if (flat == NULL) return NULL;
+  PyObject* result = NULL;
+  PyObject* flat_args = NULL;
+  PyObject* flat_kwargs = NULL;
+  if (PyArg_ParseTuple(flat, "O!O!", &PyTuple_Type, &flat_args, &PyDict_Type,
+                       &flat_kwargs)) {
+    result = call_with(self, flat_args, flat_kwargs, copies);
+  }
+  Py_DECREF(flat);
+  return result;
 }
 
 static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs,
@@ -142,11 +166,10 @@ static PyObject* call(PyObject* object, PyObject* args, PyObject* kwargs,
   etx_py_session* const session = self->session;
   if (!etx_py_session_is_free(session)) return NULL;
   session->runs = self->name;  // first: what follows calls code of the user
-  PyObject* const flat = flat_arguments(self, args, kwargs);
-  PyObject* const result =
-      flat == NULL ? NULL : call_with(self, flat, kwargs, copies);
+  PyObject* const result = has_structures(self, args, kwargs)
+                               ? call_flat(self, args, kwargs, copies)
+                               : call_with(self, args, kwargs, copies);
   session->runs = NULL;
-  Py_XDECREF(flat);
   return result;
 }
 

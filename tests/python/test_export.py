@@ -39,6 +39,12 @@ class Model(torch.nn.Module):
         self.gain.add_(1)
         return self.gain * 2, self.forward(torch.ones(1, 20))
 
+    def total(self, x, *more, by=2.0):
+        return sum(more, x) * by
+
+    def parts(self, pair, table):
+        return pair[0] + pair[1][0] * 10 + table["A-b"] * 100 + table["c"]["d"] * 1000
+
     def mix(self, pair, times: int, is_long: bool):
         return pair[0] + pair[1] * times if is_long else pair[0]
 
@@ -46,6 +52,13 @@ class Model(torch.nn.Module):
 def example(rows: int, columns: int) -> MethodArg:
     dims = {0: Dim("rows", min=1, max=10), 1: Dim("columns", min=1, max=20)}
     return MethodArg(torch.ones(rows, columns), dims)
+
+
+COUNT = Dim("count", max=6)
+
+
+def of_count() -> MethodArg:
+    return MethodArg(torch.ones(4), {0: COUNT})
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +74,11 @@ def exported(model):
         "get_cache": {"data": example(1, 1)},  # and as short as can be
         "grow": (),
         "mix": ((torch.ones(3), torch.ones(3)), 2, True),
+        "total": (of_count(), of_count(), of_count()),
+        "parts": {
+            "pair": (torch.ones(2), (torch.ones(2),)),
+            "table": {"A-b": torch.ones(2), "c": {"d": torch.ones(2)}},
+        },
     }
     constants = {"length": 20, "ready": True, "name": "tiny", "table": torch.arange(3)}
     return etx.export(model, methods, shared=["cache"], constants=constants)
@@ -109,6 +127,32 @@ def test_structures_and_numbers_are_arguments(session):
     assert session.mix((torch.ones(3), [1, 2, 3]), 2, True).tolist() == [3, 5, 7]
     with pytest.raises(etx.ArgumentError, match="fixed when the program was exported"):
         session.mix([1, 2, 3], torch.ones(3), 5, True)
+
+
+def test_what_a_star_takes_has_positions(session):
+    assert [port.name for port in session.program.methods["total"].inputs] == ["x", "more_0", "more_1"]
+    for count in (1, 4, 6):
+        x = torch.arange(count, dtype=torch.float32)
+        assert session.total(x, x, x).tolist() == (x * 6).tolist()
+
+
+def test_structures_are_passed_by_name_too(session):
+    one = torch.ones(2)
+    pair, table = (one * 2, (one * 3,)), {"A-b": one * 4, "c": {"d": one * 5}}
+    by_part = {"pair_0": one * 2, "pair_1_0": one * 3, "table_a_b": one * 4, "table_c_d": one * 5}
+    assert list(by_part) == [port.name for port in session.program.methods["parts"].inputs]
+    for args, kwargs in (
+        ((pair, table), {}),
+        ((pair,), {"table": table}),
+        ((), {"table": table, "pair": pair}),
+        ((), by_part),
+        ((one * 2, one * 3), {"table": table}),
+    ):
+        assert session.parts(*args, **kwargs).tolist() == [5432, 5432]
+    with pytest.raises(etx.ArgumentError, match="input 'table_c_d' is missing"):
+        session.parts(pair=pair, table={"A-b": one})
+    with pytest.raises(etx.NotFoundError, match="no input 'pear_0'"):
+        session.parts(pear=pair, table=table)
 
 
 def test_constants_are_read_without_a_session(session):

@@ -23,6 +23,9 @@ class Model(torch.nn.Module):
     def step(self, x):
         return x + self.cache
 
+    def join(self, x, *more):
+        return torch.cat([x, *more])
+
     def depends_on_data(self, x):
         if x.sum() > 0:
             return x
@@ -49,6 +52,9 @@ CASES = [
     ({"et_module_init": ()}, {}, etx.ArgumentError, "made by etx"),
     ({"step": ()}, {}, etx.ArgumentError, "'x' of method 'step'"),
     ({"step": (FOUR, FOUR)}, {}, etx.ArgumentError, "takes 1 arguments, 2"),
+    ({"join": {"x": FOUR, "more": FOUR}}, {}, etx.ArgumentError, "expected a tuple"),
+    ({"join": {"more": (FOUR,)}}, {}, etx.ArgumentError, "'x' of method 'join'"),
+    ({"join": (FOUR, MethodArg(FOUR, {1: Dim("n", max=9)}))}, {}, etx.RangeError, "'more[0]'"),
     ({"step": {"y": FOUR}}, {}, etx.ArgumentError, "no argument 'y'"),
     ({"step": (MethodArg(FOUR, {0: "n"}),)}, {}, etx.ArgumentError, "expected a Dim"),
     ({"step": (MethodArg(FOUR, {1: Dim("n", max=9)}),)}, {}, etx.RangeError, "dimension 1"),
@@ -77,6 +83,20 @@ def test_the_model_is_a_module():
         etx.export(3, {"step": ()})
     with pytest.raises(etx.ArgumentError, match="expected a torch.nn.Module"):
         etx.MultiEntryPointExporter(None)
+
+
+def test_what_pytorch_cannot_bring_into_functional_form_is_refused():
+    class Odd(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            frozen = torch.nn.Parameter(torch.ones(4), requires_grad=False)
+            self.register_buffer("odd", frozen, persistent=False)
+
+        def step(self, x):
+            return x + self.odd
+
+    with pytest.raises(etx.ExportError, match="method 'step' cannot be exported"):
+        etx.export(Odd(), {"step": (FOUR,)})
 
 
 def test_a_size_without_a_maximum_is_refused_by_the_planner(tmp_path):

@@ -251,11 +251,16 @@ static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
     return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
                              reason);
   }
-  z.height = etx_rewrite_shape(rewrite, &node->args[1])->dims[2];
+  const etx_shape values = *etx_rewrite_shape(rewrite, &node->args[1]);
+  z.height = values.dims[2];
   if (!mask_fits(rewrite, &s) || !read_scores(rewrite, &s, &z) ||
       !read_groups(rewrite, &s, &z)) {
     return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
                              "its heads are laid out in an unknown way");
+  }
+  if (!equals_product(rewrite, z.batch, z.groups, values.dims[0])) {
+    return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
+                             "keys have fewer heads than values");
   }
   *out_done = true;
   ETX_TRY(etx_fusion_made(rewrite->fusions, &rewrite->lower, "attention"));

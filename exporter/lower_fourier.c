@@ -1,4 +1,4 @@
-// Fourier transforms of real numbers and back, of lines as long as they are.
+// Fourier transforms of real numbers and back.
 
 #include "exporter/lower_internal.h"
 
@@ -31,12 +31,38 @@ static etx_status refuse_length(const etx_lower* lower, const char* name) {
                        lower->node->aten, name);
 }
 
-// True if the lines are to have the length that they have.
-static bool keeps_length(const etx_lower* lower, uint32_t self,
-                         const etx_ir_arg* length, size_t axis) {
-  return length->kind == ETX_IR_ARG_NONE ||
-         etx_symbols_equal(&lower->method->symbols, length->as.integer,
-                           etx_lower_shape(lower, self)->dims[axis]);
+// Zeros behind the lines.
+static etx_status pad_lines(etx_lower* lower, uint32_t self, size_t axis,
+                            etx_dim count, uint32_t* out_value) {
+  etx_dim pads[2 * ETX_MAX_RANK] = {0};
+  const size_t after = etx_lower_shape(lower, self)->rank - 1u - axis;
+  etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_none(),
+                       etx_ir_double(0.0)};
+  pads[2 * after + 1] = count;
+  ETX_TRY(etx_lower_ints(lower, pads, 2 * (after + 1), &args[1]));
+  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3, out_value);
+}
+
+// Brings lines to the length that they are to have: what is too long is cut off
+// behind, what is missing is zero.
+static etx_status fit_length(etx_lower* lower, const etx_ir_arg* length,
+                             size_t axis) {
+  uint32_t* const self = &lower->args[0].as.value;
+  const etx_dim have = etx_lower_shape(lower, *self)->dims[axis];
+  const etx_dim want = length->as.integer;
+  if (length->kind == ETX_IR_ARG_NONE ||
+      etx_symbols_equal(&lower->method->symbols, want, have)) {
+    return ETX_OK;
+  }
+  if (!etx_dim_is_number(have) || !etx_dim_is_number(want)) {
+    return refuse_length(lower, "n");
+  }
+  if (want < 1) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'n' is %i, expected at least 1", (int64_t)want);
+  }
+  return want < have ? etx_lower_slice(lower, *self, axis, 0, want, 1, self)
+                     : pad_lines(lower, *self, axis, want - have, self);
 }
 
 // Dimensions are counted from the front: the stock runtime knows no others.
@@ -91,9 +117,7 @@ etx_status etx_lowering_fft_rfft(etx_lower* lower) {
   size_t axis = 0;
   etx_ir_arg dims;
   ETX_TRY(read_line(lower, &axis, &dims));
-  if (!keeps_length(lower, lower->args[0].as.value, &lower->args[1], axis)) {
-    return refuse_length(lower, "n");
-  }
+  ETX_TRY(fit_length(lower, &lower->args[1], axis));
   return transform(lower, ETX_OP_fft_r2c_out, dims, &lower->args[3],
                    etx_ir_bool(true));
 }

@@ -35,6 +35,23 @@ static void norms_are_numbers(void** state) {
       "return z\n");
 }
 
+static void lines_are_cut_or_padded_to_their_length(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "inputs: [{name: x, type: 'float32[2, 8, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.fft_rfft.default, args: [x, 16, -2]}\n"
+      "  - {out: b, op: aten.fft_rfft.default, args: [x, 2]}\n"
+      "outputs: [a, b]\n",
+      "a.1: float32[2, 16, 3] = aten::constant_pad_nd.out(x, [0, 0, 0, 8], 0)\n"
+      "a: complex64[2, 9, 3] = aten::_fft_r2c.out(a.1, [1], 0, True)\n"
+      "b.1: float32[2, 8, 2] = aten::slice_copy.Tensor_out(x, 2, 0, 2, 1)\n"
+      "b: complex64[2, 8, 2] = aten::_fft_r2c.out(b.1, [2], 0, True)\n"
+      "return a\n"
+      "return b\n");
+}
+
 static void core_forms_count_dimensions_from_the_front(void** state) {
   (void)state;
   expect_lowered(
@@ -62,9 +79,15 @@ static void other_lengths_and_norms_are_refused(void** state) {
   (void)state;
   lowered_open(&l, ETX_TARGET_ETX,
                "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
-               "nodes: [{out: y, op: aten.fft_rfft.default, args: [x, 16]}]\n"
+               "nodes: [{out: y, op: aten.fft_rfft.default, args: [x, 0]}]\n"
                "outputs: [y]\n");
-  assert_pass_refuses(&l, "lower", "with 'n': pad or cut the input instead");
+  assert_pass_refuses(&l, "lower", "'n' is 0, expected at least 1");
+  lowered_close(&l);
+  lowered_open(&l, ETX_TARGET_ETX,
+               "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
+               "nodes: [{out: y, op: aten.fft_rfft2.default, args: [x, [4, 4]]}]"
+               "\noutputs: [y]\n");
+  assert_pass_refuses(&l, "lower", "with 's': pad or cut the input instead");
   lowered_close(&l);
   lowered_open(&l, ETX_TARGET_ETX,
                "inputs: [{name: x, type: 'float32[2, 8]'}]\n"
@@ -102,6 +125,7 @@ static void gradients_of_a_convolution_are_three(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_are_numbers),
+      cmocka_unit_test(lines_are_cut_or_padded_to_their_length),
       cmocka_unit_test(core_forms_count_dimensions_from_the_front),
       cmocka_unit_test(other_lengths_and_norms_are_refused),
       cmocka_unit_test(gradients_of_a_convolution_are_three),

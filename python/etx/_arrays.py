@@ -117,7 +117,8 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(item, tuple):
             waiting.extend((_part_name(name, i), item[i]) for i in reversed(range(len(item))))
         elif isinstance(item, dict):
-            waiting.extend((_part_name(name, key), item[key]) for key in reversed(item))
+            parts = [(_part_name(name, key), part) for key, part in item.items()]
+            waiting.extend(reversed(parts))
         else:
             yield name, item
 

@@ -59,9 +59,9 @@ def test_a_session_is_not_closed_while_its_arguments_are_taken_apart(two):
     four = np.ones(4, np.float32)
 
     class Closing(dict):
-        def values(self):
+        def items(self):
             two.close()
-            return super().values()
+            return super().items()
 
     with pytest.raises(etx.StateError):
         two.add(Closing(x=four, y=four))

@@ -133,6 +133,18 @@ void etx_chain_run(const etx_chain* chain, const float* x, float* out,
   }
 }
 
+const etx_chain_other* etx_chain_added(const etx_chain* chain) {
+  if (chain == NULL || chain->count != 3 || chain->steps[2] != ETX_STEP_add) {
+    return NULL;
+  }
+  const size_t x = chain->steps[0] == ETX_STEP_X ? 0 : 1;
+  const uint8_t other = chain->steps[1 - x];
+  if (chain->steps[x] != ETX_STEP_X || other >= ETX_STEPS_MAX_OTHERS) {
+    return NULL;
+  }
+  return chain->others[other].moves ? &chain->others[other] : NULL;
+}
+
 // ------------------------------------------------ from a call
 
 static const etx_tensor* other_at(const etx_call* call, size_t others,

@@ -36,6 +36,10 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
 // that rows may be as long as one likes.
 bool etx_chain_has_any_rows(const etx_call* call, size_t others);
 
+// What a chain adds to x if it does nothing else, and that is no single element:
+// one row for all, or as many as the result. NULL otherwise.
+const etx_chain_other* etx_chain_added(const etx_chain* chain);
+
 // Computes `count` elements of row `row`, from column `first` on. `x` and `out`
 // are where they begin, and may be the same.
 void etx_chain_run(const etx_chain* chain, const float* x, float* out,

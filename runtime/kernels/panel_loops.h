@@ -16,6 +16,9 @@
 // Lanes come in groups of so many bytes.
 enum { ETX_PANEL_GROUP_BYTES = 64 };
 
+// What a block may add to its sums: a bias, and what its result is added to.
+enum { ETX_PANEL_ADDED = 2 };
+
 // sums [rows, lanes] += weights [rows, taps] * panel [taps, lanes], tap by tap;
 // in float32 each step is rounded once (fused_template.h). Strides are in
 // elements. The panel and the sums have whole groups of lanes.
@@ -31,6 +34,10 @@ typedef struct etx_panel_block {
   ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
+  // Without offsets: rows that are added to the sums, one after the other, before
+  // these are stored. NULL: none.
+  const void* added[ETX_PANEL_ADDED];
+  ptrdiff_t added_row[ETX_PANEL_ADDED];
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,
   // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps,
   // whose first line and `ahead_lines` more are asked for; nothing with offsets.

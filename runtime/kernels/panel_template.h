@@ -18,6 +18,19 @@ enum {
   NAME(PARTS) = ETX_PANEL_GROUP_BYTES / VECTOR_BYTES,  // vectors of a group
 };
 
+// Asks memory for rows that will be added, which were written long ago.
+static inline void NAME(ask_added)(const etx_panel_block *b, int i, size_t row,
+                                   size_t group, size_t rows, size_t vectors) {
+  const size_t groups = vectors / NAME(PARTS);
+  const T *added = (const T *)b->added[i] +
+                   (ptrdiff_t)row * b->added_row[i] + group * NAME(GROUP);
+  for (size_t r = 0; r < rows; ++r, added += b->added_row[i]) {
+    for (size_t g = 0; g < groups; ++g) {
+      __builtin_prefetch(added + g * NAME(GROUP));
+    }
+  }
+}
+
 // `rows` rows of `vectors` vectors of lanes from `row` and `group` on. Inlined
 // with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void NAME(add_block)(
@@ -50,6 +63,10 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     for (size_t r = rows; r < 2 * rows; ++r) {
       __builtin_prefetch(sums + (ptrdiff_t)r * b->sum_row, 1);
     }
+  }
+  for (int i = 0; !is_scattered && i < ETX_PANEL_ADDED; ++i) {
+    if (b->added[i] == NULL) break;
+    NAME(ask_added)(b, i, row, group, rows, vectors);
   }
   const T *next = panel;
   for (size_t k = 0; k < b->taps;) {
@@ -91,6 +108,21 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
         for (size_t v = 0; v < vectors; ++v) {
           own[r][v] = STEP(weight, seen[v], own[r][v]);
         }
+      }
+    }
+  }
+  for (int i = 0; !is_scattered && i < ETX_PANEL_ADDED; ++i) {
+    if (b->added[i] == NULL) break;
+    const T *added = (const T *)b->added[i] +
+                     (ptrdiff_t)row * b->added_row[i] + group * NAME(GROUP);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t v = 0; v < vectors; ++v) {
+        NAME(vector) x;
+        memcpy(&x, added + (ptrdiff_t)r * b->added_row[i] + v * NAME(WIDTH),
+               VECTOR_BYTES);
+        own[r][v] = x + own[r][v];
       }
     }
   }

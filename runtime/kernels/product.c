@@ -88,6 +88,13 @@ void etx_product_add(const etx_product* p, etx_wide wide, size_t row,
   }
 }
 
+void etx_product_add_all(const etx_product* p, size_t row, size_t column,
+                         size_t columns, float* sums) {
+  etx_product_add(p, ETX_WIDE_F32, row, column, columns, sums);
+  if (etx_chain_added(p->chain) == NULL) return;
+  etx_chain_run(p->chain, sums, sums, row, column, columns);
+}
+
 // ------------------------------------------------ dot products
 
 void etx_product_dots(const etx_product* p, const etx_panel_loops* loops,
@@ -148,6 +155,7 @@ typedef struct job {
   const etx_product* p;
   const etx_panel_loops* loops;
   way run;
+  const etx_chain* chain;  // what `run` does not do of the product's; or NULL
   // Items: `row_items` of `rows` rows for each of the columns' items.
   size_t rows, row_items;
 } job;
@@ -170,7 +178,7 @@ static void run_chain(const etx_product* p, const etx_product_area* area) {
 
 static void run_area(const job* j, const etx_product_area* area) {
   j->run(j->p, j->loops, area);
-  if (j->p->chain != NULL) run_chain(j->p, area);
+  if (j->chain != NULL) run_chain(j->p, area);
 }
 
 static void run_small(const etx_product* p, const etx_panel_loops* loops) {
@@ -187,9 +195,9 @@ static void run_small(const etx_product* p, const etx_panel_loops* loops) {
 
 // Items of columns that are done at once: all, or as many as stay in cache
 // until the chain comes to them.
-static size_t items_at_once(const etx_product* p, size_t rows, size_t most) {
+static size_t items_at_once(const job* j, size_t rows, size_t most) {
   const size_t kept = CHAIN_ELEMENTS / COLUMNS / rows;
-  if (p->chain == NULL || kept >= most) return most;
+  if (j->chain == NULL || kept >= most) return most;
   return kept == 0 ? 1 : kept;
 }
 
@@ -202,7 +210,7 @@ static void run_items(const void* context, size_t first, size_t end) {
     etx_product_area a = {0};
     for (size_t pass = 0; pass < passes; ++pass, a.row += a.rows) {
       a.rows = (p->rows - a.row) / (passes - pass);
-      const size_t once = items_at_once(p, a.rows, end - first);
+      const size_t once = items_at_once(j, a.rows, end - first);
       for (size_t at = first; at < end; at += once) {
         const size_t last = (end - at < once ? end : at + once) * COLUMNS;
         a.column = at * COLUMNS;
@@ -243,8 +251,12 @@ void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
   job j = {.p = p,
            .loops = loops,
            .run = way_of(p),
+           .chain = p->chain,
            .rows = p->rows,
            .row_items = 1};
+  if (j.run == etx_product_blocks && etx_chain_added(p->chain) != NULL) {
+    j.chain = NULL;
+  }
   if (parallel->thread_count > 1 &&
       columns < parallel->thread_count * ITEMS_PER_THREAD && p->rows > ROWS) {
     j.rows = ROWS;

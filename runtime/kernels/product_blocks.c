@@ -37,6 +37,7 @@ typedef struct job {
   size_t most_columns, taps;  // of a block
   size_t rows;                // that share it
   bool is_dense;  // left's inner elements lie side by side, as float32
+  const etx_chain_other* chained;  // what the product's chain adds; or NULL
 } job;
 
 // Of panels, the group that begins with a column.
@@ -129,6 +130,28 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   b->ahead_step = ETX_PANEL_AHEAD * (size_t)j->bytes;
 }
 
+// True if blocks add what is added: rows of float32 as they are.
+static bool adds_in_blocks(const job* j) {
+  return j->is_dense && (j->p->added == NULL || etx_small_adds(j->p));
+}
+
+// Lets the last taps' loop add it.
+static void add_in_block(const job* j, const etx_product_area* a,
+                         etx_panel_block* b) {
+  const etx_product* p = j->p;
+  int count = 0;
+  if (p->added != NULL) {
+    b->added[0] = (const float*)(const void*)p->added +
+                  (ptrdiff_t)a->row * p->added_row + (ptrdiff_t)a->column;
+    b->added_row[0] = p->added_row;
+    ++count;
+  }
+  if (j->chained != NULL) {
+    b->added[count] = j->chained->data + a->row * j->chained->row + a->column;
+    b->added_row[count] = (ptrdiff_t)j->chained->row;
+  }
+}
+
 // Left is read where it lies.
 static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
                            etx_panel_block* b) {
@@ -160,7 +183,7 @@ static void multiply_loaded(const job* j, size_t row, size_t tap,
 // The sums of an area, at most a block's columns wide. Without taps they are
 // zero.
 static void sum_area(const job* j, const etx_product_area* a, float* sums,
-                     ptrdiff_t sum_row) {
+                     ptrdiff_t sum_row, bool adds) {
   const etx_product* p = j->p;
   const bool is_direct = a->rows <= FEW_ROWS && p->right_column == 1 &&
                          p->dtype == ETX_DTYPE_FLOAT32 &&
@@ -187,6 +210,7 @@ static void sum_area(const job* j, const etx_product_area* a, float* sums,
     } else {
       copy_block(j, tap, b.taps, a->column, a->columns);
     }
+    if (adds && left <= j->taps) add_in_block(j, a, &b);
     if (j->is_dense) {
       multiply_dense(j, a, tap, &b);
     } else {
@@ -205,9 +229,10 @@ static void run_in_place(const job* j, const etx_product_area* all) {
     a.rows = row_end - a.row < j->rows ? row_end - a.row : j->rows;
     float* sums = (float*)(void*)p->out + (ptrdiff_t)a.row * p->out_row +
                   (ptrdiff_t)a.column;
-    sum_area(j, &a, sums, p->out_row);
-    for (size_t r = 0; r < a.rows; ++r, sums += p->out_row) {
-      etx_product_add(p, ETX_WIDE_F32, a.row + r, a.column, a.columns, sums);
+    const bool adds = adds_in_blocks(j);
+    sum_area(j, &a, sums, p->out_row, adds);
+    for (size_t r = 0; !adds && r < a.rows; ++r, sums += p->out_row) {
+      etx_product_add_all(p, a.row + r, a.column, a.columns, sums);
     }
   }
 }
@@ -221,9 +246,9 @@ static void run_aside(const job* j, const etx_product_area* all) {
   for (; a.row < row_end; a.row += a.rows) {
     const size_t left = row_end - a.row;
     a.rows = left < ROWS_ASIDE ? left : ROWS_ASIDE;
-    sum_area(j, &a, sums[0], GROUP);
+    sum_area(j, &a, sums[0], GROUP, false);
     for (size_t r = 0; r < a.rows; ++r) {
-      etx_product_add(p, ETX_WIDE_F32, a.row + r, a.column, a.columns, sums[r]);
+      etx_product_add_all(p, a.row + r, a.column, a.columns, sums[r]);
       const ptrdiff_t at =
           (ptrdiff_t)(a.row + r) * p->out_row + (ptrdiff_t)a.column;
       char* const out = p->out + at * j->bytes;
@@ -293,7 +318,8 @@ void etx_product_blocks(const etx_product* product,
   }
   job j = {.p = product,
            .loops = loops,
-           .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype)};
+           .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
+           .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);
   // Where columns lie side by side, as many as possible are read at once.

@@ -19,7 +19,8 @@ void etx_product_dots(const etx_product* product, const etx_panel_loops* loops,
                       const etx_product_area* area);
 
 // Sums tap by tap, float32 and narrower floats: blocks of right are copied to
-// the stack in groups of columns, or are the panels that right has.
+// the stack in groups of columns, or are the panels that right has. What the chain
+// adds (etx_chain_added) is added here, too.
 void etx_product_blocks(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area);
@@ -40,5 +41,9 @@ void etx_product_panels(const etx_product* product,
 // the wide type; nothing if nothing is added.
 void etx_product_add(const etx_product* product, etx_wide wide, size_t row,
                      size_t column, size_t columns, void* sums);
+
+// The same of float32, and then what the chain adds (etx_chain_added).
+void etx_product_add_all(const etx_product* product, size_t row, size_t column,
+                         size_t columns, float* sums);
 
 #endif

@@ -99,7 +99,7 @@ static void store(const desk* d, const etx_product_area* a) {
     }
   }
   for (size_t r = 0; r < a->rows; ++r, out += p->out_row) {
-    etx_product_add(p, ETX_WIDE_F32, a->row + r, a->column, a->columns, out);
+    etx_product_add_all(p, a->row + r, a->column, a->columns, out);
   }
 }
 

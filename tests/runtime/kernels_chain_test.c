@@ -257,11 +257,13 @@ static void products_of_panels_go_through_the_chain(void** state) {
   enum { WIDE = 48 };
   static const struct {
     const char* text;
-    bool has_bias, has_steps;
-  } cases[] = {{"x", false, false},
-               {"x", true, false},
-               {"x 0 add relu 1 multiply", false, true},
-               {"x 0 add relu 1 multiply", true, true}};
+    bool has_bias, adds, has_more;
+  } cases[] = {{"x", false, false, false},
+               {"x", true, false, false},
+               {"x 0 add", false, true, false},
+               {"0 x add", true, true, false},
+               {"x 0 add relu 1 multiply", false, true, true},
+               {"x 0 add relu 1 multiply", true, true, true}};
   (void)state;
   for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; ++i) {
     const bool has_bias = cases[i / 4].has_bias;
@@ -292,14 +294,50 @@ static void products_of_panels_go_through_the_chain(void** state) {
                    weight[(n / 16 * INNER + k) * 16 + n % 16], sum);
       }
       if (has_bias) sum = others[2][n] + sum;
-      if (cases[i / 4].has_steps) {
-        const volatile float added = sum + others[0][at];
-        sum = (added > 0 ? added : 0) * others[1][n];
-      }
+      if (cases[i / 4].adds) sum = sum + others[0][at];
+      if (cases[i / 4].has_more) sum = (sum > 0 ? sum : 0) * others[1][n];
       wanted[at] = sum;
     }
     assert_memory_equal(test_call_result(&c, 0)->data, wanted, sizeof wanted);
     test_call_end(&c);
+  }
+}
+
+// Rows that are too many for dot products, some of them lanes; whole groups of
+// columns and a rest.
+static void products_add_what_their_chain_adds(void** state) {
+  enum { WIDE = 83, MOST = 66 };
+  static float rows[MOST * INNER], added[MOST * WIDE];
+  (void)state;
+  for (int32_t count = 13; count <= MOST; ++count) {
+    const bool is_line = count % 2 == 0;
+    test_random_floats(rows, MOST * INNER, 1);
+    test_random_floats(added, MOST * WIDE, 1);
+    test_random_floats(weight, WIDE * INNER, 1);
+    test_call two[2];
+    for (size_t i = 0; i < 2; ++i) {
+      test_call* const c = &two[i];
+      test_call_begin(c, i == 0 ? "aten::linear.out" : "etx::linear_chain.out");
+      test_call_floats(c, 2, (const int32_t[]){count, INNER}, rows);
+      test_call_floats(c, 2, (const int32_t[]){WIDE, INNER}, weight);
+      test_call_floats(c, 1, (const int32_t[]){WIDE}, others[2]);
+      c->threads = i == 0 ? 1 : 1 + (size_t)count % 3;
+      if (i == 1) {
+        test_call_floats(c, 2, (const int32_t[]){is_line ? 1 : count, WIDE},
+                         added);
+        test_call_gather_list(c, 1);
+        test_call_string(c, count % 4 < 2 ? "x 0 add" : "0 x add");
+      }
+      assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+    }
+    const float* const plain = test_call_result(&two[0], 0)->data;
+    const float* const chained = test_call_result(&two[1], 0)->data;
+    for (int32_t at = 0; at < count * WIDE; ++at) {
+      const float wanted = plain[at] + added[is_line ? at % WIDE : at];
+      assert_true(chained[at] == wanted);
+    }
+    test_call_end(&two[0]);
+    test_call_end(&two[1]);
   }
 }
 
@@ -361,6 +399,7 @@ int main(void) {
       cmocka_unit_test(a_chain_may_be_one_number_everywhere),
       cmocka_unit_test(products_go_through_the_chain),
       cmocka_unit_test(products_of_panels_go_through_the_chain),
+      cmocka_unit_test(products_add_what_their_chain_adds),
       cmocka_unit_test(what_is_no_chain_is_refused),
       cmocka_unit_test(tensors_of_other_sizes_are_refused),
   };

@@ -168,6 +168,21 @@ static void gelu_is_near_for_its_argument(void** unused) {
   }
 }
 
+static void powers_below_one_end_at_zero(void** unused) {
+  (void)unused;
+  for (int k = 0; k < 40000; ++k) {
+    const float x = -(float)(random_bits() >> 40) * 0x1p-24f * 130;
+    const double exact = exp2((double)x), power = (double)etx_exp2_below_f32(x);
+    assert_true(x < -126 ? power <= 2e-38
+                         : fabs(power - exact) <= 1.9e-7 * exact);
+  }
+  assert_true(etx_exp2_below_f32(0) == 1);
+  assert_true(etx_exp2_below_f32(-0.0f) == 1);
+  assert_true(etx_exp2_below_f32(-127) == 0);
+  assert_true(etx_exp2_below_f32(-INFINITY) == 0);
+  assert_true(isnan(etx_exp2_below_f32(NAN)));
+}
+
 static void gelu_has_its_limits(void** unused) {
   (void)unused;
   assert_true(etx_gelu_f32(INFINITY) == INFINITY);
@@ -283,6 +298,7 @@ int main(void) {
       cmocka_unit_test(arcs_go_all_around),
       cmocka_unit_test(special_powers_of_doubles_are_those_of_c),
       cmocka_unit_test(gelu_is_near_for_its_argument),
+      cmocka_unit_test(powers_below_one_end_at_zero),
       cmocka_unit_test(gelu_has_its_limits),
       cmocka_unit_test(powers_are_nearest),
       cmocka_unit_test(special_powers_are_those_of_c),

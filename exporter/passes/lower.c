@@ -11,7 +11,6 @@
 #include "exporter/lower_internal.h"
 #include "exporter/nearest_operator.h"
 #include "exporter/passes/pass_list.h"
-#include "exporter/stated_types.h"
 
 typedef enum fate {
   FINE,
@@ -26,16 +25,79 @@ typedef struct lowering {
   uint32_t* map;         // what stands for an imported value
   uint8_t* fate;         // fate of each imported value
   size_t value_count;    // imported values
-  bool has_raised;       // lower bounds of sizes
 } lowering;
 
-// ------------------------------------------------ results
+// ------------------------------------------------ stated types
 
-static bool has_stated_type(lowering* self, const etx_ir_place* place,
-                            uint32_t stated, const etx_shape* found) {
-  return etx_stated_type_fits(self->method, self->context->problems, place,
-                              stated, found, &self->has_raised);
+enum { SAMPLES = 6 };
+
+// Assignment `sample` of the method's symbols: lowest, highest, then mixed.
+static void assign(const etx_symbols* symbols, size_t sample,
+                   int64_t values[ETX_SYMBOLS_MAX_COUNT]) {
+  for (size_t i = 0; i < symbols->symbol_count && i < ETX_SYMBOLS_MAX_COUNT;
+       ++i) {
+    const int64_t low = symbols->symbols[i].minimum;
+    const int64_t high = symbols->symbols[i].maximum;
+    const uint64_t span = (uint64_t)(high - low) + 1;
+    const uint64_t step = (sample * 7 + i * 3 + 1) * UINT64_C(2654435761);
+    values[i] = sample == 0   ? low
+                : sample == 1 ? high
+                              : low + (int64_t)(step % span);
+  }
 }
+
+// True if some assignment shows that the sizes are not the same; then what
+// they are there.
+static bool sizes_differ(const etx_symbols* symbols, etx_dim stated,
+                         etx_dim found, int64_t* out_stated,
+                         int64_t* out_found) {
+  if (etx_symbols_equal(symbols, stated, found)) return false;
+  if (symbols->symbol_count > ETX_SYMBOLS_MAX_COUNT) return false;
+  int64_t values[ETX_SYMBOLS_MAX_COUNT];
+  for (size_t sample = 0; sample < SAMPLES; ++sample) {
+    assign(symbols, sample, values);
+    const bool known =
+        etx_symbols_evaluate(symbols, stated, values, out_stated) == ETX_OK &&
+        etx_symbols_evaluate(symbols, found, values, out_found) == ETX_OK;
+    if (known && *out_stated != *out_found) return true;
+  }
+  return false;
+}
+
+// Compares what was stated of an output with what was inferred.
+static bool check_stated(const lowering* self, const etx_ir_place* place,
+                         uint32_t stated, const etx_shape* found) {
+  const etx_ir_value* const value = &self->method->values[stated];
+  etx_problems* const problems = self->context->problems;
+  if (!value->has_shape) return true;
+  if (value->shape.dtype != found->dtype) {
+    etx_problem(problems, place, "'%t' is stated as %s, found %s", value->name,
+                etx_dtype_name(value->shape.dtype),
+                etx_dtype_name(found->dtype));
+    return false;
+  }
+  if (value->shape.rank != found->rank) {
+    etx_problem(problems, place, "'%t' is stated with rank %u, found %u",
+                value->name, (uint64_t)value->shape.rank,
+                (uint64_t)found->rank);
+    return false;
+  }
+  for (size_t i = 0; i < found->rank; ++i) {
+    int64_t expected = 0;
+    int64_t actual = 0;
+    if (!sizes_differ(&self->method->symbols, value->shape.dims[i],
+                      found->dims[i], &expected, &actual)) {
+      continue;
+    }
+    etx_problem(problems, place,
+                "dimension %z of '%t' is stated as %i, found %i", i,
+                value->name, expected, actual);
+    return false;
+  }
+  return true;
+}
+
+// ------------------------------------------------ results
 
 // Stated sizes are kept where the inferred ones are equal but spelled in
 // another way: all of the method then speaks of the same expressions.
@@ -61,7 +123,7 @@ static void finish_node(lowering* self, const etx_ir_node* node, size_t first,
       continue;
     }
     const etx_shape found = self->method->values[results[i]].shape;
-    if (!has_stated_type(self, &node->place, output, &found)) {
+    if (!check_stated(self, &node->place, output, &found)) {
       self->fate[output] = BROKEN;
       continue;
     }
@@ -233,7 +295,7 @@ static bool is_condition(const lowering* self, const etx_ir_arg* arg) {
 }
 
 // Both ways must give one type; it is the result's where none was stated.
-static bool check_join(lowering* self, const etx_ir_node* node) {
+static bool check_join(const lowering* self, const etx_ir_node* node) {
   etx_ir_method* const method = self->method;
   etx_ir_value* const result = &method->values[node->outputs[0]];
   const etx_shape* const a =
@@ -250,7 +312,7 @@ static bool check_join(lowering* self, const etx_ir_node* node) {
                 result->name);
     return false;
   }
-  if (!has_stated_type(self, &node->place, node->outputs[0], a)) return false;
+  if (!check_stated(self, &node->place, node->outputs[0], a)) return false;
   if (!result->has_shape) result->shape = *a;
   result->has_shape = true;
   return true;
@@ -361,8 +423,7 @@ static etx_status lower_method(etx_pass_context* context,
                    etx_ir_count_uses(pool, method),
                    etx_ir_identity_map(pool, method),
                    etx_pool_take(pool, method->value_count),
-                   method->value_count,
-                   false};
+                   method->value_count};
   if (self.uses == NULL || self.map == NULL || self.fate == NULL) {
     return ETX_OUT_OF_MEMORY;
   }
@@ -383,7 +444,6 @@ static etx_status lower_method(etx_pass_context* context,
   if (map == NULL) return ETX_OUT_OF_MEMORY;
   memcpy(map, self.map, self.value_count * sizeof *map);
   etx_ir_replace(method, map);
-  if (self.has_raised) ETX_TRY(etx_ir_refresh_sizes(method));
   return etx_ir_renumber(context->module, method);
 }
 

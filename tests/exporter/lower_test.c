@@ -91,38 +91,6 @@ static void a_stated_size_must_be_right(void** state) {
                  "dimension 0 of 'z' is stated as 9, found 16");
 }
 
-// torch.export traces with two rows and more, and states that one is left.
-static void what_is_wrong_for_empty_tensors_alone_raises_the_bound(
-    void** state) {
-  (void)state;
-  lowered_open(&l, ETX_TARGET_ETX,
-               "dims: {a: {max: 8}, b: {max: 8}, c: {max: 8}}\n"
-               "inputs: [{name: x, type: 'float32[a, b]'}, {name: y, type: "
-               "'float32[c]'}]\n"
-               "nodes:\n"
-               "  - {out: p, op: aten.slice.Tensor, args: [x, 0, 0, 1], type: "
-               "'float32[1, b]'}\n"
-               "  - {out: q, op: aten.slice.Tensor, args: [y, 0, 0, 8], type: "
-               "'float32[c]'}\n"
-               "  - {out: r, op: aten.select.int, args: [p, 0, 0]}\n"
-               "outputs: [q, r]\n");
-  lowered_run(&l, "lower");
-  assert_non_null(strstr(lowered_lines(&l), "p: float32[1, b] = "));
-  const etx_symbols* const symbols = &l.reading.module.methods[0].symbols;
-  for (size_t i = 0; i < 3; ++i) {
-    assert_int_equal(symbols->symbols[i].minimum, i == 0 ? 1 : 0);
-  }
-  lowered_close(&l);
-  expect_refused(ETX_TARGET_ETX, "lower",
-                 "dims: {a: {max: 8}}\n"
-                 "inputs: [{name: x, type: 'float32[a]'}]\n"
-                 "nodes:\n"
-                 "  - {out: p, op: aten.slice.Tensor, args: [x, 0, 0, 2], "
-                 "type: 'float32[2]'}\n"
-                 "outputs: [p]\n",
-                 "dimension 0 of 'p' is stated as 2, found 0");
-}
-
 static void equal_sizes_may_be_spelled_differently(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower",
@@ -210,8 +178,6 @@ int main(void) {
       cmocka_unit_test(sizes_that_do_not_fit_are_refused_at_their_node),
       cmocka_unit_test(a_stated_dtype_must_be_right),
       cmocka_unit_test(a_stated_size_must_be_right),
-      cmocka_unit_test(
-          what_is_wrong_for_empty_tensors_alone_raises_the_bound),
       cmocka_unit_test(equal_sizes_may_be_spelled_differently),
       cmocka_unit_test(integers_that_vary_are_refused_for_the_stock_target),
       cmocka_unit_test(training_is_refused),

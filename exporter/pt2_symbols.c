@@ -4,7 +4,10 @@
 //
 // Ranges: a derived dimension such as 2*s40 has an entry of its own, and the
 // base symbol's lower bound is then clamped to 2 by the exporter. So the lower
-// bound of s40 is taken from the derived entries where there are any.
+// bound of s40 is taken from the derived entries where there are any. A range
+// that begins at 0 (a Dim without `min`) does not make an empty tensor one of
+// those that the graph is right for: symbols of sizes are positive, and a slice
+// of one row of [s40, 4] is stated as one row.
 
 #include "exporter/pt2_internal.h"
 #include "format/base/checked_math.h"
@@ -71,8 +74,8 @@ static etx_status apply_derived(etx_pt2_graph* graph, etx_text key,
 }
 
 static etx_status find_range(etx_pt2_graph* graph, etx_text name,
-                             bool is_positive, range* out) {
-  range found = {is_positive ? 0 : INT64_MIN, INT64_MAX, false, false};
+                             int64_t least, range* out) {
+  range found = {least, INT64_MAX, false, false};
   const etx_json* const own = etx_json_find(graph->ranges, name);
   if (own != NULL) {
     etx_pt2_set_place(graph, "range of '%t'", name);
@@ -86,6 +89,7 @@ static etx_status find_range(etx_pt2_graph* graph, etx_text name,
     ETX_TRY(apply_derived(graph, graph->ranges->keys[i],
                           &graph->ranges->items[i], name, &found));
   }
+  if (found.low < least) found.low = least;
   if (found.high < found.low) {
     return etx_pt2_refuse(graph, "'%t' reaches from %i to %i, which is empty",
                           name, found.low, found.high);
@@ -111,7 +115,7 @@ static bool is_identifier(etx_text name) {
 // Sizes that depend on data are reported once and then treated like others, so
 // that the rest of the method is still read.
 static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
-                              bool is_positive, etx_dim* out) {
+                              int64_t least, etx_dim* out) {
   etx_symbols* const symbols = &graph->method->symbols;
   uint32_t index = 0;
   if (etx_symbols_find(symbols, name, &index)) {
@@ -123,7 +127,7 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
   char place[ETX_PT2_PLACE_BYTES];
   memcpy(place, graph->place, sizeof place);
   range found = {0};
-  ETX_TRY(find_range(graph, name, is_positive, &found));
+  ETX_TRY(find_range(graph, name, least, &found));
   memcpy(graph->place, place, sizeof place);
   if (name.data[0] == 'u' || name.data[0] == 'z') {
     etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
@@ -194,19 +198,17 @@ static etx_status read_symbol(reader* r, etx_dim* out) {
   while (r->at < r->text.size && r->text.data[r->at] != '\'') ++r->at;
   const etx_text name = {r->text.data + start, r->at - start};
   if (!accept(r, "'")) return malformed(r, "a quote");
-  bool is_positive = false;
+  int64_t least = INT64_MIN;
   while (accept(r, ",")) {
     const etx_text assumption = read_word(r);
     if (!accept(r, "=")) return malformed(r, "'='");
     const etx_text truth = read_word(r);
-    if (etx_text_is(truth, "True") &&
-        (etx_text_is(assumption, "positive") ||
-         etx_text_is(assumption, "nonnegative"))) {
-      is_positive = true;
-    }
+    if (!etx_text_is(truth, "True")) continue;
+    if (etx_text_is(assumption, "positive")) least = 1;
+    if (etx_text_is(assumption, "nonnegative") && least < 0) least = 0;
   }
   if (!accept(r, ")")) return malformed(r, "')'");
-  return find_symbol(r->graph, name, is_positive, out);
+  return find_symbol(r->graph, name, least, out);
 }
 
 typedef struct known_head {

@@ -45,6 +45,9 @@ class Model(torch.nn.Module):
     def parts(self, pair, table):
         return pair[0] + pair[1][0] * 10 + table["A-b"] * 100 + table["c"]["d"] * 1000
 
+    def ends(self, x):
+        return x[:, :1] + x[:, -x.shape[1] :].sum(), x.new_zeros(2, 9)[:, max(1 - x.shape[1], 0) :]
+
     def mix(self, pair, times: int, is_long: bool):
         return pair[0] + pair[1] * times if is_long else pair[0]
 
@@ -75,6 +78,7 @@ def exported(model):
         "grow": (),
         "mix": ((torch.ones(3), torch.ones(3)), 2, True),
         "total": (of_count(), of_count(), of_count()),
+        "ends": (MethodArg(torch.ones(2, 4), {1: Dim("width", max=6)}),),
         "parts": {
             "pair": (torch.ones(2), (torch.ones(2),)),
             "table": {"A-b": torch.ones(2), "c": {"d": torch.ones(2)}},
@@ -127,6 +131,15 @@ def test_structures_and_numbers_are_arguments(session):
     assert session.mix((torch.ones(3), [1, 2, 3]), 2, True).tolist() == [3, 5, 7]
     with pytest.raises(etx.ArgumentError, match="fixed when the program was exported"):
         session.mix([1, 2, 3], torch.ones(3), 5, True)
+
+
+def test_a_dim_without_min_takes_sizes_from_one_on(session):
+    for width in (1, 2, 6):
+        x = torch.arange(2.0 * width).reshape(2, width)
+        first, zeros = session.ends(x)
+        assert first.tolist() == (x[:, :1] + x.sum()).tolist() and zeros.shape == (2, 9)
+    with pytest.raises(etx.ArgumentError):
+        session.ends(torch.ones(2, 0))
 
 
 def test_what_a_star_takes_has_positions(session):

@@ -7,6 +7,7 @@ typedef enum work {
   WORK_PRODUCT,
   WORK_PRODUCT_OF_SECOND,
   WORK_CONVOLUTION,
+  WORK_PANELS,
   WORK_WINOGRAD,
   WORK_ATTENTION,
 } work;
@@ -86,6 +87,13 @@ static uint64_t work_of_convolution(const etx_cost_call* call) {
   return numel(is_forward ? to : from) * (numel(weight) / channels);
 }
 
+// Each element of the result is a sum over the channels of the input.
+static uint64_t work_of_panels(const etx_cost_call* call) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const etx_cost_tensor* to = first_written(call);
+  return from == NULL || to == NULL ? 0 : numel(to) * size_at(from, 1);
+}
+
 // Sixteen products of each channel for four results; what else is done to make
 // and to use them is not counted.
 static uint64_t work_of_winograd(const etx_cost_call* call) {
@@ -115,6 +123,8 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_product(call, 1);
     case WORK_CONVOLUTION:
       return work_of_convolution(call);
+    case WORK_PANELS:
+      return work_of_panels(call);
     case WORK_WINOGRAD:
       return work_of_winograd(call);
     case WORK_ATTENTION:

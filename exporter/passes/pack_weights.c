@@ -7,14 +7,16 @@
 //
 //   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
 //
-// So do those of convolutions that Winograd's form suits, whose sums are others
-// then (runtime/kernels/winograd.c):
+// So do those of convolutions of one pixel with few results, and of those that
+// Winograd's form suits, whose sums are others then (runtime/kernels/winograd.c):
 //
+//   convolution(x, w, b, ..)             convolution_panels(x, p, b, [], "x")
+//   convolution_chain(x, w, b, .., o, s) convolution_panels(x, p, b, o, s)
 //   convolution(x, w, b, ..)             convolution_winograd(x, p, b, .., [],
 //                                        "x")
 //   convolution_chain(x, w, b, .., o, s) convolution_winograd(x, p, b, .., o, s)
 //
-//   w [O, I, 3, 3]    p [O / 16][I][3][3][16]
+//   w [O, I, k, k]    p [O / 16][I][k][k][16]
 //
 // Only on request: panels are read by nothing else, so a weight that something
 // else reads as well stays, or it would be in the file twice. A table of
@@ -40,6 +42,11 @@ enum {
   LEAST_INPUTS = 16,
   LEAST_OUTPUTS = 32,
   LEAST_TILES = 12,  // of 2 x 2 results
+  // Of convolutions of one pixel: results of a channel, and channels, with which
+  // result channels as lanes are faster.
+  LEAST_POSITIONS = 6,
+  MOST_POSITIONS = 256,
+  LEAST_POINT_INPUTS = 64,
 };
 
 // A constant as some method reads it.
@@ -103,29 +110,42 @@ static bool are_all(const etx_ir_arg* list, int64_t wanted) {
   return true;
 }
 
-// Why a convolution cannot have Winograd's form; NULL: it can.
-// (input, weight, bias, stride, padding, dilation, transposed, output_padding,
-// groups, ..)
-static const char* winograd_obstacle_of(const etx_ir_method* method,
-                                        const etx_ir_node* node) {
-  const etx_ir_arg* const args = node->args;
-  const etx_shape* const w = &method->values[args[WEIGHT].as.value].shape;
+// Upper bound of the results of one channel, or the most there can be.
+static uint64_t positions_of(const etx_ir_method* method,
+                             const etx_ir_node* node) {
   const etx_shape* const out = &method->values[node->outputs[0]].shape;
   int64_t sizes[ETX_MAX_RANK];
+  if (!etx_ir_upper_sizes(method, out, sizes)) return UINT64_MAX;
+  return (uint64_t)sizes[2] * (uint64_t)sizes[3];
+}
+
+// Why a convolution has no panels; NULL: it has.
+// (input, weight, bias, stride, padding, dilation, transposed, output_padding,
+// groups, ..)
+static const char* convolution_obstacle_of(const etx_ir_method* method,
+                                           const etx_ir_node* node) {
+  const etx_ir_arg* const args = node->args;
+  const etx_shape* const w = &method->values[args[WEIGHT].as.value].shape;
   if (w->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
-  if (w->rank != 4 || w->dims[2] != 3 || w->dims[3] != 3 ||
-      !are_all(&args[3], 1) || !are_all(&args[5], 1) || args[6].as.boolean ||
-      !etx_rewrite_is_int(&args[8], 1)) {
-    return "is not of windows of 3 x 3 neighbours, one step apart, of all "
-           "channels";
+  const bool is_point = w->rank == 4 && w->dims[2] == 1 && w->dims[3] == 1;
+  if (w->rank != 4 || w->dims[2] != w->dims[3] ||
+      (!is_point && w->dims[2] != 3) || !are_all(&args[3], 1) ||
+      (is_point ? !are_all(&args[4], 0) : !are_all(&args[5], 1)) ||
+      args[6].as.boolean || !etx_rewrite_is_int(&args[8], 1)) {
+    return "is not of windows of 1 x 1 or 3 x 3 neighbours, one step apart, of "
+           "all channels";
   }
   if (w->dims[0] % COLUMNS != 0) return "has no whole panels of 16 channels";
-  if (w->dims[1] < LEAST_INPUTS || w->dims[0] < LEAST_OUTPUTS) {
+  if (w->dims[1] < (is_point ? LEAST_POINT_INPUTS : LEAST_INPUTS) ||
+      w->dims[0] < LEAST_OUTPUTS) {
     return "has few channels";
   }
-  return etx_ir_upper_sizes(method, out, sizes) &&
-                 sizes[2] < 2 * LEAST_TILES &&
-                 (sizes[2] + 1) / 2 * ((sizes[3] + 1) / 2) < LEAST_TILES
+  const uint64_t positions = positions_of(method, node);
+  if (is_point && positions > MOST_POSITIONS) {
+    return "many results are computed with it";
+  }
+  return positions < (is_point ? (uint64_t)LEAST_POSITIONS
+                               : (uint64_t)(4 * LEAST_TILES))
              ? "few results are computed with it"
              : NULL;
 }
@@ -134,7 +154,7 @@ static const char* winograd_obstacle_of(const etx_ir_method* method,
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
-  if (is_convolution(node)) return winograd_obstacle_of(method, node);
+  if (is_convolution(node)) return convolution_obstacle_of(method, node);
   if (node->op->id == ETX_OP_linear_a8w8_out) {
     if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
         w->dims[1] % SIDE != 0) {
@@ -293,24 +313,27 @@ static etx_status decide(const packing* self, uint32_t index) {
 
 // ------------------------------------------------ nodes
 
-// (input, panels, bias, padding, others, steps)
-static void change_convolution(etx_ir_node* node, etx_ir_arg* args,
-                               uint32_t panels) {
-  enum { BIAS = 2, PADDING = 4, OTHERS = 9, ARGS = 6 };
+// (input, panels, bias, others, steps), or with the padding in front of others.
+static void change_convolution(const etx_ir_method* method, etx_ir_node* node,
+                               etx_ir_arg* args, uint32_t panels) {
+  enum { PADDING = 4, OTHERS = 9 };
   const etx_ir_arg* const from = node->args;
-  args[0] = from[0];
+  const bool is_point =
+      method->values[from[WEIGHT].as.value].shape.dims[2] == 1;
+  size_t count = 3;
+  memcpy(args, from, count * sizeof *args);
   args[WEIGHT] = etx_ir_value_arg(panels);
-  args[2] = from[BIAS];
-  args[3] = from[PADDING];
-  args[4] = etx_ir_list(NULL, 0);
-  args[5] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
-  args[5].as.string = etx_text_of("x");
+  if (!is_point) args[count++] = from[PADDING];
+  args[count] = etx_ir_list(NULL, 0);
+  args[count + 1] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
+  args[count + 1].as.string = etx_text_of("x");
   if (node->op->id == ETX_OP_convolution_chain_out) {
-    memcpy(&args[4], &from[OTHERS], 2 * sizeof *args);
+    memcpy(&args[count], &from[OTHERS], 2 * sizeof *args);
   }
   node->args = args;
-  node->arg_count = ARGS;
-  node->op = etx_op_at(ETX_OP_convolution_winograd_out);
+  node->arg_count = count + 2;
+  node->op = etx_op_at(is_point ? ETX_OP_convolution_panels_out
+                                : ETX_OP_convolution_winograd_out);
 }
 
 static etx_status change_node(const packing* self, etx_ir_method* method,
@@ -323,7 +346,7 @@ static etx_status change_node(const packing* self, etx_ir_method* method,
   if (args == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_constant_value(self->module, method, w->panels, &value));
   if (is_convolution(node)) {
-    change_convolution(node, args, value);
+    change_convolution(method, node, args, value);
     return ETX_OK;
   }
   args[3] = etx_ir_list(NULL, 0);

@@ -159,30 +159,45 @@ etx_status etx_shape_convolution_chain(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
-// (input [N, I, H, W], panels [O / 16, I, 3, 3, 16], bias, padding, others,
-// steps)
-etx_status etx_shape_convolution_winograd(etx_shape_call* call) {
-  enum { KERNEL = 3, PANEL_CHANNELS = 16 };
-  static const etx_dim lasts[] = {KERNEL, KERNEL, PANEL_CHANNELS};
-  etx_shape input, panels;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
+// (input [N, I, H, W], panels [O / 16, I, kernel, kernel, 16], bias, ..): the
+// result but for its last sizes, which stay the input's.
+static etx_status of_panels(const etx_shape_call* call, int64_t kernel,
+                            etx_shape* out) {
+  enum { PANEL_CHANNELS = 16 };
+  const etx_dim lasts[] = {kernel, kernel, PANEL_CHANNELS};
+  etx_shape panels;
+  ETX_TRY(etx_shape_tensor(call, 0, out));
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
-  ETX_TRY(etx_shape_want_rank(call, "input", &input, 4));
+  ETX_TRY(etx_shape_want_rank(call, "input", out, 4));
   ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 5));
   ETX_TRY(etx_shape_want_equal(call, "the count of input channels",
-                               panels.dims[1], input.dims[1]));
+                               panels.dims[1], out->dims[1]));
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(etx_shape_want_equal(call, "a last size of 'panels'", lasts[i],
                                  panels.dims[2 + i]));
   }
-  etx_shape out = input;
-  ETX_TRY(etx_dim_multiply(call, panels.dims[0], PANEL_CHANNELS, &out.dims[1]));
+  ETX_TRY(
+      etx_dim_multiply(call, panels.dims[0], PANEL_CHANNELS, &out->dims[1]));
+  return want_bias(call, out);
+}
+
+// (.., others, steps)
+etx_status etx_shape_convolution_panels(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(of_panels(call, 1, &out));
+  ETX_TRY(etx_shape_want_others(call, 3, &out));
+  return call->output(call->context, 0, &out);
+}
+
+// (.., padding, others, steps)
+etx_status etx_shape_convolution_winograd(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(of_panels(call, 3, &out));
   for (size_t i = 0; i < 2; ++i) {
-    window w = {.kernel = KERNEL, .stride = 1, .dilation = 1};
+    window w = {.kernel = 3, .stride = 1, .dilation = 1};
     ETX_TRY(etx_shape_spatial(call, 3, "the padding", 2, i, 0, &w.padding));
-    ETX_TRY(forward_size(call, &w, input.dims[2 + i], &out.dims[2 + i]));
+    ETX_TRY(forward_size(call, &w, out.dims[2 + i], &out.dims[2 + i]));
   }
-  ETX_TRY(want_bias(call, &out));
   ETX_TRY(etx_shape_want_others(call, 4, &out));
   return call->output(call->context, 0, &out);
 }

@@ -10,6 +10,8 @@
 #include "runtime/kernels/most_template.h"
 #include "runtime/kernels/score_template.h"
 #include "runtime/kernels/plane_template.h"
+#include "runtime/kernels/dense_spot_template.h"
+#include "runtime/kernels/winograd_template.h"
 #if VECTOR_BYTES == 64
 #include "runtime/kernels/spot_template.h"
 #include "runtime/kernels/point_template.h"
@@ -18,7 +20,6 @@
 #else
 #define PANEL_SPOTS NULL, NULL, NULL, NULL
 #endif
-#include "runtime/kernels/winograd_template.h"
 
 #define T float
 #define NAME(x) x##_f32
@@ -57,7 +58,7 @@
         {add_products_i64, add_products_f32,                          \
          ETX_IF_DTYPE(FLOAT64, add_products_f64)},                    \
         dots, multiply_small, turn, copy_rows, store_rows, sum_plane, \
-        row_most, weigh_scores, PANEL_SPOTS,                          \
-        {winograd_input, winograd_weights, winograd_sum, winograd_output}, \
-        PANEL_GROUPS                                                  \
+        row_most, weigh_scores, sum_dense_spots,                      \
+        {winograd_input, winograd_weights, winograd_output},          \
+        PANEL_SPOTS, PANEL_GROUPS                                     \
   }

@@ -116,6 +116,29 @@ typedef struct etx_spot_store {
 
 typedef void (*etx_spot_store_loop)(const etx_spot_store* store);
 
+// The same of positions that lie side by side: sums [positions][channels] += seen
+// [taps][positions] times weights [panels][taps][16]. Sums have whole pairs of
+// panels; those beside a panel that stands alone may be written.
+enum { ETX_DENSE_CHANNELS = 16, ETX_DENSE_LINE = 64 };
+
+typedef struct etx_dense_spots {
+  const float* seen;
+  ptrdiff_t seen_row;  // from tap to tap
+  const float* weights;
+  ptrdiff_t weight_panel;
+  float* sums;
+  ptrdiff_t sum_row;
+  size_t positions, taps, panels;
+  bool starts;  // the sums are zero, and not read
+  // What is asked of memory meanwhile: so many pieces, `ahead_piece` bytes
+  // apart, of lines of 64 bytes; at most one for each tap.
+  const char* ahead;
+  ptrdiff_t ahead_piece;
+  size_t ahead_pieces, ahead_lines;
+} etx_dense_spots;
+
+typedef void (*etx_dense_spot_loop)(const etx_dense_spots* spots);
+
 enum { ETX_POINT_CHANNELS = 8 };  // whose sums are taken at a time
 
 // Sums with result positions as lanes, in registers from the first tap to the

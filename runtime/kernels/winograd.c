@@ -20,16 +20,14 @@
 
 #include <string.h>
 
-#include "runtime/kernels/chain_store.h"
-#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/panel_results.h"
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/temporary_kernels.h"
 
 enum {
   PLACES = ETX_WINOGRAD_PLACES,
-  CHANNELS = ETX_WINOGRAD_CHANNELS,
+  CHANNELS = ETX_DENSE_CHANNELS,
   PAIR = 2 * CHANNELS,
   PANEL = ETX_WINOGRAD_TAPS * CHANNELS,  // weights of a channel in a panel
   PART = 56,                             // tiles, at most
@@ -44,13 +42,10 @@ enum {
 };
 
 typedef struct job {
-  etx_volumes in, out;
+  etx_volumes in;
   const float* panels;
-  const etx_tensor* bias;  // or NULL
   int64_t padding[2];
-  const etx_chain* chain;
-  etx_chain_store store;
-  const etx_panel_loops* loops;
+  const etx_panel_results* results;
   float* seen;  // V [16][in.channels][pitch]
   size_t channels;
   int64_t tiles[2];  // of an image
@@ -110,10 +105,10 @@ static void transform_channels(const void* context, size_t first, size_t end) {
       copy.from = in + (ptrdiff_t)i * j->in.channel +
                   (ptrdiff_t)(top + rows.first) * row +
                   (ptrdiff_t)(left + columns.first) * step;
-      j->loops->copy_rows(&copy);
+      j->results->loops->copy_rows(&copy);
     }
     input.out = j->seen + i * j->pitch;
-    j->loops->winograd.input(&input);
+    j->results->loops->winograd.input(&input);
   }
 }
 
@@ -133,21 +128,22 @@ static part part_at(const job* j, size_t index) {
             .tiles = rows * j->columns,
             .y = (int64_t)(2 * (j->row + row)),
             .x = (int64_t)(2 * j->column)};
-  p.height = least(2 * rows, (size_t)(j->out.sizes[1] - p.y));
-  p.width = least(2 * j->columns, (size_t)(j->out.sizes[2] - p.x));
+  p.height = least(2 * rows, (size_t)(j->results->out.sizes[1] - p.y));
+  p.width = least(2 * j->columns, (size_t)(j->results->out.sizes[2] - p.x));
   return p;
 }
 
 // Asks for a share of the weights that come next while the sums of a place are
 // taken: `count` channels of each panel, from `next` on.
 static void ask_for_weights(const job* j, const float* next, size_t place,
-                            size_t panels, size_t count, etx_winograd_sum* s) {
-  enum { LINE = ETX_PANEL_GROUP_BYTES };
+                            size_t panels, size_t count, etx_dense_spots* s) {
   const size_t shares = PLACES / panels;
   const size_t lines = (count * ETX_WINOGRAD_TAPS + shares - 1) / shares;
   const float* const panel = next + place / shares * j->channels * PANEL;
-  s->ahead = (const char*)panel + place % shares * lines * LINE;
-  s->ahead_lines = lines;
+  s->ahead = (const char*)panel + place % shares * lines * ETX_DENSE_LINE;
+  s->ahead_pieces = 2;
+  s->ahead_lines = (lines + 1) / 2;
+  s->ahead_piece = (ptrdiff_t)(s->ahead_lines * ETX_DENSE_LINE);
 }
 
 // M [16][tiles][PAIR] of up to two panels.
@@ -159,23 +155,23 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
   for (size_t first = 0; first < all; first += TAPS) {
     const size_t count = least(TAPS, all - first), left = all - first - count;
     for (size_t i = 0; i < panels; ++i) {
-      j->loops->winograd.weights(
+      j->results->loops->winograd.weights(
           j->panels + ((panel + i) * all + first) * PANEL, count,
           weights + i * PLACES * count * CHANNELS);
     }
     const size_t next =
         left > 0 ? panel * all + first + count : (panel + panels) * all;
     const bool has_next =
-        left > 0 || (panel + panels) * CHANNELS < (size_t)j->out.channels;
+        left > 0 || (panel + panels) * CHANNELS < (size_t)j->results->out.channels;
     for (size_t place = 0; place < PLACES; ++place) {
-      etx_winograd_sum s = {
+      etx_dense_spots s = {
           .seen = j->seen + (place * all + first) * j->pitch + p->tile,
           .seen_row = (ptrdiff_t)j->pitch,
           .weights = weights + place * count * CHANNELS,
           .weight_panel = (ptrdiff_t)(PLACES * count * CHANNELS),
           .sums = sums + place * p->tiles * PAIR,
-          .tile = PAIR,
-          .tiles = p->tiles,
+          .sum_row = PAIR,
+          .positions = p->tiles,
           .taps = count,
           .panels = panels,
           .starts = first == 0};
@@ -183,81 +179,24 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
         ask_for_weights(j, j->panels + next * PANEL, place, panels,
                         least(TAPS, left > 0 ? left : all), &s);
       }
-      j->loops->winograd.sum(&s);
+      j->results->loops->sum_dense_spots(&s);
     }
   }
 }
 
 // ------------------------------------------------ results
 
-// Sixteen channels of results that lie side by side, from sums of channels.
-static void store_line(const job* j, const float* sums, const float* bias,
-                       float* out, size_t count) {
-  etx_spot_store s = {.store = {.sums = sums,
-                                .sum_row = PAIR,
-                                .out = out,
-                                .rows = 1,
-                                .count = count,
-                                .below = j->store.below,
-                                .low = j->store.low,
-                                .high = j->store.high},
-                      .out_channel = j->out.channel,
-                      .bias = bias,
-                      .channels = CHANNELS};
-  s.store.added =
-      etx_chain_store_added(&j->store, j->chain,
-                            (const float*)(const void*)j->out.data, out);
-  if (j->loops->store_spots != NULL) {
-    j->loops->store_spots(&s);
-    return;
-  }
-  float turned[CHANNELS * CHANNELS];
-  etx_row_store one = s.store;
-  for (size_t at = 0; at < count; at += CHANNELS) {
-    one.count = least(CHANNELS, count - at);
-    j->loops->turn(sums + at * PAIR, PAIR, one.count, CHANNELS, turned);
-    for (size_t c = 0; c < CHANNELS; ++c) {
-      const ptrdiff_t to = (ptrdiff_t)c * s.out_channel + (ptrdiff_t)at;
-      one.sums = turned + c * CHANNELS;
-      one.out = out + to;
-      one.added = s.store.added == NULL ? NULL : s.store.added + to;
-      one.bias = bias[c];
-      j->loops->store_rows(&one);
-    }
-  }
-}
-
-static void run_chain(const job* j, const part* p, int64_t channel, float* out,
-                      size_t count, int64_t y) {
-  if (j->chain == NULL || j->store.is_all) return;
-  const size_t plane = (size_t)(j->image * j->out.channels + channel);
-  const size_t first = (size_t)(y * j->out.sizes[2] + p->x);
-  for (size_t c = 0; c < CHANNELS; ++c, out += j->out.channel) {
-    etx_chain_run(j->chain, out, out, plane + c, first, count);
-  }
-}
-
 // Rows that are all of the result's are one line.
 static void store_part(const job* j, const part* p, size_t panel,
                        const float* sums) {
-  const int64_t channel = (int64_t)(panel * CHANNELS);
-  const bool is_wide = p->width == (size_t)j->out.sizes[2];
+  const size_t wide = (size_t)j->results->out.sizes[2];
+  const bool is_wide = p->width == wide;
   const size_t lines = is_wide ? 1 : p->height;
   const size_t count = is_wide ? p->height * p->width : p->width;
-  float bias[CHANNELS];
-  for (int64_t i = 0; i < CHANNELS; ++i) {
-    bias[i] = j->bias == NULL ? -0.0f
-                              : ((const float*)j->bias->data)[(channel + i) *
-                                    j->bias->strides[0]];
-  }
-  for (size_t i = 0; i < lines; ++i, sums += count * PAIR) {
-    const int64_t y = p->y + (int64_t)i;
-    float* const out = (float*)(void*)j->out.data +
-                       (ptrdiff_t)j->image * j->out.image +
-                       (ptrdiff_t)channel * j->out.channel +
-                       (ptrdiff_t)y * j->out.strides[1] + (ptrdiff_t)p->x;
-    store_line(j, sums, bias, out, count);
-    run_chain(j, p, channel, out, count, y);
+  size_t at = (size_t)p->y * wide + (size_t)p->x;
+  for (size_t i = 0; i < lines; ++i, at += wide, sums += count * PAIR) {
+    etx_panel_results_store(j->results, sums, PAIR, j->image,
+                            (int64_t)(panel * CHANNELS), at, count);
   }
 }
 
@@ -265,7 +204,7 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
   const job* j = context;
   // Positions are turned in sixteens.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
-  const size_t panels = (size_t)j->out.channels / CHANNELS;
+  const size_t panels = (size_t)j->results->out.channels / CHANNELS;
   const size_t pairs = (panels + 1) / 2;
   for (size_t i = first; i < end; ++i) {
     const part p = part_at(j, i / pairs);
@@ -278,7 +217,7 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
                                         .height = p.height,
                                         .width = p.width,
                                         .out = results};
-    j->loops->winograd.output(&output);
+    j->results->loops->winograd.output(&output);
     for (size_t k = 0; k < count; ++k) {
       store_part(j, &p, panel + k, results + k * CHANNELS);
     }
@@ -300,14 +239,14 @@ static void size_blocks(job* j) {
 
 static void run_block(job* j, const etx_parallel* parallel) {
   const size_t parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  const size_t pairs = ((size_t)j->out.channels / CHANNELS + 1) / 2;
+  const size_t pairs = ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
   const double tiles = (double)(j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
   // The last row of tiles may write whole sixteens.
   j->pitch = (j->rows - 1) * j->columns +
              (j->columns + SLACK) / CHANNELS * CHANNELS;
   etx_shares_run(parallel, j->channels, seen, transform_channels, j);
-  etx_shares_run(parallel, parts * pairs, seen * (double)j->out.channels,
+  etx_shares_run(parallel, parts * pairs, seen * (double)j->results->out.channels,
                  multiply_parts, j);
 }
 
@@ -328,40 +267,24 @@ static void run_job(job* j, const etx_parallel* parallel) {
 // ------------------------------------------------ the operator
 
 // (input, panels, bias, padding, others, steps, out)
-enum { INPUT, WEIGHTS, BIAS, PADDING, OTHERS, STEPS, OUT };
+enum { INPUT, WEIGHTS, PADDING = 3, OUT = 6 };
 
-static void convolve(etx_call* call, const etx_chain* chain) {
+static void convolve(etx_call* call, const etx_panel_results* results) {
   job j = {.in = etx_volumes_of(etx_call_tensor(call, INPUT)),
-           .out = etx_volumes_of(etx_call_tensor(call, OUT)),
            .panels = etx_call_tensor(call, WEIGHTS)->data,
            .padding = {etx_call_listed(call, PADDING, 0),
                        etx_call_listed(call, PADDING, 1)},
-           .chain = chain,
-           .store = etx_chain_store_of(chain),
-           .loops = etx_panel_loops_of(etx_instruction_set_within(
-               call->parallel->instruction_set)),
+           .results = results,
            .seen = call->temporary};
-  if (!etx_call_is_none(call, BIAS)) j.bias = etx_call_tensor(call, BIAS);
   j.channels = (size_t)j.in.channels;
-  for (size_t d = 0; d < 2; ++d) j.tiles[d] = (j.out.sizes[1 + d] + 1) / 2;
+  for (size_t d = 0; d < 2; ++d) {
+    j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;
+  }
   run_job(&j, call->parallel);
 }
 
 static etx_status run(etx_call* call) {
-  const etx_tensor* out = etx_call_tensor(call, OUT);
-  const size_t numel = etx_tensor_numel(out);
-  if (numel == 0) return ETX_OK;
-  const size_t columns = (size_t)out->sizes[3];
-  const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
-  const bool has_any_rows = etx_chain_has_any_rows(call, OTHERS);
-  etx_chain chain;
-  etx_chain_read(call, OTHERS, has_any_rows ? numel / planes : columns, &chain);
-  const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
-  convolve(call, has_steps && has_any_rows ? &chain : NULL);
-  if (has_steps && !has_any_rows) {
-    etx_chain_run_all(&chain, out->data, numel, columns, call->parallel);
-  }
-  return ETX_OK;
+  return etx_panel_results_run(call, convolve);
 }
 
 // V of the largest block.
@@ -388,15 +311,7 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
 }
 
 etx_status etx_kernel_convolution_winograd_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, INPUT, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_dtype(call, WEIGHTS, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, WEIGHTS));
-  if (!etx_call_is_none(call, BIAS)) {
-    ETX_TRY(etx_call_check_dtype(call, BIAS, ETX_DTYPE_FLOAT32));
-  }
-  ETX_TRY(etx_call_check_dtype(call, OUT, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, OUT));
-  ETX_TRY(etx_temporary_winograd(call, &call->temporary_bytes));
+  ETX_TRY(etx_panel_results_check(call));
   call->run = run;
-  return etx_chain_check(call, OTHERS, STEPS);
+  return etx_temporary_winograd(call, &call->temporary_bytes);
 }

@@ -10,20 +10,21 @@
 //        0 -1  1  0         1/2 -1/2  1/2         0  1 -1 -1
 //        0  1  0 -1         0    0    1
 //
-// where U V is element by element: 16 products for four results, not 36. The
+// where U V is element by element: 16 products for four results, not 36. Sums
+// over channels are those of etx_dense_spots, whose positions are tiles. The
 // matrix on the left is taken first, and sums go from left to right, but those
 // of G: (g0 + g2) + g1, (g0 + g2) - g1.
 
 #ifndef ETX_RUNTIME_KERNELS_WINOGRAD_LOOPS_H
 #define ETX_RUNTIME_KERNELS_WINOGRAD_LOOPS_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include "runtime/kernels/row_loops.h"
 
 enum {
   ETX_WINOGRAD_TAPS = 9,
   ETX_WINOGRAD_PLACES = 16,    // elements of d, U, V, M
-  ETX_WINOGRAD_CHANNELS = 16,  // result channels of a panel
 };
 
 // What tiles see of one channel, `patch`, as V. Tile t, row by row, writes to
@@ -44,26 +45,6 @@ typedef void (*etx_winograd_input_loop)(const etx_winograd_input* input);
 typedef void (*etx_winograd_weight_loop)(const float* weights, size_t count,
                                          float* out);
 
-// One place of M [tiles][channels], tiles `tile` apart, += what tiles see of some
-// channels, V [taps][tiles], times U [panels][taps][16], channel by channel, in
-// steps that are rounded once (fused_template.h).
-typedef struct etx_winograd_sum {
-  const float* seen;
-  ptrdiff_t seen_row;  // from tap to tap
-  const float* weights;
-  ptrdiff_t weight_panel;
-  float* sums;
-  ptrdiff_t tile;
-  size_t tiles, taps, panels;
-  bool starts;  // the sums are zero, and not read
-  // What is asked of memory meanwhile: so many lines of 64 bytes, of which as
-  // many come as there are taps for each block of tiles.
-  const char* ahead;
-  size_t ahead_lines;
-} etx_winograd_sum;
-
-typedef void (*etx_winograd_sum_loop)(const etx_winograd_sum* sum);
-
 // M [16][tiles][channels], places `place` apart and tiles `tile`, as results
 // [.., channels], `tile` apart: `height` rows of `width`, which end in the last
 // row and column of tiles.
@@ -80,7 +61,6 @@ typedef void (*etx_winograd_output_loop)(const etx_winograd_output* output);
 typedef struct etx_winograd_loops {
   etx_winograd_input_loop input;
   etx_winograd_weight_loop weights;
-  etx_winograd_sum_loop sum;
   etx_winograd_output_loop output;
 } etx_winograd_loops;
 

@@ -5,10 +5,7 @@
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/winograd_loops.h"
 
-enum {
-  WINOGRAD_LANES = ETX_FUSED_LANES,
-  WINOGRAD_VECTORS = ETX_WINOGRAD_CHANNELS / WINOGRAD_LANES,  // of a panel
-};
+enum { WINOGRAD_LANES = ETX_FUSED_LANES };
 
 #if VECTOR_BYTES == 64
 #define WINOGRAD_PICK(a, b, i)                                               \
@@ -84,7 +81,7 @@ static inline __attribute__((always_inline)) void winograd_weight(
 }
 
 static void winograd_weights(const float* weights, size_t count, float* out) {
-  enum { ALL = ETX_WINOGRAD_CHANNELS };
+  enum { ALL = ETX_DENSE_CHANNELS };
   const size_t place = count * ALL;
   for (size_t i = 0; i < count; ++i, out += ALL) {
     for (size_t lane = 0; lane < ALL; lane += WINOGRAD_LANES) {
@@ -106,116 +103,6 @@ static void winograd_weights(const float* weights, size_t count, float* out) {
     }
     weights += ETX_WINOGRAD_TAPS * ALL;
   }
-}
-
-// ------------------------------------------------ sums
-
-#if VECTOR_BYTES == 64
-enum { WINOGRAD_TILES = 12, WINOGRAD_PANELS = 2 };  // of a block
-#else
-enum { WINOGRAD_TILES = 6, WINOGRAD_PANELS = 1 };
-#endif
-
-// `count` tiles by some panels. Inlined with constants, so that the sums stay
-// in registers.
-static inline __attribute__((always_inline)) void winograd_block(
-    const etx_winograd_sum* s, size_t tile, size_t count, size_t panel,
-    size_t panels, size_t asked) {
-  enum { PARTS = WINOGRAD_VECTORS, ALL = WINOGRAD_PANELS * WINOGRAD_VECTORS };
-  const ptrdiff_t sum_row = s->tile, seen_row = s->seen_row;
-  const ptrdiff_t next = s->weight_panel;
-  const float* weights = s->weights + (ptrdiff_t)panel * next;
-  const float* seen = s->seen + tile;
-  float* sums =
-      s->sums + (ptrdiff_t)tile * sum_row + panel * ETX_WINOGRAD_CHANNELS;
-  etx_fused own[WINOGRAD_TILES][ALL] = {{{0}}};
-  if (!s->starts) {
-    const float* from = sums;
-    ETX_UNROLLED_16
-    for (size_t i = 0; i < count; ++i, from += sum_row) {
-      ETX_UNROLLED
-      for (size_t v = 0; v < panels * PARTS; ++v) {
-        memcpy(&own[i][v], from + v * WINOGRAD_LANES, sizeof own[i][v]);
-      }
-    }
-  }
-  const char* ahead = s->ahead + asked * ETX_PANEL_GROUP_BYTES;
-  const size_t lines = asked < s->ahead_lines ? s->ahead_lines - asked : 0;
-  for (size_t k = 0; k < s->taps; ++k, seen += seen_row) {
-    etx_fused weight[ALL];
-    if (k < lines) __builtin_prefetch(ahead + k * ETX_PANEL_GROUP_BYTES);
-    ETX_UNROLLED
-    for (size_t v = 0; v < panels * PARTS; ++v) {
-      memcpy(&weight[v],
-             weights + (ptrdiff_t)(v / PARTS) * next +
-                 v % PARTS * WINOGRAD_LANES,
-             sizeof weight[v]);
-      ETX_FUSED_LOADED(weight[v]);
-    }
-    weights += ETX_WINOGRAD_CHANNELS;
-    ETX_UNROLLED_16
-    for (size_t i = 0; i < count; ++i) {
-      const etx_fused x = ETX_FUSED_ALL(seen[i]);
-      ETX_UNROLLED
-      for (size_t v = 0; v < panels * PARTS; ++v) {
-        own[i][v] = ETX_FUSED_ADD(weight[v], x, own[i][v]);
-      }
-    }
-  }
-  ETX_UNROLLED_16
-  for (size_t i = 0; i < count; ++i, sums += sum_row) {
-    ETX_UNROLLED
-    for (size_t v = 0; v < panels * PARTS; ++v) {
-      memcpy(sums + v * WINOGRAD_LANES, &own[i][v], sizeof own[i][v]);
-    }
-  }
-}
-
-#define WINOGRAD_CASE(tiles)                              \
-  case tiles:                                             \
-    winograd_block(s, at, tiles, panel, panels, asked);   \
-    break;
-
-// All tiles, in blocks of as equal a size as can be: small ones have too few
-// sums to hide how long a step takes.
-static inline __attribute__((always_inline)) void winograd_blocks(
-    const etx_winograd_sum* s, size_t panel, size_t panels) {
-  size_t blocks = (s->tiles + WINOGRAD_TILES - 1) / WINOGRAD_TILES;
-  size_t at = 0, asked = panel == 0 ? 0 : s->ahead_lines;
-  for (; blocks > 0; asked += s->taps) {
-    size_t count = (s->tiles - at + blocks - 1) / blocks;
-    // Less than half a block is rare.
-    if (count < WINOGRAD_TILES / 2) count = 1;
-    switch (count) {
-#if VECTOR_BYTES == 64
-      WINOGRAD_CASE(12)
-      WINOGRAD_CASE(11)
-      WINOGRAD_CASE(10)
-      WINOGRAD_CASE(9)
-      WINOGRAD_CASE(8)
-      WINOGRAD_CASE(7)
-#endif
-      WINOGRAD_CASE(6)
-#if VECTOR_BYTES < 64
-      WINOGRAD_CASE(5)
-      WINOGRAD_CASE(4)
-      WINOGRAD_CASE(3)
-#endif
-      default:
-        winograd_block(s, at, 1, panel, panels, asked);
-        break;
-    }
-    at += count;
-    blocks = (s->tiles - at + WINOGRAD_TILES - 1) / WINOGRAD_TILES;
-  }
-}
-
-static void winograd_sum(const etx_winograd_sum* s) {
-  size_t panel = 0;
-  for (; panel + WINOGRAD_PANELS <= s->panels; panel += WINOGRAD_PANELS) {
-    winograd_blocks(s, panel, WINOGRAD_PANELS);
-  }
-  if (panel < s->panels) winograd_blocks(s, panel, 1);
 }
 
 // ------------------------------------------------ results

@@ -114,9 +114,32 @@ static void convolutions_of_neighbours_have_winograds_form(void** state) {
   lowered_close(&l);
 }
 
+static void convolutions_of_one_pixel_read_panels(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               "inputs: [{name: x, type: 'float32[1, 64, 7, 7]'}]\n"
+               "buffers:\n"
+               "  - {name: w, type: 'float32[48, 64, 1, 1]', init: 1}\n"
+               "nodes:\n"
+               "  - {out: a, op: aten.convolution.default, args: [x, w, null, "
+               "[1, 1], [0, 0], [1, 1], false, [0, 0], 1]}\n"
+               "  - {out: r, op: aten.hardswish.default, args: [a]}\n"
+               "  - {out: s, op: aten.add.Tensor, args: [r, a]}\n"
+               "outputs: [a, s]\n");
+  l.options.pack_weights = true;
+  lowered_run(&l, PASSES " fuse_convolution pack_weights");
+  assert_non_null(
+      strstr(lowered_lines(&l),
+             "a: float32[1, 48, 7, 7] = etx::convolution_panels.out(x, const "
+             "float32[3, 64, 1, 1, 16], None, [], 'x')\n"));
+  lowered_close(&l);
+}
+
 static void other_convolutions_stay(void** state) {
   static const char other[] =
-      "is not of windows of 3 x 3 neighbours, one step apart, of all channels";
+      "is not of windows of 1 x 1 or 3 x 3 neighbours, one step apart, of all "
+      "channels";
   (void)state;
   expect_convolution_stays(
       CONVOLUTION("9, 9", "32, 16, 3, 3",
@@ -137,6 +160,10 @@ static void other_convolutions_stay(void** state) {
   expect_convolution_stays(CONVOLUTION("9, 9", "32, 16, 3, 1", PLAIN), other);
   expect_convolution_stays(CONVOLUTION("4, 10", "32, 16, 3, 3", PLAIN),
                            "few results are computed with it");
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 16, 1, 1",
+                  "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
+      "has few channels");
 }
 
 static void bytes_bring_the_sums_of_their_columns(void** state) {
@@ -330,6 +357,7 @@ int main(void) {
       cmocka_unit_test(few_rows_read_weights_as_they_are),
       cmocka_unit_test(rows_are_those_of_all_dimensions),
       cmocka_unit_test(convolutions_of_neighbours_have_winograds_form),
+      cmocka_unit_test(convolutions_of_one_pixel_read_panels),
       cmocka_unit_test(other_convolutions_stay),
       cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
       cmocka_unit_test(a_table_is_packed_for_its_layer),

@@ -132,28 +132,36 @@ def convolution(c, d):
     c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
 
 
-def winograd(c, d):
+def convolution_panels(c, d, kernel=1):
     channels, results = d.pick([1, 2, d.int(1, 40)]), 16 * d.int(1, 2)
-    sizes, padding = [d.int(1, 9), d.int(1, 9)], [d.int(0, 2), d.int(0, 2)]
-    sizes = [max(s, 3 - 2 * p) for s, p in zip(sizes, padding)]
+    sizes = [d.int(1, 9), d.int(1, 9)]
+    padding = [0 if kernel == 1 else d.int(0, 2) for _ in range(2)]
+    sizes = [max(s, kernel - 2 * p) for s, p in zip(sizes, padding)]
     x = d.uniform([d.int(1, 2), channels, *sizes], -1, 1)
-    weight = d.uniform([results, channels, 3, 3], -0.3, 0.3)
+    weight = d.uniform([results, channels, kernel, kernel], -0.3, 0.3)
     bias = d.pick([None, d.uniform([results], -1, 1)])
     sums = torch.nn.functional.conv2d(
         x.double(), weight.double(), None if bias is None else bias.double(),
         1, padding)
     others, text, compute = chain(d, list(sums.shape))
-    packed = weight.reshape(-1, 16, channels, 3, 3).permute(0, 2, 3, 4, 1)
+    packed = weight.reshape(-1, 16, channels, kernel, kernel)
+    packed = packed.permute(0, 2, 3, 4, 1)
     if d.chance(0.1):
-        packed, compute = d.pick([packed[..., :8], packed[:, :, :2],
+        packed, compute = d.pick([packed[..., :8],
+                                  torch.cat([packed, packed], 2),
                                   torch.cat([packed, packed], 1)]), None
-    arguments = {"input": x, "panels": packed.contiguous(), "bias": bias,
-                 "padding": padding, "others": others or [torch.zeros([])],
-                 "steps": text}
+    arguments = {"input": x, "panels": packed.contiguous(), "bias": bias}
+    if kernel == 3:
+        arguments["padding"] = padding
+    arguments |= {"others": others or [torch.zeros([])], "steps": text}
     if compute is None:
         c.add(arguments)
         return
     c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
+
+
+def winograd(c, d):
+    convolution_panels(c, d, 3)
 
 
 def attention(c, d):
@@ -218,4 +226,5 @@ OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
              "etx::linear_panels.out": panels,
              "etx::convolution_chain.out": convolution,
+             "etx::convolution_panels.out": convolution_panels,
              "etx::convolution_winograd.out": winograd}

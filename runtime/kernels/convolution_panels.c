@@ -1,0 +1,118 @@
+// Convolution whose windows are one pixel, of few positions: result channels are
+// lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1, 16], as
+// the loops read them (etx_dense_spots). Results have the bits that
+// etx::convolution_chain gives.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/panel_results.h"
+#include "runtime/kernels/shares.h"
+
+enum {
+  CHANNELS = ETX_DENSE_CHANNELS,
+  PAIR = 2 * CHANNELS,
+  POSITIONS = 60,        // of an item, at most
+  LEAST_POSITIONS = 24,  // of several items
+  TAPS = 160,            // that are summed at a time, so that weights stay near
+  ITEMS = 4,             // for each thread
+};
+
+typedef struct job {
+  etx_volumes in;
+  const float* panels;
+  const etx_panel_results* results;
+  size_t channels, positions, panel_count;
+  size_t pairs, parts;  // of an image
+} job;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+// Sums of up to two panels at some positions, from the first that `seen` is.
+static void sum_part(const job* j, const float* seen, size_t positions,
+                     size_t panel, float* sums) {
+  const size_t all = j->channels, panels = least(2, j->panel_count - panel);
+  const size_t chunks = (all + TAPS - 1) / TAPS;
+  const size_t most = (all + chunks - 1) / chunks;
+  for (size_t first = 0; first < all; first += most) {
+    const size_t count = least(most, all - first), left = all - first - count;
+    const size_t next =
+        left > 0 ? panel * all + first + count : (panel + panels) * all;
+    const bool has_next = left > 0 || panel + panels < j->panel_count;
+    const etx_dense_spots s = {
+        .seen = seen + (ptrdiff_t)first * j->in.channel,
+        .seen_row = j->in.channel,
+        .weights = j->panels + (panel * all + first) * CHANNELS,
+        .weight_panel = (ptrdiff_t)(all * CHANNELS),
+        .sums = sums,
+        .sum_row = PAIR,
+        .positions = positions,
+        .taps = count,
+        .panels = panels,
+        .starts = first == 0,
+        .ahead = (const char*)(j->panels + (has_next ? next * CHANNELS : 0)),
+        .ahead_piece = (ptrdiff_t)(all * CHANNELS * sizeof(float)),
+        .ahead_pieces = has_next ? panels : 0,
+        .ahead_lines = left > 0 ? least(most, left) : most};
+    j->results->loops->sum_dense_spots(&s);
+  }
+}
+
+// Items are parts of images, and pairs of panels of each.
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  // Positions are turned in sixteens.
+  float sums[(POSITIONS + CHANNELS) * PAIR];
+  for (size_t i = first; i < end; ++i) {
+    const size_t number = i / j->pairs, part = number % j->parts;
+    const size_t image = number / j->parts, panel = i % j->pairs * 2;
+    const size_t at = j->positions * part / j->parts;
+    const size_t count = j->positions * (part + 1) / j->parts - at;
+    const float* const seen = (const float*)(const void*)j->in.data +
+                              (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
+    sum_part(j, seen, count, panel, sums);
+    for (size_t k = 0; k < 2 && panel + k < j->panel_count; ++k) {
+      etx_panel_results_store(j->results, sums + k * CHANNELS, PAIR,
+                              (int64_t)image, (int64_t)((panel + k) * CHANNELS),
+                              at, count);
+    }
+  }
+}
+
+// Parts of as equal a size as can be; more if threads would be idle.
+static size_t part_count(const job* j, size_t threads) {
+  size_t parts = (j->positions + POSITIONS - 1) / POSITIONS;
+  if (threads == 1) return parts;
+  const size_t items = j->pairs * (size_t)j->in.images;
+  const size_t wanted = (ITEMS * threads + items - 1) / items;
+  const size_t most = j->positions / LEAST_POSITIONS;
+  const size_t more = least(wanted, most);
+  return more > parts ? more : parts;
+}
+
+// (input, panels, bias, others, steps, out)
+static void convolve(etx_call* call, const etx_panel_results* results) {
+  const etx_parallel* parallel = call->parallel;
+  job j = {.in = etx_volumes_of(etx_call_tensor(call, 0)),
+           .panels = etx_call_tensor(call, 1)->data,
+           .results = results};
+  j.channels = (size_t)j.in.channels;
+  j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
+  j.panel_count = (size_t)results->out.channels / CHANNELS;
+  j.pairs = (j.panel_count + 1) / 2;
+  j.parts = part_count(&j, parallel->thread_count);
+  const size_t items = (size_t)j.in.images * j.parts * j.pairs;
+  const double work = (double)etx_tensor_numel(etx_call_tensor(call, 5)) *
+                      (double)j.channels;
+  etx_shares_run(parallel, items, work, run_items, &j);
+}
+
+static etx_status run(etx_call* call) {
+  return etx_panel_results_run(call, convolve);
+}
+
+etx_status etx_kernel_convolution_panels_out_prepare(etx_call* call) {
+  // Positions lie side by side.
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_panel_results_check(call));
+  call->run = run;
+  return ETX_OK;
+}

@@ -1,0 +1,116 @@
+#include "runtime/kernels/panel_results.h"
+
+enum { CHANNELS = ETX_TURNED_ROWS };
+
+// ------------------------------------------------ results
+
+// Loops for the widest registers turn squares where they are; others on the
+// stack.
+static void store_line(const etx_panel_results* r, const float* sums,
+                       ptrdiff_t row, const float* bias, float* out,
+                       size_t count) {
+  etx_spot_store s = {.store = {.sums = sums,
+                                .sum_row = row,
+                                .out = out,
+                                .rows = 1,
+                                .count = count,
+                                .below = r->store.below,
+                                .low = r->store.low,
+                                .high = r->store.high},
+                      .out_channel = r->out.channel,
+                      .bias = bias,
+                      .channels = CHANNELS};
+  s.store.added = etx_chain_store_added(
+      &r->store, r->chain, (const float*)(const void*)r->out.data, out);
+  if (r->loops->store_spots != NULL) {
+    r->loops->store_spots(&s);
+    return;
+  }
+  float turned[CHANNELS * CHANNELS];
+  etx_row_store one = s.store;
+  for (size_t at = 0; at < count; at += CHANNELS) {
+    one.count = count - at < CHANNELS ? count - at : CHANNELS;
+    r->loops->turn(sums + (ptrdiff_t)at * row, row, one.count, CHANNELS,
+                   turned);
+    for (size_t c = 0; c < CHANNELS; ++c) {
+      const ptrdiff_t to = (ptrdiff_t)c * s.out_channel + (ptrdiff_t)at;
+      one.sums = turned + c * CHANNELS;
+      one.out = out + to;
+      one.added = s.store.added == NULL ? NULL : s.store.added + to;
+      one.bias = bias[c];
+      r->loops->store_rows(&one);
+    }
+  }
+}
+
+void etx_panel_results_store(const etx_panel_results* r, const float* sums,
+                             ptrdiff_t row, int64_t image, int64_t channel,
+                             size_t at, size_t count) {
+  float* out = (float*)(void*)r->out.data + (ptrdiff_t)image * r->out.image +
+               (ptrdiff_t)channel * r->out.channel + (ptrdiff_t)at;
+  float bias[CHANNELS];
+  for (int64_t i = 0; i < CHANNELS; ++i) {
+    bias[i] = r->bias == NULL
+                  ? -0.0f
+                  : ((const float*)r->bias
+                         ->data)[(channel + i) * r->bias->strides[0]];
+  }
+  store_line(r, sums, row, bias, out, count);
+  if (r->chain == NULL || r->store.is_all) return;
+  const size_t plane = (size_t)(image * r->out.channels + channel);
+  for (size_t c = 0; c < CHANNELS; ++c, out += r->out.channel) {
+    etx_chain_run(r->chain, out, out, plane + c, at, count);
+  }
+}
+
+// ------------------------------------------------ operators
+
+enum { WEIGHTS = 1, BIAS = 2 };
+
+// The result is the last argument.
+static size_t out_of(const etx_call* call) { return call->argument_count - 1; }
+
+etx_status etx_panel_results_check(etx_call* call) {
+  const size_t out = out_of(call);
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, WEIGHTS, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, WEIGHTS));
+  if (!etx_call_is_none(call, BIAS)) {
+    ETX_TRY(etx_call_check_dtype(call, BIAS, ETX_DTYPE_FLOAT32));
+  }
+  ETX_TRY(etx_call_check_dtype(call, out, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, out));
+  return etx_chain_check(call, out - 2, out - 1);
+}
+
+static void start(etx_call* call, const etx_chain* chain,
+                  etx_panel_results_function sum) {
+  const etx_panel_results results = {
+      .out = etx_volumes_of(etx_call_tensor(call, out_of(call))),
+      .bias =
+          etx_call_is_none(call, BIAS) ? NULL : etx_call_tensor(call, BIAS),
+      .chain = chain,
+      .store = etx_chain_store_of(chain),
+      .loops = etx_panel_loops_of(
+          etx_instruction_set_within(call->parallel->instruction_set))};
+  sum(call, &results);
+}
+
+etx_status etx_panel_results_run(etx_call* call,
+                                 etx_panel_results_function sum) {
+  const etx_tensor* out = etx_call_tensor(call, out_of(call));
+  const size_t others = out_of(call) - 2, numel = etx_tensor_numel(out);
+  if (numel == 0) return ETX_OK;
+  const size_t columns = (size_t)out->sizes[3];
+  const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];
+  // Beside a row along the last dimension, the chain is computed on its own.
+  const bool has_any_rows = etx_chain_has_any_rows(call, others);
+  etx_chain chain;
+  etx_chain_read(call, others, has_any_rows ? numel / planes : columns, &chain);
+  const bool has_steps = chain.count > 1 || chain.steps[0] != ETX_STEP_X;
+  start(call, has_steps && has_any_rows ? &chain : NULL, sum);
+  if (has_steps && !has_any_rows) {
+    etx_chain_run_all(&chain, out->data, numel, columns, call->parallel);
+  }
+  return ETX_OK;
+}

@@ -1,0 +1,38 @@
+// From sums of sixteen result channels, [position][channel], to float32 results
+// of a convolution: the bias, and the chain behind it.
+
+#ifndef ETX_RUNTIME_KERNELS_PANEL_RESULTS_H
+#define ETX_RUNTIME_KERNELS_PANEL_RESULTS_H
+
+#include "runtime/kernels/chain_store.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/panel_loops.h"
+
+typedef struct etx_panel_results {
+  etx_volumes out;         // of two dimensions, dense
+  const etx_tensor* bias;  // or NULL
+  const etx_chain* chain;  // or NULL
+  etx_chain_store store;
+  const etx_panel_loops* loops;
+} etx_panel_results;
+
+// `count` results of the channels from `channel` on, a multiple of sixteen, that
+// lie side by side from position `at` of an image on. Sums are `row` apart, and
+// read up to a whole sixteen of positions.
+void etx_panel_results_store(const etx_panel_results* results,
+                             const float* sums, ptrdiff_t row, int64_t image,
+                             int64_t channel, size_t at, size_t count);
+
+// Computes the sums of a call and hands them to etx_panel_results_store.
+typedef void (*etx_panel_results_function)(etx_call* call,
+                                           const etx_panel_results* results);
+
+// For prepare, of (input, panels, bias, .., others, steps, out), where steps may
+// be x alone: refuses other types than float32, and what is not dense.
+ETX_MUST_USE etx_status etx_panel_results_check(etx_call* call);
+
+// For run: what `sum` has to do before a chain and what is left of the chain.
+etx_status etx_panel_results_run(etx_call* call,
+                                 etx_panel_results_function sum);
+
+#endif

@@ -59,25 +59,41 @@ typedef enum wanted_kinds {
   WANT_TENSORS = 1 << ETX_PTE_TENSOR_LIST | 1 << ETX_PTE_OPTIONAL_TENSOR_LIST,
 } wanted_kinds;
 
-static const struct {
-  unsigned kinds;
-  const char* text;
-} wanted[] = {
-    [ETX_ARGUMENT_TENSOR] = {WANT_TENSOR, "a tensor"},
-    [ETX_ARGUMENT_TENSORS] = {WANT_TENSORS, "a tensor list"},
-    [ETX_ARGUMENT_OPTIONAL_TENSORS] = {WANT_TENSORS, "a tensor list"},
-    [ETX_ARGUMENT_SCALAR] = {WANT_NUMBER, "a number"},
-    [ETX_ARGUMENT_INT] = {WANT_INT, "an int"},
-    [ETX_ARGUMENT_INTS] = {WANT_INTS, "an int list"},
-    [ETX_ARGUMENT_FLOAT] = {WANT_NUMBER, "a number"},
-    [ETX_ARGUMENT_FLOATS] = {WANT_DOUBLES, "a double list"},
-    [ETX_ARGUMENT_BOOL] = {WANT_BOOL, "a bool"},
-    [ETX_ARGUMENT_BOOLS] = {WANT_BOOLS, "a bool list"},
-    [ETX_ARGUMENT_STRING] = {WANT_STRING, "a string"},
-    [ETX_ARGUMENT_SCALAR_TYPE] = {WANT_INT, "an int (type)"},
-    [ETX_ARGUMENT_MEMORY_FORMAT] = {WANT_INT, "an int (memory format)"},
-    [ETX_ARGUMENT_LAYOUT] = {WANT_INT, "an int (layout)"},
-    [ETX_ARGUMENT_DEVICE] = {0, "no device"},
+static const uint16_t wanted[] = {
+    [ETX_ARGUMENT_TENSOR] = WANT_TENSOR,
+    [ETX_ARGUMENT_TENSORS] = WANT_TENSORS,
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = WANT_TENSORS,
+    [ETX_ARGUMENT_SCALAR] = WANT_NUMBER,
+    [ETX_ARGUMENT_INT] = WANT_INT,
+    [ETX_ARGUMENT_INTS] = WANT_INTS,
+    [ETX_ARGUMENT_FLOAT] = WANT_NUMBER,
+    [ETX_ARGUMENT_FLOATS] = WANT_DOUBLES,
+    [ETX_ARGUMENT_BOOL] = WANT_BOOL,
+    [ETX_ARGUMENT_BOOLS] = WANT_BOOLS,
+    [ETX_ARGUMENT_STRING] = WANT_STRING,
+    [ETX_ARGUMENT_SCALAR_TYPE] = WANT_INT,
+    [ETX_ARGUMENT_MEMORY_FORMAT] = WANT_INT,
+    [ETX_ARGUMENT_LAYOUT] = WANT_INT,
+    [ETX_ARGUMENT_DEVICE] = 0,
+};
+
+// For messages.
+static const char* const wanted_texts[] = {
+    [ETX_ARGUMENT_TENSOR] = "a tensor",
+    [ETX_ARGUMENT_TENSORS] = "a tensor list",
+    [ETX_ARGUMENT_OPTIONAL_TENSORS] = "a tensor list",
+    [ETX_ARGUMENT_SCALAR] = "a number",
+    [ETX_ARGUMENT_INT] = "an int",
+    [ETX_ARGUMENT_INTS] = "an int list",
+    [ETX_ARGUMENT_FLOAT] = "a number",
+    [ETX_ARGUMENT_FLOATS] = "a double list",
+    [ETX_ARGUMENT_BOOL] = "a bool",
+    [ETX_ARGUMENT_BOOLS] = "a bool list",
+    [ETX_ARGUMENT_STRING] = "a string",
+    [ETX_ARGUMENT_SCALAR_TYPE] = "an int (type)",
+    [ETX_ARGUMENT_MEMORY_FORMAT] = "an int (memory format)",
+    [ETX_ARGUMENT_LAYOUT] = "an int (layout)",
+    [ETX_ARGUMENT_DEVICE] = "no device",
 };
 
 static etx_status check_built(const etx_pte_plan* plan, size_t index,
@@ -129,11 +145,11 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
                                  etx_diag* diag) {
   const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
   if (kind == ETX_PTE_NULL && argument->optional) return ETX_OK;
-  if ((wanted[argument->type].kinds >> kind & 1) == 0) {
+  if ((wanted[argument->type] >> kind & 1) == 0) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "argument '%t' of '%s' is %s, expected %s",
                          argument->name, op->name, etx_pte_kind_name(kind),
-                         wanted[argument->type].text);
+                         wanted_texts[argument->type]);
   }
   if (kind == ETX_PTE_INT_LIST || kind == ETX_PTE_TENSOR_LIST ||
       kind == ETX_PTE_OPTIONAL_TENSOR_LIST) {
@@ -143,33 +159,39 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
   return check_built(plan, (size_t)index, argument, op, diag);
 }
 
-static const struct {
-  unsigned kinds;
-  const char* text;
-} slots[] = {
-    [ETX_RESULT_OUT] = {WANT_TENSOR, "a tensor"},
-    [ETX_RESULT_OUT_LIST] = {WANT_TENSORS, "a tensor list"},
-    [ETX_RESULT_LIST] = {WANT_TENSORS, "a tensor list"},
-    [ETX_RESULT_SELF] = {WANT_TENSOR, "a tensor"},
-    [ETX_RESULT_SCALAR] = {WANT_NUMBER, "a number"},
-    [ETX_RESULT_NONE] = {0, "nothing"},
+static const uint16_t slots[] = {
+    [ETX_RESULT_OUT] = WANT_TENSOR,
+    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_SELF] = WANT_TENSOR,
+    [ETX_RESULT_SCALAR] = WANT_NUMBER,
+    [ETX_RESULT_NONE] = 0,
+};
+
+static const char* const slot_texts[] = {
+    [ETX_RESULT_OUT] = "a tensor",
+    [ETX_RESULT_OUT_LIST] = "a tensor list",
+    [ETX_RESULT_LIST] = "a tensor list",
+    [ETX_RESULT_SELF] = "a tensor",
+    [ETX_RESULT_SCALAR] = "a number",
+    [ETX_RESULT_NONE] = "nothing",
 };
 
 uint16_t etx_argument_kinds(etx_argument_type type) {
-  return (uint16_t)wanted[type].kinds;
+  return wanted[type];
 }
 
 uint16_t etx_result_kinds(etx_op_result result) {
-  return (uint16_t)slots[result].kinds;
+  return slots[result];
 }
 
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
                                     const etx_op* op, etx_diag* diag) {
   const etx_pte_kind kind = etx_pte_value_kind(plan, (size_t)index);
-  if ((slots[op->result].kinds >> kind & 1) != 0) return ETX_OK;
+  if ((slots[op->result] >> kind & 1) != 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_BAD_FILE,
                        "return slot of '%s' is %s, expected %s", op->name,
-                       etx_pte_kind_name(kind), slots[op->result].text);
+                       etx_pte_kind_name(kind), slot_texts[op->result]);
 }
 
 etx_status etx_arguments_check(const etx_pte_plan* plan,

@@ -11,6 +11,7 @@ void etx_method_name_record(const etx_method* method,
                             const etx_method_record* record, etx_diag* diag) {
   const etx_op* op = record->call.op;
   if (diag == NULL) return;
+  if (!ETX_MESSAGES) diag->line = record->instruction + 1;
   if (op == NULL || strstr(diag->text, op->name) != NULL) {
     etx_diag_append(diag, " (method '%t', instruction %u)",
                     etx_pte_plan_name(&method->plan),

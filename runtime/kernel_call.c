@@ -36,7 +36,7 @@ static etx_text argument_name(const etx_call* call, size_t index) {
   return argument.name;
 }
 
-etx_status etx_call_refuse(const etx_call* call, etx_status status,
+etx_status (etx_call_refuse)(const etx_call* call, etx_status status,
                            const char* format, ...) {
   char text[ETX_DIAG_TEXT_BYTES];
   va_list list;

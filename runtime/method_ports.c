@@ -4,11 +4,18 @@
 #include "runtime/argument_check.h"
 #include "runtime/method_internal.h"
 
+// Without etx_format_text, which a program without messages has no other use
+// for. There are fewer than 2^32 ports.
 static etx_text numbered(const char* prefix, size_t index,
                          char hold[ETX_PORT_TEXT_BYTES]) {
-  const size_t size =
-      etx_format_text(hold, ETX_PORT_TEXT_BYTES, "%s%z", prefix, index);
-  return (etx_text){hold, size};
+  const size_t start = strlen(prefix);
+  size_t end = start + 1;
+  for (size_t left = index; left >= 10; left /= 10) ++end;
+  memcpy(hold, prefix, start);
+  for (size_t at = end; at > start; index /= 10) {
+    hold[--at] = (char)('0' + index % 10);
+  }
+  return (etx_text){hold, end};
 }
 
 etx_text etx_method_input_name(const etx_method* method, size_t index,

@@ -21,7 +21,6 @@ static size_t row_count(const etx_method* method) {
 static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
                         int64_t size, int64_t* out_symbol, etx_diag* diag) {
   char hold[ETX_PORT_TEXT_BYTES];
-  const etx_text input = etx_method_input_name(method, row->input, hold);
   const etx_blob_symbol symbol = etx_blob_symbol_at(
       &method->program->blob, method->blob_index, row->symbol);
   int64_t rest = 0;
@@ -30,14 +29,16 @@ static etx_status solve(const etx_method* method, const etx_blob_input_dim* row,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "input '%t' has size %i in dimension %i, expected %i "
                          "times '%t' plus %i",
-                         input, size, (int64_t)row->dim, row->factor,
-                         symbol.name, row->offset);
+                         etx_method_input_name(method, row->input, hold), size,
+                         (int64_t)row->dim, row->factor, symbol.name,
+                         row->offset);
   }
   const int64_t value = rest / row->factor;
   if (value < symbol.minimum || value > symbol.maximum) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "input '%t' makes '%t' %i, its bounds are %i and %i",
-                         input, symbol.name, value, symbol.minimum,
+                         etx_method_input_name(method, row->input, hold),
+                         symbol.name, value, symbol.minimum,
                          symbol.maximum);
   }
   *out_symbol = value;

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # How large the kernels are: with all element types and with float32 and int64
-# alone, each compiled for size and for speed, beside the stock libraries. Then
-# that the small build does what it should: every vector of its types passes,
-# and a program with another type is refused when it is loaded.
+# alone, each compiled for size and for speed, beside the stock libraries, and
+# how large what loads and runs is without kernels, with and without messages.
+# Then that small builds do what they should: every vector of the types passes,
+# a program with another type is refused when it is loaded, and without messages
+# every test passes.
 #
 #   scripts/ci_size.sh [directory for the builds [Python that has executorch
 #                      [a build of this tree for speed, with all types]]]
@@ -47,9 +49,20 @@ code_of() { size -A "$1" | awk '/^\.(text|rodata|data)/ { n += $2 } END { print 
 # make_core <directory>: what opens a file, verifies and loads a method, keeps
 # state and runs, without a kernel. What is known of operators, their schemas
 # and shape rules, is told apart: a stock runtime has no such thing.
+# Besides as an image: what a program that is linked statically grows by, as on
+# a board, where there is neither a table for a loader nor a page to fill.
 core_roots="etx_program_open etx_method_needed etx_method_init etx_method_set_input
   etx_method_run etx_method_output etx_shared_memory_needed etx_shared_memory_init
   etx_shared_memory_allocator etx_shared_memory_find etx_shared_memory_reset"
+make_image() {
+  # shellcheck disable=SC2046
+  gcc -nostdlib -static -no-pie -o "$1/core-image" -Wl,--gc-sections \
+    -Wl,--entry=etx_program_open -Wl,--unresolved-symbols=ignore-all \
+    -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,max-page-size=32 \
+    $(printf -- '-Wl,-u,%s ' $core_roots) \
+    "$1/libetx_shared_memory.a" "$1/libetx_runtime.a" "$1/format-alone.a"
+  strip --strip-all "$1/core-image"
+}
 make_core() {
   local build=$builds/$1
   cmake --build "$build" --target etx_shared_memory >"$builds/log"
@@ -64,6 +77,7 @@ make_core() {
       "$build/libetx_shared_memory.a" "$build/libetx_runtime.a" "$build/$format.a"
     strip --strip-all "$build/core-$format.so"
   done
+  make_image "$build"
 }
 
 row() { printf '| %s | %s | %s |\n' "$1" "$(bytes_of "$2")" "$(code_of "$2")"; }
@@ -87,7 +101,17 @@ row "etx, float32 and int64, for size" "$builds/size-small/kernels.so"
 
 make_core size-all
 row "etx, no kernels, for size" "$builds/size-all/core-format-alone.so"
+row "etx, no kernels, as a part of a static program" "$builds/size-all/core-image"
 row "etx, no kernels, with schemas and shape rules, for size" "$builds/size-all/core-libetx_format.so"
+
+silent=$builds/size-silent
+cmake -S "$here" -B "$silent" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DETX_WERROR=ON \
+  -DETX_TESTS=ON -DETX_EXPORTER=OFF -DETX_MESSAGES=OFF \
+  -DCMAKE_POSITION_INDEPENDENT_CODE=ON >/dev/null
+cmake --build "$silent" >"$builds/log" || { cat "$builds/log"; exit 1; }
+make_core size-silent
+row "etx, no kernels, no messages" "$silent/core-format-alone.so"
+row "etx, no kernels, no messages, as a part of a static program" "$silent/core-image"
 
 # The largest that each may become: growth is to be noticed.
 check_budget() {
@@ -100,7 +124,11 @@ check_budget speed-small 1235000
 check_budget size-all 806000
 check_budget size-small 634000
 
-[ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 105000 ]
+[ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 79000 ]
+[ "$(bytes_of "$builds/size-all/core-image")" -le 69000 ]
+[ "$(bytes_of "$silent/core-image")" -le 47000 ]
+ctest --test-dir "$silent" -j2 --output-on-failure -LE 'architecture|host' >"$builds/log" ||
+  { cat "$builds/log"; exit 1; }
 
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do

@@ -141,8 +141,24 @@ static bool record(etx_diag* diag, etx_status status, const char* format,
   return true;
 }
 
-etx_status etx_diag_fail(etx_diag* diag, etx_status status, const char* format,
-                         ...) {
+etx_status etx_diag_note(etx_diag* diag, etx_status status) {
+  return etx_diag_note_at(diag, status, 0, 0, 0);
+}
+
+etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
+                            uint32_t line, uint32_t column) {
+  if (diag == NULL || diag->status != ETX_OK) return status;
+  diag->status = status;
+  diag->offset = offset;
+  diag->line = line;
+  diag->column = column;
+  return status;
+}
+
+// In brackets, since they may be macros.
+
+etx_status (etx_diag_fail)(etx_diag* diag, etx_status status,
+                           const char* format, ...) {
   va_list list;
   va_start(list, format);
   record(diag, status, format, list);
@@ -150,8 +166,8 @@ etx_status etx_diag_fail(etx_diag* diag, etx_status status, const char* format,
   return status;
 }
 
-etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
-                            const char* format, ...) {
+etx_status (etx_diag_fail_at)(etx_diag* diag, etx_status status,
+                              uint64_t offset, const char* format, ...) {
   va_list list;
   va_start(list, format);
   if (record(diag, status, format, list)) diag->offset = offset;
@@ -159,8 +175,9 @@ etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
   return status;
 }
 
-etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
-                              uint32_t column, const char* format, ...) {
+etx_status (etx_diag_fail_line)(etx_diag* diag, etx_status status,
+                                uint32_t line, uint32_t column,
+                                const char* format, ...) {
   va_list list;
   va_start(list, format);
   if (record(diag, status, format, list)) {
@@ -171,7 +188,7 @@ etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
   return status;
 }
 
-void etx_diag_append(etx_diag* diag, const char* format, ...) {
+void (etx_diag_append)(etx_diag* diag, const char* format, ...) {
   if (diag == NULL || diag->status == ETX_OK) return;
   va_list list;
   va_start(list, format);

@@ -21,12 +21,21 @@
 #include "format/base/span.h"
 #include "format/base/status.h"
 
-enum { ETX_DIAG_TEXT_BYTES = 512 };
+// The build's option ETX_MESSAGES. Without messages a refusal keeps its status
+// and its position (byte of a file, instruction of a method), and its text is
+// empty: the words, a third of a small runtime, are not in the image. What a
+// file is refused for is told by a build with messages, on any machine.
+#ifndef ETX_MESSAGES
+#define ETX_MESSAGES 1
+#endif
+
+enum { ETX_DIAG_TEXT_BYTES = ETX_MESSAGES ? 512 : 1 };
 
 typedef struct etx_diag {
   etx_status status;                // ETX_OK until something failed
   uint64_t offset;                  // byte offset in a file, or 0
-  uint32_t line;                    // 1-based line of a text, or 0
+  uint32_t line;                    // 1-based line of a text, or 0. Without
+                                    // messages of a method's instruction, too
   uint32_t column;                  // 1-based column of a text, or 0
   size_t text_size;                 // bytes of text, no terminator counted
   char text[ETX_DIAG_TEXT_BYTES];   // always NUL-terminated
@@ -48,6 +57,11 @@ etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
 etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
                               uint32_t column, const char* format, ...);
 
+// The same without a message; with a place in a file.
+etx_status etx_diag_note(etx_diag* diag, etx_status status);
+etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
+                            uint32_t line, uint32_t column);
+
 // Appends text to a recorded message, such as the name of the method in which
 // it happened. Does nothing if `diag` is NULL or empty.
 void etx_diag_append(etx_diag* diag, const char* format, ...);
@@ -58,5 +72,20 @@ void etx_diag_append(etx_diag* diag, const char* format, ...);
 size_t etx_format_text(char* out, size_t capacity, const char* format, ...);
 size_t etx_format_text_list(char* out, size_t capacity, const char* format,
                             va_list list);
+
+// Words are compiled, so that mistakes in them show, and dropped.
+#if !ETX_MESSAGES
+#define etx_diag_fail(diag, status, ...)              \
+  (0 ? (etx_diag_fail)((diag), (status), __VA_ARGS__) \
+     : etx_diag_note((diag), (status)))
+#define etx_diag_fail_at(diag, status, offset, ...)                 \
+  (0 ? (etx_diag_fail_at)((diag), (status), (offset), __VA_ARGS__) \
+     : etx_diag_note_at((diag), (status), (offset), 0, 0))
+#define etx_diag_fail_line(diag, status, line, column, ...)                   \
+  (0 ? (etx_diag_fail_line)((diag), (status), (line), (column), __VA_ARGS__) \
+     : etx_diag_note_at((diag), (status), 0, (line), (column)))
+#define etx_diag_append(diag, ...) \
+  (0 ? (etx_diag_append)((diag), __VA_ARGS__) : (void)0)
+#endif
 
 #endif

@@ -21,7 +21,7 @@
 #define FB_FIELD_COUNT(table) table##_FIELD_COUNT
 #include "format/flatbuffers/fb_schema_tables.inc"
 
-static const etx_fb_schema schema = {tables, unions, {'B', 'P', '0', '8'}};
+static const etx_fb_schema schema = {FB_SCHEMA_DATA, {'B', 'P', '0', '8'}};
 
 // The version that is known, and the bytes that a program's place in the file
 // must be a multiple of.

@@ -105,8 +105,23 @@ typedef struct verifier {
 
 static frame* top(verifier* v) { return &v->frames[v->depth - 1]; }
 
+static const etx_fb_field_info* fields_of(const verifier* v,
+                                          const etx_fb_table_info* info) {
+  return v->schema->fields + info->first_field;
+}
+
+// A name of the schema: the first is 0.
+static const char* name_at(const etx_fb_schema* schema, size_t index) {
+  const char* name = schema->names;
+  for (; index > 0; --index) name += strlen(name) + 1;
+  return name;
+}
+
 static etx_status refuse(verifier* v, reason why, uint32_t position,
                          uint64_t found, uint64_t allowed) {
+  if (!ETX_MESSAGES) {
+    return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "");
+  }
   char text[160];
   (void)etx_format_text(text, sizeof text, reason_texts[why], found, allowed);
   if (v->depth == 0) {
@@ -114,12 +129,15 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
   }
   const frame* f = top(v);
   const etx_fb_table_info* info = f->layout.info;
+  // As many tables have a name before this one, and all of their fields.
+  const size_t index = (size_t)(info - v->schema->tables) + info->first_field;
+  const char* table = name_at(v->schema, index);
   if (f->field >= info->field_count) {
-    return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s': %s",
-                            info->name, text);
+    return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s': %s", table,
+                            text);
   }
-  return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s.%s': %s",
-                          info->name, info->fields[f->field].name, text);
+  return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s.%s': %s", table,
+                          name_at(v->schema, index + 1 + f->field), text);
 }
 
 // Follows the reference at `position`, which lies inside.
@@ -199,9 +217,9 @@ static etx_status locate(verifier* v, uint32_t id, uint32_t bytes,
   return ETX_OK;
 }
 
-// Bytes that field `id` takes in a table.
-static uint32_t field_bytes(const etx_fb_table_info* info, uint32_t id) {
-  const type_info type = types[info->fields[id].type];
+// Bytes that a field takes in a table.
+static uint32_t field_bytes(const etx_fb_field_info* field) {
+  const type_info type = types[field->type];
   const bool is_vector = type.shape == VECTOR || type.shape == STRING;
   return is_vector ? 4 : type.bytes;
 }
@@ -210,7 +228,7 @@ static uint32_t field_bytes(const etx_fb_table_info* info, uint32_t id) {
 // needs a frame.
 static bool describe_lead(const verifier* v, const layout* l, uint32_t id,
                           lead* out) {
-  const etx_fb_field_info* field = &l->info->fields[id];
+  const etx_fb_field_info* field = &fields_of(v, l->info)[id];
   const type_info type = types[field->type];
   out->offset = (uint16_t)offset_of(v, l, id);
   out->bytes = (uint8_t)type.bytes;
@@ -237,9 +255,10 @@ static void sort_form(const verifier* v, form* f) {
   form_kind kind = FORM_FLAT;
   f->kind = FORM_OTHER;
   f->lead_count = 0;
-  if (is_one && types[l->info->fields[first].type].shape == UNION) {
+  const etx_fb_field_info* const only = &fields_of(v, l->info)[first];
+  if (is_one && types[only->type].shape == UNION) {
     f->list[0].offset = (uint16_t)offset_of(v, l, first);
-    f->list[0].what = l->info->fields[first].target;
+    f->list[0].what = only->target;
     f->list[1].offset = (uint16_t)offset_of(v, l, first - 1);
     if (f->list[0].offset != 0 && f->list[1].offset != 0) {
       f->kind = FORM_WRAPPER;
@@ -269,9 +288,9 @@ static etx_status learn(verifier* v, form* out) {
   f->layout.leads = 0;
   uint32_t before = 0;
   for (f->field = 0; f->field < info->field_count; ++f->field) {
-    const etx_fb_field_info* field = &info->fields[f->field];
+    const etx_fb_field_info* field = &fields_of(v, info)[f->field];
     const shape kind = types[field->type].shape;
-    const uint32_t bytes = field_bytes(info, f->field);
+    const uint32_t bytes = field_bytes(field);
     uint32_t position = 0;
     ETX_TRY(locate(v, f->field, bytes, &position));
     if (position == 0 && field->is_needed) {
@@ -538,7 +557,7 @@ static etx_status check_tables(verifier* v, uint32_t type, uint32_t position) {
 
 // Verifies what field `f->field` of the open table leads to.
 static etx_status check_field(verifier* v, const frame* f) {
-  const etx_fb_field_info* field = &f->layout.info->fields[f->field];
+  const etx_fb_field_info* field = &fields_of(v, f->layout.info)[f->field];
   const type_info type = types[field->type];
   const uint32_t offset = offset_of(v, &f->layout, f->field);
   const uint32_t position = offset == 0 ? 0 : f->position + offset;

@@ -31,7 +31,6 @@ typedef enum etx_fb_type {
 } etx_fb_type;
 
 typedef struct etx_fb_field_info {
-  const char* name;
   uint8_t type;    // an etx_fb_type
   bool is_needed;  // the table is refused without it
   // TABLE, TABLES: index of the table in the schema. UNION: of the union; the
@@ -40,20 +39,23 @@ typedef struct etx_fb_field_info {
 } etx_fb_field_info;
 
 typedef struct etx_fb_table_info {
-  const char* name;
-  const etx_fb_field_info* fields;  // by id
-  uint8_t field_count;              // at most 32
+  uint16_t first_field;  // of the schema's fields; the others follow by id
+  uint8_t field_count;   // at most 32
 } etx_fb_table_info;
 
 typedef struct etx_fb_union_info {
-  const char* name;
   const uint8_t* members;  // code - 1 to the index of a table in the schema
   uint8_t member_count;
 } etx_fb_union_info;
 
 typedef struct etx_fb_schema {
   const etx_fb_table_info* tables;  // the first one is the root
+  const etx_fb_field_info* fields;  // of all tables, in their order
   const etx_fb_union_info* unions;  // may be NULL if no field is a union
+  // For messages: of each table its own name and then those of its fields, each
+  // with a NUL. Looked up by counting: a pointer a name would be larger than
+  // the names. NULL where messages are left out.
+  const char* names;
   char identifier[4];
 } etx_fb_schema;
 

@@ -149,7 +149,7 @@ static etx_status refuse_list(const etx_shape_call* call, etx_status status,
                        call->op->name, point, call->op->overload);
 }
 
-etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
+etx_status (etx_shape_refuse)(const etx_shape_call* call, const char* format,
                             ...) {
   va_list list;
   va_start(list, format);
@@ -158,7 +158,7 @@ etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
   return ETX_BAD_ARGUMENT;
 }
 
-etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
+etx_status (etx_shape_refuse_as)(const etx_shape_call* call, etx_status status,
                                const char* format, ...) {
   va_list list;
   va_start(list, format);

@@ -21,7 +21,7 @@
 #define FB_FIELD_COUNT(table) table##_FIELD_COUNT
 #include "format/flatbuffers/fb_schema_tables.inc"
 
-static const etx_fb_schema schema = {tables, unions, {'F', 'T', '0', '1'}};
+static const etx_fb_schema schema = {FB_SCHEMA_DATA, {'F', 'T', '0', '1'}};
 
 // Places of the head's fields, counted from the start of the file, and how
 // long it is.

@@ -11,7 +11,7 @@
 #define FB_FIELD_COUNT(table) ETX_BLOB_##table##_FIELD_COUNT
 #include "format/flatbuffers/fb_schema_tables.inc"
 
-const etx_fb_schema etx_blob_schema = {tables, unions, {'E', 'T', 'X', 'P'}};
+const etx_fb_schema etx_blob_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'P'}};
 
 static etx_fb_buffer buffer_of(const etx_blob* blob) {
   const etx_fb_buffer buffer = {blob->bytes.data, (uint32_t)blob->bytes.size};

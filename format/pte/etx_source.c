@@ -10,7 +10,7 @@
 #define FB_FIELD_COUNT(table) ETX_SOURCE_##table##_FIELD_COUNT
 #include "format/flatbuffers/fb_schema_tables.inc"
 
-const etx_fb_schema etx_source_schema = {tables, unions, {'E', 'T', 'X', 'S'}};
+const etx_fb_schema etx_source_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'S'}};
 
 enum { ROW_NUMBERS = 3 };  // of a line
 

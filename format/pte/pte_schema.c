@@ -6,4 +6,4 @@
 #define FB_FIELD_COUNT(table) ETX_PTE_##table##_FIELD_COUNT
 #include "format/flatbuffers/fb_schema_tables.inc"
 
-const etx_fb_schema etx_pte_schema = {tables, unions, {'E', 'T', '1', '2'}};
+const etx_fb_schema etx_pte_schema = {FB_SCHEMA_DATA, {'E', 'T', '1', '2'}};

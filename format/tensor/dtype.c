@@ -3,14 +3,21 @@
 #include "format/base/assertion.h"
 
 typedef struct dtype_row {
-  const char* name;
   uint8_t bytes;
   uint8_t category;
 } dtype_row;
 
 static const dtype_row rows[ETX_DTYPE_COUNT] = {
 #define DTYPE(NAME, name, code, bytes, category) \
-  [code] = {name, bytes, ETX_CATEGORY_##category},
+  [code] = {bytes, ETX_CATEGORY_##category},
+#include "format/tensor/dtype.def"
+#undef DTYPE
+};
+
+// Apart from the rows, so that a program that asks for none has none, and as
+// long as the longest: a pointer to each would be larger.
+static const char names[ETX_DTYPE_COUNT][sizeof "float8_e4m3fnuz"] = {
+#define DTYPE(NAME, name, code, bytes, category) [code] = name,
 #include "format/tensor/dtype.def"
 #undef DTYPE
 };
@@ -21,11 +28,11 @@ bool etx_dtype_is_valid(int64_t code) {
 
 size_t etx_dtype_bytes(etx_dtype dtype) { return rows[dtype].bytes; }
 
-const char* etx_dtype_name(etx_dtype dtype) { return rows[dtype].name; }
+const char* etx_dtype_name(etx_dtype dtype) { return names[dtype]; }
 
 bool etx_dtype_find(etx_text name, etx_dtype* out_dtype) {
   for (int code = 0; code < ETX_DTYPE_COUNT; ++code) {
-    if (etx_text_is(name, rows[code].name)) {
+    if (etx_text_is(name, names[code])) {
       *out_dtype = (etx_dtype)code;
       return true;
     }

@@ -96,6 +96,18 @@ static void more_is_appended_to_a_message_and_never_past_its_end(void** state) {
   assert_int_equal(strlen(diag.text), diag.text_size);
 }
 
+static void a_note_has_no_words(void** state) {
+  etx_diag diag;
+  (void)state;
+  etx_diag_init(&diag);
+  assert_int_equal(etx_diag_note_at(&diag, ETX_BAD_FILE, 7, 1, 2),
+                   ETX_BAD_FILE);
+  assert_int_equal(etx_diag_note(&diag, ETX_OUT_OF_RANGE), ETX_OUT_OF_RANGE);
+  assert_int_equal(diag.status, ETX_BAD_FILE);
+  assert_int_equal(diag.offset, 7);
+  assert_string_equal(diag.text, "");
+}
+
 static void a_diag_is_optional(void** state) {
   (void)state;
   etx_diag_init(NULL);
@@ -115,6 +127,7 @@ int main(void) {
       cmocka_unit_test(the_first_message_wins),
       cmocka_unit_test(a_line_and_a_column_are_kept),
       cmocka_unit_test(more_is_appended_to_a_message_and_never_past_its_end),
+      cmocka_unit_test(a_note_has_no_words),
       cmocka_unit_test(a_diag_is_optional),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

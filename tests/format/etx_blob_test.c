@@ -5,6 +5,7 @@
 
 #include "format/pte/etx_blob.h"
 #include "tests/format/sample_program.h"
+#include "tests/support/said.h"
 
 static union {
   uint8_t bytes[4096];
@@ -301,7 +302,7 @@ static void half_a_pair_is_refused(void** state) {
   file.data[at] = 1;
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_BAD_FILE);
-  assert_non_null(strstr(diag.text, "1 concurrent methods, expected pairs"));
+  assert_true(test_said(&diag, "1 concurrent methods, expected pairs"));
   sample_release(file);
 }
 

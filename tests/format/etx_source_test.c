@@ -5,6 +5,7 @@
 
 #include "format/pte/etx_source.h"
 #include "tests/format/sample_program.h"
+#include "tests/support/said.h"
 
 static union {
   uint8_t bytes[4096];
@@ -109,7 +110,7 @@ static void expect_refused(const lines* l, const char* reason) {
   const etx_bytes_mut file = write_data(build(l));
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_int_equal(etx_source_open(&source, &pte, &diag), ETX_BAD_FILE);
-  if (strstr(diag.text, reason) == NULL) {
+  if (!test_said(&diag, reason)) {
     fail_msg("'%s' does not say '%s'", diag.text, reason);
   }
   sample_release(file);

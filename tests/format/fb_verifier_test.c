@@ -7,11 +7,13 @@
 // ---- one small table, byte by byte ----
 
 static const etx_fb_field_info small_fields[] = {
-    {"number", ETX_FB_I32, false, 0},
-    {"text", ETX_FB_STRING, true, 0},
-    {"wide", ETX_FB_U64, false, 0}};
-static const etx_fb_table_info small_tables[] = {{"Small", small_fields, 3}};
-static const etx_fb_schema small = {small_tables, NULL, {'T', 'E', 'S', 'T'}};
+    {ETX_FB_I32, false, 0}, {ETX_FB_STRING, true, 0}, {ETX_FB_U64, false, 0}};
+static const etx_fb_table_info small_tables[] = {{0, 3}};
+static const etx_fb_schema small = {small_tables,
+                                    small_fields,
+                                    NULL,
+                                    "Small\0number\0text\0wide",
+                                    {'T', 'E', 'S', 'T'}};
 
 static const uint8_t good[] = {
     20,  0,   0,   0,    // 0: the root table is at 20
@@ -121,21 +123,24 @@ static void the_size_of_a_table_is_not_trusted_nor_needed(void** state) {
 enum { NODE, LEAF };
 enum { CODE, MEMBER, CHILDREN, CHILD, BYTES, WIDES, TEXT, FIELD_COUNT };
 static const etx_fb_field_info node_fields[] = {
-    [CODE] = {"code", ETX_FB_CODE, false, 0},
-    [MEMBER] = {"member", ETX_FB_UNION, false, 0},
-    [CHILDREN] = {"children", ETX_FB_TABLES, false, NODE},
-    [CHILD] = {"child", ETX_FB_TABLE, false, NODE},
-    [BYTES] = {"bytes", ETX_FB_U8S, false, 0},
-    [WIDES] = {"wides", ETX_FB_F64S, false, 0},
-    [TEXT] = {"text", ETX_FB_STRING, false, 0}};
-static const etx_fb_field_info leaf_fields[] = {
-    {"number", ETX_FB_I32, true, 0}};
-static const etx_fb_table_info node_tables[] = {
-    {"Node", node_fields, FIELD_COUNT}, {"Leaf", leaf_fields, 1}};
+    [CODE] = {ETX_FB_CODE, false, 0},
+    [MEMBER] = {ETX_FB_UNION, false, 0},
+    [CHILDREN] = {ETX_FB_TABLES, false, NODE},
+    [CHILD] = {ETX_FB_TABLE, false, NODE},
+    [BYTES] = {ETX_FB_U8S, false, 0},
+    [WIDES] = {ETX_FB_F64S, false, 0},
+    [TEXT] = {ETX_FB_STRING, false, 0},
+    [FIELD_COUNT] = {ETX_FB_I32, true, 0}};  // the leaf's
+static const etx_fb_table_info node_tables[] = {{0, FIELD_COUNT},
+                                                {FIELD_COUNT, 1}};
 static const uint8_t node_members[] = {LEAF, NODE};
-static const etx_fb_union_info node_unions[] = {{"Member", node_members, 2}};
+static const etx_fb_union_info node_unions[] = {{node_members, 2}};
 static const etx_fb_schema nodes = {
-    node_tables, node_unions, {'N', 'O', 'D', 'E'}};
+    node_tables,
+    node_fields,
+    node_unions,
+    "Node\0code\0member\0children\0child\0bytes\0wides\0text\0Leaf\0number",
+    {'N', 'O', 'D', 'E'}};
 
 static uint64_t block[8192];
 

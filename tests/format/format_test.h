@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "format/base/diag.h"
+#include "tests/support/said.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -20,7 +21,7 @@
 
 // True if `diag` has a message that contains `part`.
 static inline void assert_says(const etx_diag* diag, const char* part) {
-  if (strstr(diag->text, part) == NULL) {
+  if (!test_said(diag, part)) {
     fail_msg("'%s' is not in '%s'", part, diag->text);
   }
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/format/shape_asker.h"
+#include "tests/support/said.h"
 
 #define DIMS(...)                                                   \
   sizeof((etx_dim[]){__VA_ARGS__}) / sizeof(etx_dim), (etx_dim[]) { \
@@ -19,7 +20,7 @@ static asker a;
 
 static void assert_refused(const char* part) {
   assert_int_not_equal(asker_infer(&a), ETX_OK);
-  if (strstr(a.diag.text, part) == NULL) fail_msg("%s", a.diag.text);
+  if (!test_said(&a.diag, part)) fail_msg("%s", a.diag.text);
 }
 
 // Numbers.

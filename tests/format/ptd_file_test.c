@@ -4,6 +4,7 @@
 
 #include "format/ptd/ptd_file.h"
 #include "tests/support/data_file.h"
+#include "tests/support/said.h"
 
 static test_data_block block;
 static etx_diag diag;
@@ -159,12 +160,12 @@ static void an_index_outside_is_refused(void** state) {
     block.bytes[i] = 9;
     etx_diag_init(&diag);
     if (etx_ptd_open(&ptd, file, &diag) != ETX_OK &&
-        strstr(diag.text, "is in segment '9' of 4") != NULL) {
+        test_said(&diag, "is in segment '9' of 4")) {
       ++refused;
     }
     block.bytes[i] = 2;
   }
-  assert_int_equal(refused, 1);
+  assert_true(ETX_MESSAGES ? refused == 1 : refused > 0);
 }
 
 int main(void) {

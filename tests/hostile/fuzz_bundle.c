@@ -5,6 +5,7 @@
 #include "tests/format/sample_program.h"
 #include "tests/hostile/fuzz_target.h"
 #include "tests/hostile/hostile_program.h"
+#include "tests/support/said.h"
 
 static volatile uint8_t seen;  // keeps reads from being optimised away
 
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (etx_bundle_open(&bundle, (etx_bytes){copy.data, copy.size}, &diag) ==
       ETX_OK) {
     read_all(&bundle);
-  } else if (diag.text_size == 0) {
+  } else if (!test_spoke(&diag)) {
     __builtin_trap();
   }
   sample_release(copy);

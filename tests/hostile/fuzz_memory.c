@@ -8,6 +8,7 @@
 
 #include "cli/memory_views.h"
 #include "tests/hostile/fuzz_target.h"
+#include "tests/support/said.h"
 
 static void check(bool condition) {
   if (!condition) __builtin_trap();
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (status == ETX_OK) {
     show(&map);
   } else {
-    check(diag.text_size > 0);
+    check(test_spoke(&diag));
   }
   etx_memory_map_close(&map);
   free(copy);

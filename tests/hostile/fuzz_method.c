@@ -9,6 +9,7 @@
 #include "cli/evaluate_node.h"
 #include "exporter/export.h"
 #include "tests/hostile/hostile_memory.h"
+#include "tests/support/said.h"
 
 // Removed when the process ends.
 static char directory[64];
@@ -34,7 +35,7 @@ static etx_status ignore(void* context, etx_bytes bytes) {
 
 static void check(etx_status status, const etx_diag* diag) {
   if (status == ETX_OK) return;
-  if (status != ETX_INTERNAL && status != ETX_BAD_PLAN && diag->text_size > 0) {
+  if (status != ETX_INTERNAL && status != ETX_BAD_PLAN && test_spoke(diag)) {
     return;
   }
   fprintf(stderr, "%s: '%s'\n", etx_status_name(status), diag->text);

@@ -8,6 +8,7 @@
 #include "runtime/method.h"
 #include "tests/format/sample_program.h"
 #include "tests/hostile/fuzz_target.h"
+#include "tests/support/said.h"
 
 enum { BLOCK_BYTES = 1 << 16 };
 
@@ -53,7 +54,7 @@ static void run(const etx_ptd* ptd) {
   etx_diag diag;
   etx_diag_init(&diag);
   if (etx_program_use_data(&program, ptd, 1, &diag) != ETX_OK) {
-    if (diag.text_size == 0) __builtin_trap();
+    if (!test_spoke(&diag)) __builtin_trap();
     return;
   }
   if (etx_method_init(&method, &program, etx_text_of("forward"), &memory, NULL,
@@ -72,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (etx_ptd_open(&ptd, (etx_bytes){copy.data, copy.size}, &diag) == ETX_OK) {
     read_all(&ptd);
     run(&ptd);
-  } else if (diag.text_size == 0) {
+  } else if (!test_spoke(&diag)) {
     __builtin_trap();
   }
   sample_release(copy);

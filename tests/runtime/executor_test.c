@@ -4,6 +4,7 @@
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
 #include "tests/support/test_program.h"
+#include "tests/support/said.h"
 
 static etx_diag diag;
 
@@ -258,7 +259,8 @@ static void a_freed_value_is_gone_until_the_next_run(void** state) {
   for (int i = 0; i < 2; ++i) {
     assert_refused(etx_method_run(&f.loaded.method, &diag), ETX_BAD_FILE,
                    "has 0 at this point");
-    assert_non_null(strstr(diag.text, "instruction 2"));
+    assert_true(test_said(&diag, "instruction 2"));
+    assert_int_equal(diag.line, ETX_MESSAGES ? 0 : 3);
   }
   end(&f);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "format/base/diag.h"
+#include "tests/support/said.h"
 
 #define assert_status(call, wanted)                                    \
   do {                                                                 \
@@ -31,7 +32,7 @@
 #define assert_refused(call, wanted, part)                             \
   do {                                                                 \
     assert_status(call, wanted);                                       \
-    if (strstr(diag.text, part) == NULL) {                             \
+    if (!test_said(&diag, part)) {                                     \
       fail_msg("message '%s' does not contain '%s'", diag.text, part); \
     }                                                                  \
   } while (0)

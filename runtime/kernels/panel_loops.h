@@ -46,6 +46,9 @@ typedef struct etx_panel_block {
   size_t ahead_pieces, ahead_step, ahead_lines;
   // Weights are many, and not in a near cache: they are asked for in advance.
   bool fetches;
+  // Without offsets: each row's weights are new, and those of the next rows are
+  // asked for while some are computed.
+  bool asks_rows;
 } etx_panel_block;
 
 // Taps between questions: floats of a line of the cache.

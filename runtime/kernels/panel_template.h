@@ -56,7 +56,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const size_t pieces = is_scattered || group > 0 ? 0 : b->ahead_pieces;
   const size_t first = pieces * row / b->rows;
   const size_t end = pieces * (row + rows) / b->rows;
-  const size_t step = first < end ? ETX_PANEL_AHEAD : b->taps;
+  const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
+                         row + 2 * rows <= b->rows;
+  const size_t step = first < end || asks_rows ? ETX_PANEL_AHEAD : b->taps;
   // The next rows' sums, which are in no near cache if the result is large.
   if (rows > 3 && row + 2 * rows <= b->rows) {
     ETX_UNROLLED
@@ -72,6 +74,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   for (size_t k = 0; k < b->taps;) {
     const size_t left = b->taps - k;
     const size_t stop = k + (left < step ? left : step);
+    for (size_t r = rows; asks_rows && r < 2 * rows; ++r) {
+      __builtin_prefetch(weights + (ptrdiff_t)r * b->weight_row + k);
+    }
     for (size_t i = first; i < end; ++i) {
       const char *ahead = b->ahead + (ptrdiff_t)i * b->ahead_row +
                           k / ETX_PANEL_AHEAD * b->ahead_step;

@@ -22,7 +22,7 @@ enum {
   ROWS = 48,     // the same, if there are too few columns for all threads
   // Rows that share blocks of right (product_blocks.c). More of them pass after
   // each other, in even parts, so that those of left stay in a near cache.
-  MANY_ROWS = 384,
+  MANY_ROWS = 192,
   // Results that are still in cache when a chain reads them.
   CHAIN_ELEMENTS = 65536,
   // Products that are not worth preparing anything for.

@@ -37,6 +37,7 @@ typedef struct job {
   size_t most_columns, taps;  // of a block
   size_t rows;                // that share it
   bool is_dense;  // left's inner elements lie side by side, as float32
+  size_t first_column;  // of the area: rows of left are new to its block
   const etx_chain_other* chained;  // what the product's chain adds; or NULL
 } job;
 
@@ -160,6 +161,7 @@ static void multiply_dense(const job* j, const etx_product_area* a, size_t tap,
             is_last ? a->column + a->columns : a->column, b);
   b->weights = left_at(j, a->row, tap);
   b->weight_row = j->p->left_row;
+  b->asks_rows = a->column == j->first_column;
   j->loops->by_wide[ETX_WIDE_F32](b);
 }
 
@@ -319,6 +321,7 @@ void etx_product_blocks(const etx_product* product,
   job j = {.p = product,
            .loops = loops,
            .bytes = (ptrdiff_t)etx_dtype_bytes(product->dtype),
+           .first_column = area->column,
            .chained = etx_chain_added(product->chain)};
   j.is_dense = product->dtype == ETX_DTYPE_FLOAT32 &&
                (product->left_inner == 1 || product->inner <= 1);

@@ -19,7 +19,9 @@
 
 enum {
   COLUMNS = 64,  // of an item of work
-  ROWS = 48,     // the same, if there are too few columns for all threads
+  ROWS = 48,     // at least, if there are too few columns for all threads
+  LEAST_ROWS = 24,  // of a part, if there are not
+  PASSING = 6,      // rows that pass at a time
   // Rows that share blocks of right (product_blocks.c). More of them pass after
   // each other, in even parts, so that those of left stay in a near cache.
   MANY_ROWS = 192,
@@ -156,8 +158,8 @@ typedef struct job {
   const etx_panel_loops* loops;
   way run;
   const etx_chain* chain;  // what `run` does not do of the product's; or NULL
-  // Items: `row_items` of `rows` rows for each of the columns' items.
-  size_t rows, row_items;
+  // Items: `columns` of columns, for each part of `rows` rows.
+  size_t rows, columns;
 } job;
 
 static way way_of(const etx_product* p) {
@@ -201,32 +203,53 @@ static size_t items_at_once(const job* j, size_t rows, size_t most) {
   return kept == 0 ? 1 : kept;
 }
 
-// Items `first` up to `end`, several at once where they lie side by side.
+// Columns of items `first` up to `end`, several at once, for a part of the rows.
+static void run_part(const job* j, size_t part, size_t first, size_t end) {
+  const etx_product* p = j->p;
+  const size_t row = part * j->rows;
+  const size_t rows = p->rows - row < j->rows ? p->rows - row : j->rows;
+  const size_t passes = (rows + MANY_ROWS - 1) / MANY_ROWS;
+  etx_product_area a = {.row = row};
+  for (size_t pass = 0; pass < passes; ++pass, a.row += a.rows) {
+    a.rows = (row + rows - a.row) / (passes - pass);
+    const size_t once = items_at_once(j, a.rows, end - first);
+    for (size_t at = first; at < end; at += once) {
+      const size_t last = (end - at < once ? end : at + once) * COLUMNS;
+      a.column = at * COLUMNS;
+      a.columns = (last < p->columns ? last : p->columns) - a.column;
+      run_area(j, &a);
+    }
+  }
+}
+
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
+  for (size_t done = first; done < end;) {
+    const size_t part = done / j->columns, column = done % j->columns;
+    const size_t left = j->columns - column;
+    const size_t some = end - done < left ? end - done : left;
+    run_part(j, part, column, column + some);
+    done += some;
+  }
+}
+
+static size_t share_of(size_t rows, size_t parts) {
+  const size_t each = (rows + parts - 1) / parts;
+  return (each + PASSING - 1) / PASSING * PASSING;
+}
+
+// Rows of a part. With panels, which cost nothing to share, each thread has rows
+// of its own: what it wrote is what it reads when they come again. Otherwise rows
+// are parted only if there are too few columns.
+static size_t part_rows(const job* j, size_t threads) {
   const etx_product* p = j->p;
-  if (j->row_items == 1) {
-    const size_t passes = (p->rows + MANY_ROWS - 1) / MANY_ROWS;
-    etx_product_area a = {0};
-    for (size_t pass = 0; pass < passes; ++pass, a.row += a.rows) {
-      a.rows = (p->rows - a.row) / (passes - pass);
-      const size_t once = items_at_once(j, a.rows, end - first);
-      for (size_t at = first; at < end; at += once) {
-        const size_t last = (end - at < once ? end : at + once) * COLUMNS;
-        a.column = at * COLUMNS;
-        a.columns = (last < p->columns ? last : p->columns) - a.column;
-        run_area(j, &a);
-      }
-    }
-    return;
+  if (threads < 2 || p->rows <= ROWS) return p->rows;
+  if (j->columns < threads * ITEMS_PER_THREAD) {
+    const size_t rows = share_of(p->rows, threads * ITEMS_PER_THREAD);
+    return rows < ROWS ? ROWS : rows;
   }
-  for (size_t item = first; item < end; ++item) {
-    etx_product_area a = {item % j->row_items * j->rows, j->rows,
-                          item / j->row_items * COLUMNS, COLUMNS};
-    if (a.rows > p->rows - a.row) a.rows = p->rows - a.row;
-    if (a.columns > p->columns - a.column) a.columns = p->columns - a.column;
-    run_area(j, &a);
-  }
+  if (!p->has_panels || p->rows < threads * LEAST_ROWS) return p->rows;
+  return share_of(p->rows, threads);
 }
 
 void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
@@ -247,20 +270,15 @@ void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
     return;
   }
   const double work = (double)p->rows * (double)p->columns * (double)p->inner;
-  const size_t columns = (p->columns + COLUMNS - 1) / COLUMNS;
   job j = {.p = p,
            .loops = loops,
            .run = way_of(p),
            .chain = p->chain,
-           .rows = p->rows,
-           .row_items = 1};
+           .columns = (p->columns + COLUMNS - 1) / COLUMNS};
   if (j.run == etx_product_blocks && etx_chain_added(p->chain) != NULL) {
     j.chain = NULL;
   }
-  if (parallel->thread_count > 1 &&
-      columns < parallel->thread_count * ITEMS_PER_THREAD && p->rows > ROWS) {
-    j.rows = ROWS;
-    j.row_items = (p->rows + ROWS - 1) / ROWS;
-  }
-  etx_shares_run(parallel, columns * j.row_items, work, run_items, &j);
+  j.rows = part_rows(&j, parallel->thread_count);
+  const size_t parts = (p->rows + j.rows - 1) / j.rows;
+  etx_shares_run(parallel, j.columns * parts, work, run_items, &j);
 }

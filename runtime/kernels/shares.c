@@ -13,8 +13,13 @@ typedef struct shares {
   size_t items, count;
 } shares;
 
-static void run_share(void* argument, size_t index) {
+// A pool's threads take tasks from both ends until they meet (thread_pool.c):
+// whoever comes from the last one goes up, too, through the second half. What is
+// next is what a loop has asked memory for.
+static void run_share(void* argument, size_t task) {
   const shares* s = argument;
+  const size_t half = s->count / 2;
+  const size_t index = task < half ? task : s->count - 1 - (task - half);
   const size_t each = s->items / s->count, rest = s->items % s->count;
   const size_t first = each * index + (index < rest ? index : rest);
   s->run(s->context, first, first + each + (index < rest ? 1 : 0));

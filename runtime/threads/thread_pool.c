@@ -1,11 +1,15 @@
 // The pool.
 //
-// One word counts the tasks that are left. Taking one is a compare-and-swap to
-// one less; whoever succeeds reads the job's function and argument after that.
-// A job cannot end before a task that was taken has returned, so those fields
-// are then the present job's, however long ago the word was read: a thread that
-// was stopped between reading and swapping takes a task of a later job, or
-// nothing. So the word needs no number of the job beside the count.
+// One word has the first task that is left and the end of those that are; 0 is
+// none. Taking one is a compare-and-swap to one less; whoever succeeds reads the
+// job's function and argument after that. A job cannot end before a task that was
+// taken has returned, so those fields are then the present job's, however long
+// ago the word was read: a thread that was stopped between reading and swapping
+// takes a task of a later job, or nothing. So the word needs no number of the job
+// beside them.
+//
+// The caller takes the first task and workers the last one: where jobs cut their
+// data alike, threads come to what they have in their caches.
 //
 // Falling asleep and giving work cross over: a worker counts itself as sleeping
 // and looks at `left` again, a caller writes `left` and looks at the sleepers.
@@ -26,19 +30,25 @@ enum {
   SPIN_NS = 60000,
   // Pauses between two looks at the clock.
   PAUSES = 16,
+  // The word has the first task in its upper half.
+  FIRST_SHIFT = 16,
+  MOST_TASKS = UINT16_MAX,  // of a job
 };
 
 static uint32_t load(const uint32_t* word) {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// Takes one task; false if none is left. `out_index` counts from 0.
-static bool take(etx_thread_pool* pool, uint32_t* out_index) {
+// Takes the first task that is left, or the last one; false if there is none.
+static bool take(etx_thread_pool* pool, bool takes_last, uint32_t* out_index) {
   uint32_t left = load(&pool->left);
   while (left != 0) {
-    if (__atomic_compare_exchange_n(&pool->left, &left, left - 1, true,
+    const uint32_t first = left >> FIRST_SHIFT, end = left & MOST_TASKS;
+    const uint32_t less = takes_last ? left - 1 : left + (1u << FIRST_SHIFT);
+    const uint32_t now = first + 1 == end ? 0 : less;
+    if (__atomic_compare_exchange_n(&pool->left, &left, now, true,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-      *out_index = pool->count - left;
+      *out_index = takes_last ? end - 1 : first;
       return true;
     }
   }
@@ -47,10 +57,10 @@ static bool take(etx_thread_pool* pool, uint32_t* out_index) {
 
 // Does tasks until none is left, and then says how many it did: one write to a
 // shared word instead of one a task.
-static void work(etx_thread_pool* pool) {
+static void work(etx_thread_pool* pool, bool takes_last) {
   uint32_t done = 0;
   uint32_t index;
-  while (take(pool, &index)) {
+  while (take(pool, takes_last, &index)) {
     pool->task(pool->argument, pool->first + index);
     ++done;
   }
@@ -85,7 +95,7 @@ static void run_worker(void* argument) {
   etx_thread_pool* pool = argument;
   while (load(&pool->is_over) == 0) {
     if (wait_awake(pool)) {
-      work(pool);
+      work(pool, true);
     } else {
       sleep_once(pool);
     }
@@ -112,14 +122,13 @@ static void run_job(etx_thread_pool* pool, void (*task)(void*, size_t),
   pool->task = task;
   pool->argument = argument;
   pool->first = first;
-  pool->count = count;
   __atomic_store_n(&pool->unfinished, count, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->left, count, __ATOMIC_SEQ_CST);
   const uint32_t sleepers = __atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST);
   if (sleepers != 0) {
     etx_host_gate_call(pool->gate, sleepers < count - 1 ? sleepers : count - 1);
   }
-  work(pool);
+  work(pool, false);
   if (load(&pool->unfinished) != 0) wait_finished(pool);
 }
 
@@ -138,7 +147,7 @@ static void run_tasks(void* context, void (*task)(void*, size_t),
   }
   for (size_t first = 0; first < count;) {
     const size_t rest = count - first;
-    const uint32_t some = rest < INT32_MAX ? (uint32_t)rest : INT32_MAX;
+    const uint32_t some = rest < MOST_TASKS ? (uint32_t)rest : MOST_TASKS;
     run_job(pool, task, argument, first, some);
     first += some;
   }

@@ -48,10 +48,9 @@ typedef struct etx_thread_pool {
   void (*task)(void* argument, size_t i);
   void* argument;
   size_t first;    // number of its first task
-  uint32_t count;  // of its tasks
   uint32_t busy;   // 1 while a job has the threads; atomic
   uint8_t apart_before_left[ETX_THREAD_POOL_APART];
-  uint32_t left;  // tasks that nobody has taken; atomic
+  uint32_t left;  // which tasks nobody has taken; atomic
   uint8_t apart_before_unfinished[ETX_THREAD_POOL_APART];
   uint32_t unfinished;  // tasks that have not returned; atomic
   uint8_t apart_before_sleepers[ETX_THREAD_POOL_APART];

@@ -56,8 +56,8 @@ ETX_IN_LOOP float etx_exp_f32(float x) {
   return etx_scale_f32(etx_exp_power_f32(e.r), e.n);
 }
 
-// 2^x for x <= 0, 2.5 ulp; 0 below -126.5. Half the steps of the one for every x:
-// the exponent's bits of 2^n stand in the low ones of `shifted`.
+// 2^x for x <= 0, 2.5 ulp; 0 below -126.5. Half the steps of the one for every
+// x: the exponent's bits of 2^n stand in the low ones of `shifted`.
 ETX_IN_LOOP float etx_exp2_below_f32(float x) {
   const float bounded = x < -127.0f ? -127.0f : x;
   const float shifted = bounded + 12583039.0f;

@@ -34,13 +34,14 @@ typedef struct etx_panel_block {
   ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
-  // Without offsets: rows that are added to the sums, one after the other, before
-  // these are stored. NULL: none.
+  // Without offsets: rows that are added to the sums, one after the other,
+  // before these are stored. NULL: none.
   const void* added[ETX_PANEL_ADDED];
   ptrdiff_t added_row[ETX_PANEL_ADDED];
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,
   // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps,
-  // whose first line and `ahead_lines` more are asked for; nothing with offsets.
+  // whose first line and `ahead_lines` more are asked for; nothing with
+  // offsets.
   const char* ahead;
   ptrdiff_t ahead_row;
   size_t ahead_pieces, ahead_step, ahead_lines;

@@ -203,7 +203,8 @@ static size_t items_at_once(const job* j, size_t rows, size_t most) {
   return kept == 0 ? 1 : kept;
 }
 
-// Columns of items `first` up to `end`, several at once, for a part of the rows.
+// Columns of items `first` up to `end`, several at once, for a part of the
+// rows.
 static void run_part(const job* j, size_t part, size_t first, size_t end) {
   const etx_product* p = j->p;
   const size_t row = part * j->rows;
@@ -238,9 +239,9 @@ static size_t share_of(size_t rows, size_t parts) {
   return (each + PASSING - 1) / PASSING * PASSING;
 }
 
-// Rows of a part. With panels, which cost nothing to share, each thread has rows
-// of its own: what it wrote is what it reads when they come again. Otherwise rows
-// are parted only if there are too few columns.
+// Rows of a part. With panels, which cost nothing to share, each thread has
+// rows of its own: what it wrote is what it reads when they come again.
+// Otherwise rows are parted only if there are too few columns.
 static size_t part_rows(const job* j, size_t threads) {
   const etx_product* p = j->p;
   if (threads < 2 || p->rows <= ROWS) return p->rows;

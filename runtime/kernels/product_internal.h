@@ -19,8 +19,8 @@ void etx_product_dots(const etx_product* product, const etx_panel_loops* loops,
                       const etx_product_area* area);
 
 // Sums tap by tap, float32 and narrower floats: blocks of right are copied to
-// the stack in groups of columns, or are the panels that right has. What the chain
-// adds (etx_chain_added) is added here, too.
+// the stack in groups of columns, or are the panels that right has. What the
+// chain adds (etx_chain_added) is added here, too.
 void etx_product_blocks(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area);

@@ -8,21 +8,21 @@
 
 enum { ETX_SCORE_LANES = 16 };
 
-// Some rows of scores, each of which becomes its weight, e^(score scale - largest
-// scale), where `largest` is that of the row so far. What was summed with earlier
-// weights, the sums of the weights themselves among them, is multiplied by
-// `factor`: the largest score may have grown.
+// Some rows of scores, each of which becomes its weight, e^(score scale -
+// largest scale), where `largest` is that of the row so far. What was summed
+// with earlier weights, the sums of the weights themselves among them, is
+// multiplied by `factor`: the largest score may have grown.
 //
-// The second product is rounded, as is its difference from the first one. Then a
-// weight is off by 1.6e-7 at most, 1 being the largest, and 0 if the exponent is
-// below -88.1. Of the arrays `largest` and `factor` whole ETX_SCORE_LANES are
-// read and written.
+// The second product is rounded, as is its difference from the first one. Then
+// a weight is off by 1.6e-7 at most, 1 being the largest, and 0 if the exponent
+// is below -88.1. Of the arrays `largest` and `factor` whole ETX_SCORE_LANES
+// are read and written.
 typedef struct etx_score_rows {
   float* scores;       // rows that are `row` apart
   ptrdiff_t row;       // in elements
   size_t rows, count;  // `count` is a multiple of ETX_SCORE_LANES
   float scale;         // above 0
-  float* largest;      // of each row: -infinity if there is none yet; NaN is none
+  float* largest;      // of each row: -infinity at first; NaN is none
   float* factor;       // of each row: written
   // Of each row, partial sums of the weights: element i of scores is in sum i
   // mod ETX_SCORE_LANES.

@@ -2,9 +2,9 @@
 // row_template.h and fused_template.h.
 //
 // The exponential is 2^n 2^r with |r| <= 1/2. Its argument is rounded once when
-// it is multiplied by log2 e, and r is not made more exact than that: where |n| is
-// large the weight is small beside the largest one, 1. The steps of 2^r are fused
-// ones, half as many as a product and a sum each.
+// it is multiplied by log2 e, and r is not made more exact than that: where |n|
+// is large the weight is small beside the largest one, 1. The steps of 2^r are
+// fused ones, half as many as a product and a sum each.
 
 #include <string.h>
 
@@ -94,8 +94,8 @@ static inline __attribute__((always_inline)) void score_weigh(
   memcpy(totals, all, sizeof all);
 }
 
-// What is taken off a row's scores times their scale. Without a largest score (all
-// are NaN or none is seen) anything will do.
+// What is taken off a row's scores times their scale. Without a largest score
+// (all are NaN or none is seen) anything will do.
 static inline float score_shift(float largest, float scale) {
   return largest == -__builtin_inff() ? 0.0f : largest * scale;
 }

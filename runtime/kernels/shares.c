@@ -14,8 +14,8 @@ typedef struct shares {
 } shares;
 
 // A pool's threads take tasks from both ends until they meet (thread_pool.c):
-// whoever comes from the last one goes up, too, through the second half. What is
-// next is what a loop has asked memory for.
+// whoever comes from the last one goes up, too, through the second half. What
+// is next is what a loop has asked memory for.
 static void run_share(void* argument, size_t task) {
   const shares* s = argument;
   const size_t half = s->count / 2;

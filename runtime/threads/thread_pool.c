@@ -1,15 +1,15 @@
 // The pool.
 //
 // One word has the first task that is left and the end of those that are; 0 is
-// none. Taking one is a compare-and-swap to one less; whoever succeeds reads the
-// job's function and argument after that. A job cannot end before a task that was
-// taken has returned, so those fields are then the present job's, however long
-// ago the word was read: a thread that was stopped between reading and swapping
-// takes a task of a later job, or nothing. So the word needs no number of the job
-// beside them.
+// none. Taking one is a compare-and-swap to one less; whoever succeeds reads
+// the job's function and argument after that. A job cannot end before a task
+// that was taken has returned, so those fields are then the present job's,
+// however long ago the word was read: a thread that was stopped between reading
+// and swapping takes a task of a later job, or nothing. So the word needs no
+// number of the job beside them.
 //
-// The caller takes the first task and workers the last one: where jobs cut their
-// data alike, threads come to what they have in their caches.
+// The caller takes the first task and workers the last one: where jobs cut
+// their data alike, threads come to what they have in their caches.
 //
 // Falling asleep and giving work cross over: a worker counts itself as sleeping
 // and looks at `left` again, a caller writes `left` and looks at the sleepers.

@@ -125,8 +125,8 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
   float before[ETX_SCORE_LANES], factor[ETX_SCORE_LANES] = {0};
   float totals[SCORES][ETX_SCORE_LANES];
   for (size_t i = 0; i < SCORES * SCORE_ROW; ++i) {
-    x[i] = i >= 4 * SCORE_ROW ? -INFINITY
-                              : (float)test_random_integer(-30000, 4000) * 0.01f;
+    const float score = (float)test_random_integer(-30000, 4000) * 0.01f;
+    x[i] = i >= 4 * SCORE_ROW ? -INFINITY : score;
     if (i % SCORE_ROW == 3) x[i] = -INFINITY;
   }
   memcpy(was, x, sizeof was);

@@ -78,6 +78,66 @@ etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
+// ------------------------------------------------ biases
+
+// A layer without bias that nothing else reads and that keeps its sizes here.
+static const etx_ir_node* bare_layer(const etx_rewrite* rewrite,
+                                     size_t position) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_ir_node* const layer =
+      etx_rewrite_operand(rewrite, node, position, ETX_OP_linear_out);
+  if (layer == NULL || layer->args[2].kind != ETX_IR_ARG_NONE ||
+      !etx_rewrite_is_only_use(rewrite, node->args[position].as.value)) {
+    return NULL;
+  }
+  const etx_shape* const from = etx_rewrite_shape(rewrite, &node->args[position]);
+  const etx_shape* const to =
+      etx_lower_shape(&rewrite->lower, node->outputs[0]);
+  return from->dtype == to->dtype && from->rank == to->rank &&
+                 etx_lower_same_dims(&rewrite->lower, from->dims, to->dims,
+                                     to->rank)
+             ? layer
+             : NULL;
+}
+
+// A constant line, [.., 1, N], as long as the layer's results.
+static bool is_line(const etx_rewrite* rewrite, size_t position) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  const etx_shape* const to =
+      etx_lower_shape(&rewrite->lower, node->outputs[0]);
+  const etx_ir_constant* const line =
+      etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
+                           node->args[position].as.value);
+  if (line == NULL || line->rank == 0 || line->dtype != to->dtype) return false;
+  for (size_t i = 0; i + 1 < line->rank; ++i) {
+    if (line->sizes[i] != 1) return false;
+  }
+  return line->sizes[line->rank - 1] == to->dims[to->rank - 1];
+}
+
+// add(linear(x, w), b) is linear(x, w, b): the bias is the last step of a sum.
+etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_add_out || lower->target != ETX_TARGET_ETX ||
+      !etx_rewrite_is_int(&node->args[2], 1)) {
+    return ETX_OK;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_ir_node* const layer = bare_layer(rewrite, i);
+    if (layer == NULL || !is_line(rewrite, 1 - i)) continue;
+    const etx_dim size = etx_rewrite_shape(rewrite, &layer->args[1])->dims[0];
+    uint32_t line = node->args[1 - i].as.value;
+    ETX_TRY(etx_lower_view(lower, line, &size, 1, &line));
+    const etx_ir_arg args[] = {layer->args[0], layer->args[1],
+                               etx_ir_value_arg(line)};
+    *out_done = true;
+    return etx_lower_emit(lower, ETX_OP_linear_out, args, 3,
+                          &lower->results[0]);
+  }
+  return ETX_OK;
+}
+
 // ------------------------------------------------ choices
 
 etx_status etx_simplify_where(etx_rewrite* rewrite, bool* out_done) {

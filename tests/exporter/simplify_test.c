@@ -93,6 +93,41 @@ static void a_neutral_element_that_broadcasts_stays(void** state) {
                  "return a\n");
 }
 
+#define LAYER                                                               \
+  "inputs: [{name: x, type: 'float32[2, 3]'}, {name: w, type: 'float32[4, " \
+  "3]'}, {name: r, type: 'float32[2, 4]'}]\n"                               \
+  "nodes:\n"                                                                \
+  "  - {out: a, op: aten.arange.default, args: [4.0]}\n"                     \
+  "  - {out: b, op: aten.unsqueeze.default, args: [a, 0]}\n"                 \
+  "  - {out: l, op: aten.linear.default, args: [x, w]}\n"
+
+static void a_line_added_to_a_layer_is_its_bias(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower fold_constants simplify",
+                 LAYER
+                 "  - {out: y, op: aten.add.Tensor, args: [b, l]}\n"
+                 "outputs: [y]\n",
+                 "y.1: float32[4] = aten::view_copy.out(const float32[1, 4], [4])\n"
+                 "y: float32[2, 4] = aten::linear.out(x, w, y.1)\n"
+                 "return y\n");
+  static const char* const others[] = {
+      LAYER
+      "  - {out: y, op: aten.add.Tensor, args: [l, b], kwargs: {alpha: 2}}\n"
+      "outputs: [y]\n",
+      LAYER
+      "  - {out: y, op: aten.add.Tensor, args: [l, r]}\noutputs: [y]\n",
+      LAYER
+      "  - {out: y, op: aten.add.Tensor, args: [l, b]}\noutputs: [y, l]\n",
+  };
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, others[i]);
+    lowered_run(&l, "lower fold_constants simplify");
+    assert_non_null(strstr(lowered_lines(&l), "aten::add.out("));
+    lowered_close(&l);
+  }
+}
+
 static void views_of_views_are_one(void** state) {
   (void)state;
   expect_lowered(ETX_TARGET_ETX, "lower simplify",
@@ -284,6 +319,7 @@ int main(void) {
       cmocka_unit_test(multiplying_by_one_goes),
       cmocka_unit_test(adding_zero_to_floats_stays),
       cmocka_unit_test(a_neutral_element_that_broadcasts_stays),
+      cmocka_unit_test(a_line_added_to_a_layer_is_its_bias),
       cmocka_unit_test(views_of_views_are_one),
       cmocka_unit_test(permutes_of_permutes_are_one),
       cmocka_unit_test(slices_of_slices_are_one),

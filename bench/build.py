@@ -121,12 +121,14 @@ def openvino_int8(path, options):
         ov.save_model(graph, os.path.join(path, part), compress_to_fp16=False)
 
 
-def exported(options, rows=1):
-    """The two methods as torch.export has them, over the same buffers."""
+def exported(options, rows=1, step="decode"):
+    """The two methods as torch.export has them, over the same buffers. `step` is
+    what `decode` does: `choose` ends with the token, `decode` with logits."""
     translator = opus_mt.Translator(opus_mt.load(options.cache), rows)
     programs = {}
     for name, example in opus_mt.method_examples(rows).items():
-        method = opus_mt.Method(translator, name).eval()
+        method = opus_mt.Method(translator, step if name == "decode" else name)
+        method.eval()
         with torch.no_grad():
             programs[name] = torch.export.export(method, example, strict=False)
     return programs
@@ -141,7 +143,7 @@ def executorch(path, options, is_int8):
 
 def pt2(path, options, rows=1):
     os.makedirs(path)
-    for name, program in exported(options, rows).items():
+    for name, program in exported(options, rows, "choose").items():
         torch.export.save(program.run_decompositions({}),
                           os.path.join(path, name + ".pt2"))
 

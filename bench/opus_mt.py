@@ -232,6 +232,11 @@ class Translator(Decoder):
         return self.step(token, position, attend, crossings)
 
 
+    def choose(self, token, position):
+        """The next tokens themselves: a greedy step as a program has it."""
+        return self.decode(token, position).argmax(-1)
+
+
 class Method(nn.Module):
     """One method of a Translator, for exporters that know only `forward`."""
 

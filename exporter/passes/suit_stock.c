@@ -7,6 +7,8 @@
 //   remainder of float64      goes through float32: from fmod, which does not
 //   fmod, div trunc of int64  go through double: from the floor as well
 //   a ** 5 of integers        goes through double and does not wrap: products
+//   add of one element and    takes alpha for the element's factor: a product
+//   alpha * others            and a sum
 //   sum over one dimension    goes through float32 unless the type is that or
 //                             a half: over two, one of which has size 1
 //
@@ -185,6 +187,28 @@ static etx_status suit_power(etx_rewrite* rewrite, bool* out_done) {
 
 // ------------------------------------------------ sums
 
+// add(a, b, alpha), whatever sizes it has: constants become one element later.
+static etx_status suit_alpha(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  uint32_t factor = 0;
+  uint32_t product = 0;
+  if (node->op->id != ETX_OP_add_out ||
+      etx_rewrite_is_int(&node->args[2], 1) ||
+      (node->args[2].kind == ETX_IR_ARG_DOUBLE &&
+       node->args[2].as.real == 1.0)) {
+    return ETX_OK;
+  }
+  const uint32_t a = node->args[0].as.value;
+  const uint32_t b = node->args[1].as.value;
+  ETX_TRY(etx_lower_number(lower, &node->args[2],
+                           etx_lower_shape(lower, b)->dtype, &factor));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, b, factor, &product));
+  *out_done = true;
+  return etx_lower_binary(lower, ETX_OP_add_out, a, product,
+                          &lower->results[0]);
+}
+
 static bool sums_in_its_type(etx_dtype dtype) {
   return dtype == ETX_DTYPE_FLOAT32 || dtype == ETX_DTYPE_FLOAT16 ||
          dtype == ETX_DTYPE_BFLOAT16;
@@ -219,7 +243,8 @@ etx_status etx_pass_suit_stock(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {
       suit_remainder, suit_double_remainder,
       suit_fmod,      suit_truncation,
-      suit_power,     suit_sum};
+      suit_power,     suit_alpha,
+      suit_sum};
   if (context->options->target == ETX_TARGET_ETX) return ETX_OK;
   return etx_rewrite_module(context, rules, sizeof rules / sizeof *rules);
 }

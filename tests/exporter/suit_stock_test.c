@@ -74,6 +74,24 @@ static void powers_of_integers_are_products(void** state) {
          "return y\n");
 }
 
+// With one element on the left the stock kernel scales that.
+static void what_alpha_scales_is_a_product(void** state) {
+  (void)state;
+  expect(TWO("float32"),
+         "op: aten.add.Tensor, args: [a, b], kwargs: {alpha: 0.5}",
+         "y.1: float32[4] = aten::mul.out(b, 0.5:float32)\n"
+         "y: float32[4] = aten::add.out(a, y.1, 1)\n"
+         "return y\n");
+  expect(TWO("int64"),
+         "op: aten.add.Tensor, args: [a, b], kwargs: {alpha: 1}",
+         "y: int64[4] = aten::add.out(a, b, 1)\n"
+         "return y\n");
+  expect(TWO("int64"),
+         "op: aten.sub.Tensor, args: [a, b], kwargs: {alpha: 3}",
+         "y: int64[4] = aten::sub.out(a, b, 3)\n"
+         "return y\n");
+}
+
 // Over two dimensions the stock library takes its other, slower kernel.
 static void sums_that_a_float_does_not_hold_go_over_two_dimensions(
     void** state) {
@@ -108,6 +126,7 @@ int main(void) {
       cmocka_unit_test(remainders_of_integers_come_from_floors),
       cmocka_unit_test(truncated_quotients_of_64_bits_come_from_floors),
       cmocka_unit_test(powers_of_integers_are_products),
+      cmocka_unit_test(what_alpha_scales_is_a_product),
       cmocka_unit_test(sums_that_a_float_does_not_hold_go_over_two_dimensions),
       cmocka_unit_test(the_own_runtime_keeps_them),
   };

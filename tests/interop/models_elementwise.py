@@ -77,6 +77,17 @@ def integers():
                  "floats"})
 
 
+@model("alpha behind one element")
+def alpha():
+    return simple(
+        lambda a, b: (torch.add(b, a, alpha=2.0), torch.add(2.5, a, alpha=3.0),
+                      torch.baddbmm(torch.zeros(2, 4, 4), a, a, alpha=0.5),
+                      torch.sub(b, a, alpha=2.0)),
+        rand(2, 4, 4), rand(1),
+        defects={("stock", "stock"): "with one element on the left alpha "
+                 "scales that"})
+
+
 @model("half precision")
 def half():
     return simple(

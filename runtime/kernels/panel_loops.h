@@ -34,8 +34,8 @@ typedef struct etx_panel_block {
   ptrdiff_t panel_group;  // from group of lanes to group
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
-  // Without offsets: rows that are added to the sums, one after the other,
-  // before these are stored. NULL: none.
+  // Without offsets: rows of whole groups, as the sums, that are added to them,
+  // one after the other, before these are stored. NULL: none.
   const void* added[ETX_PANEL_ADDED];
   ptrdiff_t added_row[ETX_PANEL_ADDED];
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,

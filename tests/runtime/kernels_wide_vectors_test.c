@@ -97,7 +97,7 @@ static void panels_are_multiplied_alike(void** state) {
                          .starts = test_random_bits() % 2 == 0};
     for (uint32_t i = test_random_bits() % 3; i > 0; --i) {
       b.added[i - 1] = i == 1 ? left + 5 : right + 7;
-      b.added_row[i - 1] = i == 1 ? 0 : PITCH / 2;
+      b.added_row[i - 1] = i == 1 ? 0 : PITCH / 4;  // rows of i64, too
     }
     for (int wide = 0; wide < 3; ++wide) {
       // Bits of floats are integers as good as any; a double has two lanes.

@@ -115,11 +115,14 @@ static bool is_line(const etx_rewrite* rewrite, size_t position) {
   return line->sizes[line->rank - 1] == to->dims[to->rank - 1];
 }
 
-// add(linear(x, w), b) is linear(x, w, b): the bias is the last step of a sum.
+// add(linear(x, w), b) is linear(x, w, b): the bias is the last step of a sum, in
+// float32 rounded by itself. Halves would be rounded once instead of twice.
 etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
-  if (node->op->id != ETX_OP_add_out || lower->target != ETX_TARGET_ETX ||
+  if (node->op->id != ETX_OP_add_out ||
+      etx_lower_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32 ||
+      lower->target != ETX_TARGET_ETX ||
       !etx_rewrite_is_int(&node->args[2], 1)) {
     return ETX_OK;
   }

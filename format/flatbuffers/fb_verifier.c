@@ -255,8 +255,9 @@ static void sort_form(const verifier* v, form* f) {
   form_kind kind = FORM_FLAT;
   f->kind = FORM_OTHER;
   f->lead_count = 0;
-  const etx_fb_field_info* const only = &fields_of(v, l->info)[first];
-  if (is_one && types[only->type].shape == UNION) {
+  const etx_fb_field_info* const only =
+      is_one ? &fields_of(v, l->info)[first] : NULL;
+  if (only != NULL && types[only->type].shape == UNION) {
     f->list[0].offset = (uint16_t)offset_of(v, l, first);
     f->list[0].what = only->target;
     f->list[1].offset = (uint16_t)offset_of(v, l, first - 1);

@@ -172,6 +172,9 @@ static etx_status of_panels(const etx_shape_call* call, int64_t kernel,
   ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 5));
   ETX_TRY(etx_shape_want_equal(call, "the count of input channels",
                                panels.dims[1], out->dims[1]));
+  if (etx_shape_is(call, panels.dims[1], 0)) {
+    return etx_shape_refuse(call, "'panels' are of no input channels");
+  }
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(etx_shape_want_equal(call, "a last size of 'panels'", lasts[i],
                                  panels.dims[2 + i]));

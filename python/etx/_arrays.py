@@ -128,8 +128,13 @@ def flatten(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments with a tuple's or dictionary's parts in its place."""
     placed = tuple(part for arg in args for _, part in _parts("", arg))
-    named = [pair for name, arg in (kwargs or {}).items() for pair in _parts(name, arg)]
-    return placed, dict(named)
+    named: dict[str, Any] = {}
+    for name, arg in (kwargs or {}).items():
+        for part, value in _parts(name, arg):
+            if part in named:
+                raise _errors.ArgumentError(f"input '{part}' is given twice")
+            named[part] = value
+    return placed, named
 
 
 def coerce(

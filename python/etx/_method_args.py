@@ -48,7 +48,9 @@ def by_position(
     names, rest = positional_names(method)
     if rest not in arguments:
         return (), arguments
-    placed = tuple(arguments[name] for name in names) + tuple(arguments[rest])
+    signature = inspect.signature(method).parameters
+    placed = tuple(arguments.get(name, signature[name].default) for name in names)
+    placed += tuple(arguments[rest])
     return placed, {name: arguments[name] for name in arguments if name not in (*names, rest)}
 
 
@@ -145,13 +147,23 @@ def _resized(tensor: torch.Tensor, index: int, size: int) -> torch.Tensor:
     return tensor.index_select(index, wanted)
 
 
+def _tracing_tensor(example: torch.Tensor, dims: dict[int, Any]) -> torch.Tensor:
+    for index, dim in dims.items():
+        example = _resized(example, index, _tracing_size(dim, example.size(index)))
+    return example
+
+
 def tracing_example(arg: MethodArg) -> Any:
     """The example to trace with. Tensors are distinct objects, because
     torch.export takes one object given twice for one argument."""
     example = arg.example_input
     if isinstance(example, torch.Tensor):
-        for index, dim in arg.dynamic_dims.items():
-            example = _resized(example, index, _tracing_size(dim, example.size(index)))
+        example = _tracing_tensor(example, arg.dynamic_dims)
+    elif isinstance(example, tuple) and isinstance(arg.dynamic_dims, tuple):  # joined
+        example = tuple(
+            _tracing_tensor(part, dims) if isinstance(part, torch.Tensor) and dims else part
+            for part, dims in zip(example, arg.dynamic_dims)
+        )
     return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), example)
 
 

@@ -64,8 +64,9 @@ static void run_items(const void* context, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const size_t number = i / j->pairs, part = number % j->parts;
     const size_t image = number / j->parts, panel = i % j->pairs * 2;
-    const size_t at = j->positions * part / j->parts;
-    const size_t count = j->positions * (part + 1) / j->parts - at;
+    const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
+    const size_t at = each * part + least(part, rest);
+    const size_t count = each + (part < rest);
     const float* const seen = (const float*)(const void*)j->in.data +
                               (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
     sum_part(j, seen, count, panel, sums);

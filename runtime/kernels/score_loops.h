@@ -8,13 +8,12 @@
 
 enum { ETX_SCORE_LANES = 16 };
 
-// Some rows of scores, each of which becomes its weight, e^(score scale -
-// largest scale), where `largest` is that of the row so far. What was summed
+// Some rows of scores, each of which becomes its weight, e^((score - largest)
+// scale), where `largest` is that of the row so far. What was summed
 // with earlier weights, the sums of the weights themselves among them, is
 // multiplied by `factor`: the largest score may have grown.
 //
-// The second product is rounded, as is its difference from the first one. Then
-// a weight is off by 1.6e-7 at most, 1 being the largest, and 0 if the exponent
+// The difference is rounded, and its product. A weight is off by 1.6e-7 at most, 1 being the largest, and 0 if the exponent
 // is below -88.1. Of the arrays `largest` and `factor` whole ETX_SCORE_LANES
 // are read and written.
 typedef struct etx_score_rows {

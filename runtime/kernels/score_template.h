@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) float score_largest(
 static inline __attribute__((always_inline)) void score_weigh(
     float* row, size_t count, float scale, float shift, float factor,
     float* totals) {
-  const etx_fused times = ETX_FUSED_ALL(scale), off = ETX_FUSED_ALL(-shift);
+  const etx_fused times = ETX_FUSED_ALL(scale), off = ETX_FUSED_ALL(shift);
   etx_fused all[SCORE_PARTS];
   memcpy(all, totals, sizeof all);
   ETX_UNROLLED
@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) void score_weigh(
     for (int part = 0; part < SCORE_PARTS; ++part) {
       etx_fused x;
       memcpy(&x, row + i + part * ETX_FUSED_LANES, sizeof x);
-      x = score_power(ETX_FUSED_ADD(x, times, off));
+      x = score_power((x - off) * times);
       memcpy(row + i + part * ETX_FUSED_LANES, &x, sizeof x);
       all[part] += x;
     }
@@ -94,10 +94,11 @@ static inline __attribute__((always_inline)) void score_weigh(
   memcpy(totals, all, sizeof all);
 }
 
-// What is taken off a row's scores times their scale. Without a largest score
-// (all are NaN or none is seen) anything will do.
-static inline float score_shift(float largest, float scale) {
-  return largest == -__builtin_inff() ? 0.0f : largest * scale;
+// What is taken off a row's scores, before they are scaled: the largest becomes
+// 0 however large it is. Without one (all are NaN or none is seen) anything will
+// do.
+static inline float score_shift(float largest) {
+  return largest == -__builtin_inff() ? 0.0f : largest;
 }
 
 // Rows one after the other, in loops of their own: what one of them waits for,
@@ -110,7 +111,7 @@ static void weigh_scores(const etx_score_rows* given) {
     const float largest = s.count == SCORE_MANY
                               ? score_largest(row, SCORE_MANY, before)
                               : score_largest(row, s.count, before);
-    s.factor[r] = before * s.scale - score_shift(largest, s.scale);
+    s.factor[r] = (before - score_shift(largest)) * s.scale;
     s.largest[r] = largest;
   }
   for (size_t r = 0; r < s.rows; r += ETX_FUSED_LANES) {
@@ -121,7 +122,7 @@ static void weigh_scores(const etx_score_rows* given) {
   }
   row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
-    const float shift = score_shift(s.largest[r], s.scale);
+    const float shift = score_shift(s.largest[r]);
     if (s.count == SCORE_MANY) {
       score_weigh(row, SCORE_MANY, s.scale, shift, s.factor[r], s.totals[r]);
     } else {

@@ -14,9 +14,10 @@
 //   |A'| (sum over channels of |G||g||G'| |B'||d||B|) |A|
 //
 // to first order: n + 15 roundings at most are on the way of a number. Direct
-// sums are off by 9 n u sum |g||d| at most. In practice they are off by more,
-// because they have nine times as many terms (docs/speed.md). What is infinite
-// makes all four results of a tile NaN.
+// sums are off by 9 n u sum |g||d| at most. Where numbers are of one size they are
+// off by more, because they have nine times as many terms (docs/speed.md); a
+// number far larger than its neighbours costs those their last digits here. What
+// is infinite makes results of its tile infinite or NaN.
 
 #include <string.h>
 
@@ -87,7 +88,6 @@ static void transform_channels(const void* context, size_t first, size_t end) {
   etx_row_copy copy = {
       .from_row = row,
       .step = step,
-      .to = patch + (size_t)rows.first * width + (size_t)columns.first,
       .to_row = (ptrdiff_t)width,
       .rows = (size_t)(rows.end - rows.first),
       .count = (size_t)(columns.end - columns.first)};
@@ -102,6 +102,7 @@ static void transform_channels(const void* context, size_t first, size_t end) {
   memset(patch, 0, sizeof patch);
   for (size_t i = first; i < end; ++i) {
     if (copy.rows > 0 && copy.count > 0) {
+      copy.to = patch + (size_t)rows.first * width + (size_t)columns.first;
       copy.from = in + (ptrdiff_t)i * j->in.channel +
                   (ptrdiff_t)(top + rows.first) * row +
                   (ptrdiff_t)(left + columns.first) * step;
@@ -174,7 +175,8 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
           .positions = p->tiles,
           .taps = count,
           .panels = panels,
-          .starts = first == 0};
+          .starts = first == 0,
+          .ahead = (const char*)j->panels};
       if (has_next) {
         ask_for_weights(j, j->panels + next * PANEL, place, panels,
                         least(TAPS, left > 0 ? left : all), &s);
@@ -297,16 +299,18 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t channels = (size_t)in->sizes[1];
   const size_t high = ((size_t)out->sizes[2] + 1) / 2;
   const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
-  const size_t most = most_tiles(channels);
-  const size_t tiles = wide == 0 || high < most / wide + 1
-                           ? least(most, high * wide)
-                           : most;
-  const size_t each = PLACES * sizeof(float) * (tiles + SLACK);
-  if (channels > SIZE_MAX / each) {
+  const size_t tiles = wide == 0 || high < BLOCK / wide + 1
+                           ? least(BLOCK, high * wide)
+                           : BLOCK;
+  const size_t each = PLACES * sizeof(float);
+  if (channels > SIZE_MAX / (each * (BLOCK + SLACK))) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                            "what tiles see does not fit in memory");
   }
-  *out_bytes = channels * each;
+  // Not less for more channels, although their blocks have fewer tiles.
+  const size_t most =
+      PART * channels > BLOCK_ELEMENTS ? PART * channels : BLOCK_ELEMENTS;
+  *out_bytes = each * (least(channels * tiles, most) + channels * SLACK);
   return ETX_OK;
 }
 

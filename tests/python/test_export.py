@@ -42,6 +42,9 @@ class Model(torch.nn.Module):
     def total(self, x, *more, by=2.0):
         return sum(more, x) * by
 
+    def late(self, x, y=None, *rest):
+        return x + rest[0] if y is None else y
+
     def parts(self, pair, table):
         return pair[0] + pair[1][0] * 10 + table["A-b"] * 100 + table["c"]["d"] * 1000
 
@@ -61,7 +64,7 @@ COUNT = Dim("count", max=6)
 
 
 def of_count() -> MethodArg:
-    return MethodArg(torch.ones(4), {0: COUNT})
+    return MethodArg(torch.ones(6), {0: COUNT})  # as long as the maximum
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,7 @@ def exported(model):
         "mix": ((torch.ones(3), torch.ones(3)), 2, True),
         "total": (of_count(), of_count(), of_count()),
         "ends": (MethodArg(torch.ones(2, 4), {1: Dim("width", max=6)}),),
+        "late": {"x": torch.ones(2), "rest": (torch.ones(2),)},
         "parts": {
             "pair": (torch.ones(2), (torch.ones(2),)),
             "table": {"A-b": torch.ones(2), "c": {"d": torch.ones(2)}},
@@ -147,6 +151,7 @@ def test_what_a_star_takes_has_positions(session):
     for count in (1, 4, 6):
         x = torch.arange(count, dtype=torch.float32)
         assert session.total(x, x, x).tolist() == (x * 6).tolist()
+    assert session.late(torch.ones(2), None, torch.ones(2)).tolist() == [2, 2]
 
 
 def test_structures_are_passed_by_name_too(session):
@@ -164,6 +169,8 @@ def test_structures_are_passed_by_name_too(session):
         assert session.parts(*args, **kwargs).tolist() == [5432, 5432]
     with pytest.raises(etx.ArgumentError, match="input 'table_c_d' is missing"):
         session.parts(pair=pair, table={"A-b": one})
+    with pytest.raises(etx.ArgumentError, match="'pair_0' is given twice"):
+        session.parts(pair=pair, pair_0=one, table=table)
     with pytest.raises(etx.NotFoundError, match="no input 'pear_0'"):
         session.parts(pear=pair, table=table)
 

@@ -129,9 +129,23 @@ static void panels_give_the_bits_of_weights_as_stored(void** state) {
   }
 }
 
+static void panels_of_no_channels_are_refused(void** state) {
+  (void)state;
+  const convolution c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 1, 1}};
+  test_call call;
+  test_call_begin(&call, "etx::convolution_panels.out");
+  add_operands(&call, &c, true);
+  test_call_gather_list(&call, 0);
+  test_call_string(&call, "x");
+  assert_true(test_call_run(&call, ETX_DTYPE_FLOAT32) != ETX_OK);
+  assert_non_null(strstr(call.diag.text, "no input channels"));
+  test_call_end(&call);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_give_the_bits_of_weights_as_stored),
+      cmocka_unit_test(panels_of_no_channels_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

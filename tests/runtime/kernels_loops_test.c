@@ -143,8 +143,8 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
       most = fmaxf(most, was[r * SCORE_ROW + k]);
     }
     assert_true(largest[r] == most);
-    const double off = most == -INFINITY ? 0 : most * scale;
-    const double wanted = exp((double)(before[r] * scale) - off);
+    const double off = most == -INFINITY ? 0 : most;
+    const double wanted = exp((before[r] - off) * (double)scale);
     assert_true(fabs(factor[r] - wanted) <= 2e-7);
     for (size_t i = 0; i < ETX_SCORE_LANES; ++i) sums[i] = factor[r];
     for (size_t k = 0; k < SCORE_ROW; ++k) {
@@ -154,12 +154,27 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
         assert_true(weight == was[r * SCORE_ROW + k]);
         continue;
       }
-      const double power = exp(score * (double)scale - off);
+      const double power = exp((score - off) * (double)scale);
       assert_true(fabs(weight - power) <= 1.6e-7);
       assert_true(power > 1e-39 || weight == 0);
       sums[k % ETX_SCORE_LANES] += weight;
     }
     assert_memory_equal(totals[r], sums, sizeof sums);
+  }
+}
+
+// The largest score has the weight 1 however large it is.
+static void try_enormous_scores(const etx_panel_loops* loops) {
+  float scores[16], largest[16], factor[16], totals[1][ETX_SCORE_LANES] = {{0}};
+  for (size_t i = 0; i < 16; ++i) {
+    scores[i] = 2e10f - 1e6f * (float)i;
+    largest[i] = -__builtin_inff();
+  }
+  const etx_score_rows s = {scores,  16,     1,      16, 0.1118034f,
+                            largest, factor, totals};
+  loops->weigh_scores(&s);
+  for (size_t i = 0; i < 16; ++i) {
+    assert_true(scores[i] == (i == 0 ? 1.0f : 0.0f));
   }
 }
 
@@ -178,6 +193,7 @@ static void scores_become_weights(void** state) {
     loops->weigh_scores(&s);
     assert_true(largest[0] == 3 && factor[0] == 0 && x[2] == 1);
     assert_true(isnan(x[1]) && isnan(totals[0][1]) && totals[0][2] == 1);
+    try_enormous_scores(loops);
   }
 }
 

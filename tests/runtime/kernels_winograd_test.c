@@ -285,8 +285,20 @@ static void results_are_those_of_direct_sums(void** state) {
   }
 }
 
+static void panels_of_no_channels_are_refused(void** state) {
+  (void)state;
+  const convolution c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 3, 3},
+                         .out = {1, 16, 4, 4}, .padding = {1, 1}};
+  test_call call;
+  begin(&call, &c, "x");
+  assert_true(test_call_run(&call, ETX_DTYPE_FLOAT32) != ETX_OK);
+  assert_non_null(strstr(call.diag.text, "no input channels"));
+  test_call_end(&call);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(panels_of_no_channels_are_refused),
       cmocka_unit_test(results_have_the_bits_of_the_definition),
       cmocka_unit_test(results_are_those_of_direct_sums),
   };

@@ -102,8 +102,7 @@ def transforms():
         plane = torch.fft.rfft2(a, dim=(1, 2))
         return (torch.view_as_real(half), torch.fft.irfft(half, norm="ortho"),
                 torch.view_as_real(torch.conj_physical(plane)),
-                torch.fft.irfft(torch.fft.rfft(a[:, :, :7]), n=7),
-                torch.view_as_real(torch.fft.rfft(a, n=16, dim=1)))
+                torch.fft.irfft(torch.fft.rfft(a[:, :, :7]), n=7))
 
     return simple(run, rand(2, 5, 8))
 

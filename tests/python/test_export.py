@@ -45,6 +45,9 @@ class Model(torch.nn.Module):
     def late(self, x, y=None, *rest):
         return x + rest[0] if y is None else y
 
+    def spectrum(self, x):
+        return [torch.view_as_real(torch.fft.rfft(x, n=n, dim=dim)) for n, dim in ((8, 0), (3, 1))]
+
     def parts(self, pair, table):
         return pair[0] + pair[1][0] * 10 + table["A-b"] * 100 + table["c"]["d"] * 1000
 
@@ -82,6 +85,7 @@ def exported(model):
         "mix": ((torch.ones(3), torch.ones(3)), 2, True),
         "total": (of_count(), of_count(), of_count()),
         "ends": (MethodArg(torch.ones(2, 4), {1: Dim("width", max=6)}),),
+        "spectrum": (torch.ones(5, 4),),
         "late": {"x": torch.ones(2), "rest": (torch.ones(2),)},
         "parts": {
             "pair": (torch.ones(2), (torch.ones(2),)),
@@ -152,6 +156,12 @@ def test_what_a_star_takes_has_positions(session):
         x = torch.arange(count, dtype=torch.float32)
         assert session.total(x, x, x).tolist() == (x * 6).tolist()
     assert session.late(torch.ones(2), None, torch.ones(2)).tolist() == [2, 2]
+
+
+def test_lines_are_cut_or_padded_before_they_are_transformed(session, model):
+    x = torch.arange(20.0).reshape(5, 4).sin()
+    for found, wanted in zip(session.spectrum(x), model.spectrum(x), strict=True):
+        assert np.allclose(found, wanted, atol=1e-5)
 
 
 def test_structures_are_passed_by_name_too(session):

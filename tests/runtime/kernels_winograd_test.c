@@ -292,7 +292,6 @@ static void panels_of_no_channels_are_refused(void** state) {
   test_call call;
   begin(&call, &c, "x");
   assert_true(test_call_run(&call, ETX_DTYPE_FLOAT32) != ETX_OK);
-  assert_non_null(strstr(call.diag.text, "no input channels"));
   test_call_end(&call);
 }
 

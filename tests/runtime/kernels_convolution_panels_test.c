@@ -129,6 +129,32 @@ static void panels_give_the_bits_of_weights_as_stored(void** state) {
   }
 }
 
+// So many positions that a count of them times one of parts passes 32 bits.
+static void parts_of_large_images_meet(void** state) {
+  enum { SIDE = 720, RESULTS = 16 };
+  static float large[SIDE * SIDE];
+  static const float one_each[RESULTS] = {1, 2, 3, 4, 5, 6, 7, 8,
+                                          9, 10, 11, 12, 13, 14, 15, 16};
+  static const int32_t image[] = {1, 1, SIDE, SIDE};
+  static const int32_t stored[] = {1, 1, 1, 1, RESULTS};
+  (void)state;
+  for (size_t i = 0; i < SIDE * SIDE; ++i) large[i] = (float)(i % 1000);
+  test_call call;
+  test_call_begin(&call, "etx::convolution_panels.out");
+  test_call_floats(&call, 4, image, large);
+  test_call_floats(&call, 5, stored, one_each);
+  test_call_none(&call);
+  test_call_gather_list(&call, 0);
+  test_call_string(&call, "x");
+  assert_ok(test_call_run(&call, ETX_DTYPE_FLOAT32));
+  const float* const found = test_call_result(&call, 0)->data;
+  for (size_t i = 0; i < (size_t)RESULTS * SIDE * SIDE; ++i) {
+    const float wanted = large[i % (SIDE * SIDE)] * one_each[i / (SIDE * SIDE)];
+    if (found[i] != wanted) fail_msg("result %zu", i);
+  }
+  test_call_end(&call);
+}
+
 static void panels_of_no_channels_are_refused(void** state) {
   (void)state;
   const convolution c = {.input = {1, 0, 4, 4}, .weight = {16, 0, 1, 1}};
@@ -144,6 +170,7 @@ static void panels_of_no_channels_are_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_give_the_bits_of_weights_as_stored),
+      cmocka_unit_test(parts_of_large_images_meet),
       cmocka_unit_test(panels_of_no_channels_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

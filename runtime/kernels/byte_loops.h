@@ -54,6 +54,21 @@ typedef struct etx_byte_groups {
   bool is_far;           // as above
 } etx_byte_groups;
 
+// The last steps, each rounded: the exact sum minus base times the column's
+// sum, times the column's scale, times the row's, plus the bias.
+typedef struct etx_byte_line {
+  const void* sums;  // rows of `sum_row` integers, or floats of groups
+  ptrdiff_t sum_row;
+  const int32_t* column_sums;  // NULL: sums are floats, without these scales
+  const float* scales;
+  const float* bias;  // NULL: none
+  const etx_byte_row* numbers;
+  size_t rows, columns;
+  float* out;
+  ptrdiff_t out_row;
+  bool is_far;  // results go beyond the second cache
+} etx_byte_line;
+
 // Rows of bytes, a multiple of ETX_BYTE_ROWS, times a panel.
 typedef struct etx_byte_panel {
   const uint8_t* left;
@@ -64,6 +79,9 @@ typedef struct etx_byte_panel {
   ptrdiff_t panel_row, panel_part;
   size_t rows;
   size_t count;   // elements, a multiple of 4
+  // If all elements are here, what becomes of the sums at once: of
+  // ETX_BYTE_COLUMNS columns, and no more rows. NULL: sums are stored.
+  const etx_byte_line* line;
   int32_t* sums;  // [rows, ETX_BYTE_COLUMNS]; not read if they start
   bool starts;
   // Parts of rows that are worth asking for meanwhile.
@@ -91,26 +109,13 @@ typedef struct etx_byte_group_panel {
   size_t next_rows, next_bytes;
 } etx_byte_group_panel;
 
-// The last steps, each rounded: the exact sum minus base times the column's
-// sum, times the column's scale, times the row's, plus the bias.
-typedef struct etx_byte_line {
-  const void* sums;  // rows of `sum_row` integers, or floats of groups
-  ptrdiff_t sum_row;
-  const int32_t* column_sums;  // NULL: sums are floats, without these scales
-  const float* scales;
-  const float* bias;  // NULL: none
-  const etx_byte_row* numbers;
-  size_t rows, columns;
-  float* out;
-  ptrdiff_t out_row;
-} etx_byte_line;
-
 typedef struct etx_byte_loops {
-  // The lowest number below zero and the highest above it, or a zero; false if
-  // one is NaN.
-  bool (*range)(const float* x, size_t count, float* low, float* high);
+  // The lowest number below zero and the highest above it, or a zero; both NaN
+  // if there is one.
+  void (*range)(const float* x, size_t count, float* low, float* high);
   // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
-  // NaN becomes zero + 128.
+  // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
+  // number above 0.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    uint8_t* out);
   // Orders a row of bytes for weights of 4 bits.

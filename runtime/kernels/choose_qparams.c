@@ -98,7 +98,8 @@ static extent new_extent(void) {
   return e;
 }
 
-etx_qparams etx_qparams_of_range(etx_dtype computed, double low, double high) {
+static etx_qparams qparams_of_range(etx_dtype computed, double low,
+                                    double high) {
   const double span = rounded(computed, rounded(computed, high - low) / 255.0);
   const double least = rounded(computed, 1.1920928955078125e-07);
   const double scale = span < least ? least : span;
@@ -115,12 +116,33 @@ etx_qparams etx_qparams_of_range(etx_dtype computed, double low, double high) {
   return out;
 }
 
+// The same steps. Adding 1.5 * 2^23 rounds to the nearest whole number, which
+// is then in the low bits.
+void etx_qparams_of_ranges(const float* low, const float* high,
+                           float* out_scales, int32_t* out_zero_points) {
+  const etx_f32x4 first = etx_f32x4_load(low), last = etx_f32x4_load(high);
+  const etx_f32x4 least = etx_f32x4_all(1.1920928955078125e-07f);
+  const etx_f32x4 whole = etx_f32x4_all(12582912.0f);
+  const etx_f32x4 scales = etx_f32x4_larger(least, (last - first) / 255.0f);
+  const etx_f32x4 below = first / scales, above = last / scales;
+  const etx_i32x4 takes = (below - 128.0f) + (above + 127.0f) > 0.0f;
+  const etx_f32x4 zeros =
+      (etx_f32x4)((takes & (etx_i32x4)(-128.0f - below)) |
+                  (~takes & (etx_i32x4)(127.0f - above)));
+  const etx_f32x4 most = etx_f32x4_larger(zeros, etx_f32x4_all(-128.0f));
+  const etx_f32x4 clamped = -etx_f32x4_larger(-most, etx_f32x4_all(-127.0f));
+  const etx_i32x4 points =
+      ((etx_i32x4)(clamped + whole) - (etx_i32x4)whole) & (zeros == zeros);
+  etx_f32x4_store(out_scales, scales);
+  memcpy(out_zero_points, &points, sizeof(points));
+}
+
 etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
                                const void* data, ptrdiff_t stride,
                                size_t count) {
   extent e = new_extent();
   extend(dtype, data, stride, count, &e);
-  return etx_qparams_of_range(computed, low_of(&e), high_of(&e));
+  return qparams_of_range(computed, low_of(&e), high_of(&e));
 }
 
 // (input, dtype, scale_out, zero_point_out)

@@ -19,8 +19,11 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
                                const void* data, ptrdiff_t stride,
                                size_t count);
 
-// The same of the smallest number and the largest, both NaN if there is one,
-// and of 0.
-etx_qparams etx_qparams_of_range(etx_dtype computed, double low, double high);
+enum { ETX_QPARAMS_AT_ONCE = 4 };
+
+// The same in float32 of the smallest number and the largest of each of four
+// rows, both NaN if there is one, and of 0. A zero point that is no number is 0.
+void etx_qparams_of_ranges(const float* low, const float* high,
+                           float* out_scales, int32_t* out_zero_points);
 
 #endif

@@ -83,22 +83,27 @@ typedef struct job {
   etx_byte_row* numbers;
   size_t width;     // columns of a tile
   bool has_panels;  // many rows
+  bool is_plain;    // floats are what the loops know
 } job;
 
 // ------------------------------------------------ preparing the input
 
-static etx_qparams qparams_of(const job* j, const char* row) {
+// What the numbers of a row are takes long to know, though few instructions:
+// those of four are computed together.
+static void choose_numbers(const job* j, size_t row, size_t rows) {
   const etx_tensor* input = j->linear->input;
-  float low, high;
-  if (!etx_quantized_row_is_dense(input) ||
-      !j->loops->range((const float*)(const void*)row,
-                       j->linear->weight.inner, &low, &high)) {
-    return etx_quantized_row_qparams(input, row);
+  float low[ETX_QPARAMS_AT_ONCE] = {0}, high[ETX_QPARAMS_AT_ONCE] = {0};
+  float scales[ETX_QPARAMS_AT_ONCE];
+  int32_t zeros[ETX_QPARAMS_AT_ONCE];
+  for (size_t r = 0; r < rows; ++r) {
+    const char* from = etx_quantized_row_at(input, row + r);
+    j->loops->range((const float*)(const void*)from, j->linear->weight.inner,
+                    &low[r], &high[r]);
   }
-  etx_qparams q =
-      etx_qparams_of_range(ETX_DTYPE_FLOAT32, (double)low, (double)high);
-  if (q.zero_point < -128) q.zero_point = 0;
-  return q;
+  etx_qparams_of_ranges(low, high, scales, zeros);
+  for (size_t r = 0; r < rows; ++r) {
+    j->numbers[row + r] = (etx_byte_row){scales[r], 128 + zeros[r]};
+  }
 }
 
 static void quantize_row(const job* j, size_t row) {
@@ -106,10 +111,8 @@ static void quantize_row(const job* j, size_t row) {
   const size_t inner = j->linear->weight.inner, bits = j->linear->weight.bits;
   const char* from = etx_quantized_row_at(input, row);
   uint8_t* out = j->bytes + row * j->pitch;
-  const etx_qparams q = qparams_of(j, from);
-  const double inverse = 1.0 / q.scale, zero = (double)q.zero_point;
-  j->numbers[row] =
-      (etx_byte_row){(float)q.scale, 128 + (int32_t)q.zero_point};
+  const double inverse = 1.0 / (double)j->numbers[row].scale;
+  const double zero = (double)(j->numbers[row].base - 128);
   if (etx_quantized_row_is_dense(input)) {
     j->loops->quantize((const float*)(const void*)from, inner, inverse, zero,
                        out);
@@ -127,7 +130,22 @@ static void quantize_row(const job* j, size_t row) {
 }
 
 static void prepare_rows(const void* context, size_t first, size_t end) {
-  for (size_t row = first; row < end; ++row) quantize_row(context, row);
+  const job* j = context;
+  const etx_tensor* input = j->linear->input;
+  const bool is_dense = etx_quantized_row_is_dense(input);
+  const size_t most = is_dense ? ETX_QPARAMS_AT_ONCE : 1;
+  for (size_t rows; first < end; first += rows) {
+    rows = end - first < most ? end - first : most;
+    if (is_dense) {
+      choose_numbers(j, first, rows);
+    } else {
+      const etx_qparams q =
+          etx_quantized_row_qparams(input, etx_quantized_row_at(input, first));
+      j->numbers[first] =
+          (etx_byte_row){(float)q.scale, 128 + (int32_t)q.zero_point};
+    }
+    for (size_t r = 0; r < rows; ++r) quantize_row(j, first + r);
+  }
 }
 
 // ------------------------------------------------ the last line
@@ -177,22 +195,33 @@ static void store_converted(const job* j, etx_byte_line line, size_t row,
   }
 }
 
+static bool is_plain(const etx_quantized_linear* l) {
+  return l->out->dtype == ETX_DTYPE_FLOAT32 &&
+         l->weight.scale_dtype == ETX_DTYPE_FLOAT32 &&
+         (l->bias == NULL || l->bias->dtype == ETX_DTYPE_FLOAT32);
+}
+
+// Says where results begin, at a row and a column, and what belongs to them.
+static void set_line(const job* j, size_t row, size_t column,
+                     etx_byte_line* line) {
+  const etx_quantized_linear* l = j->linear;
+  line->numbers = j->numbers + row;
+  if (!j->is_plain) return;
+  line->scales = (const float*)(const void*)l->weight.scales + column;
+  if (l->bias != NULL) line->bias = (const float*)l->bias->data + column;
+  line->out = (float*)l->out->data + row * l->columns + column;
+  line->out_row = (ptrdiff_t)l->columns;
+  line->is_far = l->columns > FAR_BYTES / sizeof(float) / j->rows;
+}
+
 // Stores the sums of `line`, which begin at a row and a column.
 static void store(const job* j, etx_byte_line line, size_t row, size_t column) {
-  const etx_quantized_linear* l = j->linear;
-  const etx_packed_rows* w = &l->weight;
-  line.numbers = j->numbers + row;
-  if (l->out->dtype != ETX_DTYPE_FLOAT32 ||
-      w->scale_dtype != ETX_DTYPE_FLOAT32 ||
-      (l->bias != NULL && l->bias->dtype != ETX_DTYPE_FLOAT32)) {
+  set_line(j, row, column, &line);
+  if (j->is_plain) {
+    j->loops->last(&line);
+  } else {
     store_converted(j, line, row, column);
-    return;
   }
-  line.scales = (const float*)(const void*)w->scales + column;
-  if (l->bias != NULL) line.bias = (const float*)l->bias->data + column;
-  line.out = (float*)l->out->data + row * l->columns + column;
-  line.out_row = (ptrdiff_t)l->columns;
-  j->loops->last(&line);
 }
 
 // ------------------------------------------------ tiles
@@ -297,10 +326,11 @@ typedef struct group_panel {
 } group_panel;
 
 // Some rows of a panel's columns: all elements of them if one panel has these,
-// which is there already but for the first rows.
+// which is there already but for the first rows. Sums become the results of
+// `line`, if it is not NULL.
 static void multiply(const job* j, size_t row, size_t rows, size_t column,
                      size_t columns, int8_t* panel, int32_t* column_sums,
-                     int32_t* sums) {
+                     int32_t* sums, const etx_byte_line* line) {
   const etx_packed_rows* w = &j->linear->weight;
   for (size_t k = 0; k < w->inner; k += ELEMENTS) {
     const size_t left = w->inner - k;
@@ -314,6 +344,7 @@ static void multiply(const job* j, size_t row, size_t rows, size_t column,
         .panel_part = 2 * COLUMNS,
         .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
         .count = (count + 3) / 4 * 4,
+        .line = left <= ELEMENTS ? line : NULL,
         .sums = sums,
         .starts = k == 0,
         .next = next.from,
@@ -334,23 +365,27 @@ static __attribute__((noinline)) void run_panel(const job* j, size_t column,
   _Alignas(LINE) int8_t panel[ELEMENTS * COLUMNS];
   _Alignas(LINE) int32_t sums[LONG_ROWS * COLUMNS];
   int32_t column_sums[COLUMNS];
+  const bool ends = j->is_plain && columns == COLUMNS;
   const size_t most =
       j->linear->weight.inner > ELEMENTS ? LONG_ROWS : ROWS_AT_ONCE;
   for (size_t row = 0; row < j->rows; row += most) {
     const size_t left = j->rows - row, rows = left < most ? left : most;
-    multiply(j, row, rows, column, columns, panel, column_sums, sums);
-    const etx_byte_line line = {.sums = sums,
-                                .sum_row = COLUMNS,
-                                .column_sums = column_sums,
-                                .rows = rows,
-                                .columns = columns};
-    store(j, line, row, column);
+    etx_byte_line line = {.sums = sums,
+                          .sum_row = COLUMNS,
+                          .column_sums = column_sums,
+                          .rows = rows,
+                          .columns = columns};
+    set_line(j, row, column, &line);
+    multiply(j, row, rows, column, columns, panel, column_sums, sums,
+             ends ? &line : NULL);
+    if (!ends) store(j, line, row, column);
   }
 }
 
-// Panels of the file are read where they lie, with all their elements. Of an odd
-// one out both halves are the same, and one is stored. The last panel may have
-// fewer columns than it has room for.
+// Panels of the file are read where they lie, with all their elements: sums
+// become results where they are, if they are of whole panels. Of an odd one out
+// both halves are the same, and one is stored. The last panel may have fewer
+// columns than it has room for.
 static __attribute__((noinline)) void run_stored_panels(const job* j,
                                                         size_t column,
                                                         size_t columns) {
@@ -358,11 +393,16 @@ static __attribute__((noinline)) void run_stored_panels(const job* j,
   const etx_packed_rows* w = &j->linear->weight;
   const size_t behind = column + columns, left = j->linear->columns - behind;
   const size_t next = (left < COLUMNS ? left : COLUMNS) * w->inner / LINE;
-  for (size_t row = 0; row < j->rows; row += ROWS_AT_ONCE) {
+  etx_byte_line line = {.sums = sums,
+                        .sum_row = COLUMNS,
+                        .column_sums = j->linear->sums + column,
+                        .columns = columns};
+  const bool ends = j->is_plain && columns == COLUMNS;
+  const size_t most = ends ? j->rows : ROWS_AT_ONCE;
+  for (size_t row = 0; row < j->rows; row += most) {
     const size_t below = j->rows - row;
-    const size_t rows = below < ROWS_AT_ONCE ? below : ROWS_AT_ONCE;
-    const size_t first = next * row / j->rows;
-    const size_t end = next * (row + rows) / j->rows;
+    line.rows = below < most ? below : most;
+    set_line(j, row, column, &line);
     const etx_byte_panel block = {
         .left = j->bytes + row * j->pitch,
         .left_row = (ptrdiff_t)j->pitch,
@@ -372,20 +412,16 @@ static __attribute__((noinline)) void run_stored_panels(const job* j,
             columns <= ETX_PACKED_PANEL
                 ? 0
                 : (ptrdiff_t)(ETX_PACKED_PANEL * w->inner),
-        .rows = (rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
+        .rows = (line.rows + ETX_BYTE_ROWS - 1) / ETX_BYTE_ROWS * ETX_BYTE_ROWS,
         .count = w->inner,
+        .line = ends ? &line : NULL,
         .sums = sums,
         .starts = true,
-        .next = w->data + behind * w->inner + first * LINE,
-        .next_rows = end > first ? 1 : 0,
-        .next_bytes = (end - first) * LINE};
-    const etx_byte_line line = {.sums = sums,
-                                .sum_row = COLUMNS,
-                                .column_sums = j->linear->sums + column,
-                                .rows = rows,
-                                .columns = columns};
+        .next = w->data + behind * w->inner,
+        .next_rows = row == 0 && next > 0 ? 1 : 0,
+        .next_bytes = next * LINE};
     j->loops->whole(&block);
-    store(j, line, row, column);
+    if (!ends) store(j, line, row, column);
   }
 }
 
@@ -493,7 +529,8 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   const double columns = (double)linear->columns;
   job j = {.linear = linear,
            .loops = loops,
-           .rows = etx_quantized_row_count(linear->input)};
+           .rows = etx_quantized_row_count(linear->input),
+           .is_plain = is_plain(linear)};
   layout rows;
   // The same sum as when the bytes were stated.
   if (!lay_rows(j.rows, linear->weight.inner, &rows)) return;

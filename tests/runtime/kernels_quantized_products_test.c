@@ -95,13 +95,14 @@ static void make_operands(operands* o, size_t bits, bool is_integer,
   memset(o, 0, sizeof(*o));
   o->x = random_floats(rows * inner, 2);
   // Rows that have nothing below zero, nothing above, or many numbers in the
-  // middle between two bytes: the scale is 1 / 64.
+  // middle between two bytes, or next to it: the scale is 1 / 64.
   const uint32_t side = test_random_bits() % 5;
   float* x = (float*)(void*)o->x.bytes.data;
   for (size_t i = 0; i < rows * inner; ++i) {
     if (side == 0) x[i] = fabsf(x[i]);
     if (side == 1) x[i] = -fabsf(x[i]);
     if (side == 2) x[i] = roundf(x[i] * 100) / 128;
+    if (side == 2 && i % 3 == 0) x[i] = nextafterf(x[i], i % 2 == 0 ? 3 : -3);
     if (side == 2 && i % inner == 0) x[i] = -1.96875f;
     if (side == 2 && i % inner == 1) x[i] = 2.015625f;
   }

@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) void some_rows(
       add_four(&p, from, panel, rows, whole);
       add_four(&p, from + BYTES, panel + FOUR, rows, whole);
     }
-    for (size_t i = 0; i < b->group / 8 && next->rows > 0; ++i) ask_next(next);
+    ask_next(next, b->group / 8);
     float* sums = b->sums + row * PARTIAL + sum * ETX_BYTE_COLUMNS;
     const bool starts = b->starts && g < SUMS;
     sum = (sum + 1) % SUMS;

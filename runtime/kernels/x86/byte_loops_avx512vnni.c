@@ -242,9 +242,109 @@ static void dots(const etx_byte_block* b) {
   }
 }
 
+// ------------------------------------------------ the last steps
+
+// Stores the first bytes.
+static inline void store_some_bytes(void* to, ints x, size_t count) {
+  typedef char chars __attribute__((vector_size(64)));
+#ifdef __clang__
+  typedef chars* place;
+#else
+  typedef char* place;
+#endif
+  if (count == BYTES) {
+    memcpy(to, &x, sizeof(x));
+  } else {
+    __builtin_ia32_storedquqi512_mask((place)to, (chars)x, (1ULL << count) - 1);
+  }
+}
+
+// What the last steps know of columns, in one or two registers.
+typedef struct column_numbers {
+  ints own[PARTS];
+  floats scale[PARTS], bias[PARTS];
+} column_numbers;
+
+// The last of the registers has so many bytes.
+static inline __attribute__((always_inline)) void load_columns(
+    const etx_byte_line* line, bool is_whole, size_t c, size_t parts,
+    size_t bytes, column_numbers* out) {
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t at = c + part * LANES;
+    const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
+    out->bias[part] = -(floats){0};
+    if (is_whole) {
+      out->own[part] = load_some_bytes(line->column_sums + at, some);
+      out->scale[part] = (floats)load_some_bytes(line->scales + at, some);
+    }
+    if (line->bias != NULL) {
+      out->bias[part] = (floats)load_some_bytes(line->bias + at, some);
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) floats result_of(
+    ints sum, const column_numbers* n, size_t part, const etx_byte_row* row) {
+  const ints whole = sum - n->own[part] * row->base;
+  return __builtin_convertvector(whole, floats) * n->scale[part] * row->scale +
+         n->bias[part];
+}
+
+static inline __attribute__((always_inline)) void last_columns(
+    const etx_byte_line* line, bool is_whole, size_t c, size_t parts,
+    size_t bytes) {
+  column_numbers columns;
+  load_columns(line, is_whole, c, parts, bytes, &columns);
+  const int32_t* sums = (const int32_t*)line->sums + c;
+  float* out = line->out + c;
+  for (size_t r = 0; r < line->rows; ++r) {
+    const etx_byte_row* n = &line->numbers[r];
+    ETX_UNROLLED
+    for (size_t part = 0; part < parts; ++part) {
+      const size_t at = part * LANES;
+      const size_t some = part + 1 < parts ? (size_t)BYTES : bytes;
+      const ints sum = load_some_bytes(sums + at, some);
+      const floats result =
+          is_whole ? result_of(sum, &columns, part, n)
+                   : (floats)sum * n->scale + columns.bias[part];
+      store_some_bytes(out + at, (ints)result, some);
+    }
+    sums += line->sum_row;
+    out += line->out_row;
+  }
+}
+
+static inline __attribute__((always_inline)) void last_lines(
+    const etx_byte_line* line, bool is_whole) {
+  size_t c = 0;
+  for (; c + ETX_BYTE_COLUMNS <= line->columns; c += ETX_BYTE_COLUMNS) {
+    last_columns(line, is_whole, c, PARTS, BYTES);
+  }
+  for (; c < line->columns; c += LANES) {
+    const size_t left = line->columns - c;
+    last_columns(line, is_whole, c, 1,
+                 (left < LANES ? left : LANES) * sizeof(float));
+  }
+}
+
+static void last(const etx_byte_line* line) {
+  if (line->column_sums != NULL) {
+    last_lines(line, true);
+  } else {
+    last_lines(line, false);
+  }
+}
+
 // ------------------------------------------------ panels
 
-enum { PANEL_ROWS = 12 };  // whose sums are in registers
+enum {
+  PANEL_ROWS = 12,  // whose sums are in registers
+  // Fours between questions for memory, of which one has no more than caches
+  // answer at a time, and the steps between none.
+  TURN = 8,
+  PLACES = 6,  // that are asked for
+};
 
 // Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
 static __attribute__((noinline)) void turn_square(const uint8_t* in,
@@ -288,6 +388,42 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
+// The lines that rows' results come to lie in: one more than they fill.
+static inline asker places_of(const etx_byte_panel* b, size_t row,
+                              size_t rows) {
+  if (b->line == NULL || !b->line->is_far) return (asker){.rows = 0};
+  const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
+  return (asker){.at = (const uint8_t*)b->line->out + (ptrdiff_t)row * pitch,
+                 .lines = PARTS + 1,
+                 .rows = rows,
+                 .row = pitch};
+}
+
+// Asks for the next one, to write to it.
+static inline __attribute__((always_inline)) void ask_place(asker* a) {
+  if (a->rows == 0) return;
+  __builtin_prefetch(a->at + a->line * BYTES, 1);
+  step_on(a, 1);
+}
+
+static inline __attribute__((always_inline)) void store_results(
+    const etx_byte_line* line, size_t row, size_t rows,
+    ints sums[PANEL_ROWS][PARTS]) {
+  column_numbers columns;
+  load_columns(line, true, 0, PARTS, BYTES, &columns);
+  float* out = line->out + (ptrdiff_t)row * line->out_row;
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r, out += line->out_row) {
+    if (row + r >= line->rows) break;
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      const floats result = result_of(sums[r][part], &columns, part,
+                                      &line->numbers[row + r]);
+      memcpy(out + part * LANES, &result, sizeof(result));
+    }
+  }
+}
+
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_byte_panel* b, size_t row, size_t rows, asker* next) {
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
@@ -310,34 +446,42 @@ static inline __attribute__((always_inline)) void panel_rows(
       }
     }
   }
-  asker ahead = *next;
+  asker ahead = *next, places = places_of(b, row, rows);
   // Else few rows would be done before everything is asked for.
-  const bool asks_twice = b->rows <= PANEL_ROWS;
-  for (size_t k = 0; k < b->count; k += 4, panel += b->panel_row) {
-    ints w[PARTS];
-    ask_next(&ahead);
-    if (asks_twice) ask_next(&ahead);
-    ETX_UNROLLED
-    for (size_t part = 0; part < PARTS; ++part) {
-      w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
-    }
-    ETX_UNROLLED_16
-    for (size_t r = 0; r < rows; ++r) {
-      int seen;
-      memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * b->left_row + k,
-             sizeof(seen));
-      const ints all = all_ints(seen);
+  const size_t asks = b->rows <= PANEL_ROWS ? 2 * TURN : TURN;
+  for (size_t k = 0; k < b->count;) {
+    const size_t left = b->count - k;
+    const size_t stop = left < 4 * TURN ? b->count : k + 4 * TURN;
+    ask_next(&ahead, asks);
+    for (size_t i = 0; i < PLACES && places.rows > 0; ++i) ask_place(&places);
+    for (; k < stop; k += 4, panel += b->panel_row) {
+      ints w[PARTS];
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
-        sums[r][part] = add_products(sums[r][part], all, w[part]);
+        w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
+      }
+      ETX_UNROLLED_16
+      for (size_t r = 0; r < rows; ++r) {
+        int seen;
+        memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * b->left_row + k,
+               sizeof(seen));
+        const ints all = all_ints(seen);
+        ETX_UNROLLED
+        for (size_t part = 0; part < PARTS; ++part) {
+          sums[r][part] = add_products(sums[r][part], all, w[part]);
+        }
       }
     }
   }
-  ETX_UNROLLED_16
-  for (size_t r = 0; r < rows; ++r) {
-    ETX_UNROLLED
-    for (size_t part = 0; part < PARTS; ++part) {
-      memcpy(at + r * ETX_BYTE_COLUMNS + part * LANES, &sums[r][part], BYTES);
+  if (b->line != NULL) {
+    store_results(b->line, row, rows, sums);
+  } else {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < PARTS; ++part) {
+        memcpy(at + r * ETX_BYTE_COLUMNS + part * LANES, &sums[r][part], BYTES);
+      }
     }
   }
   *next = ahead;
@@ -360,60 +504,6 @@ static void whole(const etx_byte_panel* b) {
       default:
         panel_rows(b, row, 4, &next);
         break;
-    }
-  }
-}
-
-// ------------------------------------------------ the last steps
-
-// Stores the first bytes.
-static inline void store_some_bytes(void* to, ints x, size_t count) {
-  typedef char chars __attribute__((vector_size(64)));
-  const unsigned long long mask = count < BYTES ? (1ULL << count) - 1 : ~0ULL;
-#ifdef __clang__
-  typedef chars* place;
-#else
-  typedef char* place;
-#endif
-  __builtin_ia32_storedquqi512_mask((place)to, (chars)x, mask);
-}
-
-static inline __attribute__((always_inline)) void last_columns(
-    const etx_byte_line* line, bool is_whole, size_t c, size_t bytes) {
-  ints own = {0};
-  floats scale = {0}, bias = {0};
-  if (is_whole) {
-    own = load_some_bytes(line->column_sums + c, bytes);
-    scale = (floats)load_some_bytes(line->scales + c, bytes);
-  }
-  if (line->bias != NULL) {
-    bias = (floats)load_some_bytes(line->bias + c, bytes);
-  }
-  const int32_t* sums = (const int32_t*)line->sums + c;
-  float* out = line->out + c;
-  for (size_t r = 0; r < line->rows; ++r) {
-    const etx_byte_row* n = &line->numbers[r];
-    const ints all = load_some_bytes(sums, bytes);
-    floats sum = (floats)all;
-    if (is_whole) {
-      sum = __builtin_convertvector(all - own * n->base, floats) * scale;
-    }
-    sum *= n->scale;
-    if (line->bias != NULL) sum += bias;
-    store_some_bytes(out, (ints)sum, bytes);
-    sums += line->sum_row;
-    out += line->out_row;
-  }
-}
-
-static void last(const etx_byte_line* line) {
-  for (size_t c = 0; c < line->columns; c += LANES) {
-    const size_t left = line->columns - c;
-    const size_t bytes = (left < LANES ? left : LANES) * sizeof(float);
-    if (line->column_sums != NULL) {
-      last_columns(line, true, c, bytes);
-    } else {
-      last_columns(line, false, c, bytes);
     }
   }
 }

@@ -8,10 +8,15 @@ typedef double reals __attribute__((vector_size(64)));
 typedef float half_floats __attribute__((vector_size(32)));
 typedef int half_ints __attribute__((vector_size(32)));
 typedef signed char few_bytes __attribute__((vector_size(8)));
-typedef char some_bytes __attribute__((vector_size(16)));
+typedef short all_shorts __attribute__((vector_size(64)));
+typedef char all_bytes __attribute__((vector_size(64)));
 
 // The names are the compilers' own, which differ. NaN gives b.
-enum { AS_IS = 4 };  // rounding
+enum { AS_IS = 4, UNEQUAL = 4 };  // of roundings, of comparisons
+#define FUSED(a, b, c) \
+  __builtin_ia32_vfmaddps512_mask(a, b, c, ALL_SIXTEEN, AS_IS)
+#define HAS_ANY(x) \
+  (__builtin_ia32_cmpd512_mask(x, (ints){0}, UNEQUAL, 0xffff) != 0)
 #ifdef __clang__
 #define LARGER(a, b) (reals) __builtin_ia32_maxpd512(a, b, AS_IS)
 #define SMALLER(a, b) (reals) __builtin_ia32_minpd512(a, b, AS_IS)
@@ -19,6 +24,7 @@ enum { AS_IS = 4 };  // rounding
 #define LARGER_BITS(a, b) __builtin_elementwise_max(a, b)
 #define ALL_EIGHT (unsigned char)0xff
 #define ALL_SIXTEEN (unsigned short)0xffff
+#define AS_BYTES(a, b) __builtin_ia32_packuswb512(a, b)
 #else
 #define LARGER(a, b) __builtin_ia32_maxpd512_mask(a, b, a, 0xff, AS_IS)
 #define SMALLER(a, b) __builtin_ia32_minpd512_mask(a, b, a, 0xff, AS_IS)
@@ -28,6 +34,8 @@ enum { AS_IS = 4 };  // rounding
                                              (ints)(a), 0xffff)
 #define ALL_EIGHT (char)-1
 #define ALL_SIXTEEN (short)-1
+#define AS_BYTES(a, b) \
+  __builtin_ia32_packuswb512_mask(a, b, (all_bytes){0}, ~0ULL)
 #endif
 
 // ------------------------------------------------ the range
@@ -40,23 +48,25 @@ enum { AS_IS = 4 };  // rounding
 
 // As integers the bits of floats above zero have the floats' order, NaN last,
 // and those of floats below zero come after all these, the lowest and NaN last.
-bool etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
+void etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
                                float* high) {
-  const int infinite = 0x7f800000;
+  const int infinite = 0x7f800000, no_number = 0x7fc00000;
   const unsigned int sign = 0x80000000u;
   ints most[2] = {{0}};
   whole_bits least[2] = {(whole_bits){0} + sign, (whole_bits){0} + sign};
-  for (size_t i = 0; i < count; i += 2 * LANES) {
+  for (; count >= 2 * LANES; count -= 2 * LANES) {
     ETX_UNROLLED
-    for (size_t part = 0; part < 2; ++part) {
-      const size_t at = i + part * LANES;
-      const size_t left = at < count ? count - at : 0;
-      const ints v = left >= LANES
-                         ? load_bytes(x + at)
-                         : load_some_bytes(x + (left > 0 ? at : 0), 4 * left);
+    for (size_t part = 0; part < 2; ++part, x += LANES) {
+      const ints v = load_bytes(x);
       most[part] = LARGER_INTS(most[part], v);
       least[part] = LARGER_BITS(least[part], (whole_bits)v);
     }
+  }
+  for (size_t some; count > 0; count -= some, x += some) {
+    some = count < LANES ? count : LANES;
+    const ints v = load_some_bytes(x, some * sizeof(float));
+    most[0] = LARGER_INTS(most[0], v);
+    least[0] = LARGER_BITS(least[0], (whole_bits)v);
   }
   ints a = LARGER_INTS(most[0], most[1]);
   whole_bits b = LARGER_BITS(least[0], least[1]);
@@ -66,11 +76,14 @@ bool etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
   b = LARGER_BITS(b, (whole_bits)other_half((ints)b, 4));
   a = LARGER_INTS(a, other_half(a, 2));
   b = LARGER_BITS(b, (whole_bits)other_half((ints)b, 2));
-  const int top = a[0] > a[1] ? a[0] : a[1];
-  const unsigned int bottom = b[0] > b[1] ? b[0] : b[1];
+  int top = a[0] > a[1] ? a[0] : a[1];
+  unsigned int bottom = b[0] > b[1] ? b[0] : b[1];
+  if (top > infinite || bottom > (sign | (unsigned int)infinite)) {
+    top = no_number;
+    bottom = (unsigned int)no_number;
+  }
   memcpy(low, &bottom, sizeof(bottom));
   memcpy(high, &top, sizeof(top));
-  return top <= infinite && bottom <= (sign | (unsigned int)infinite);
 }
 
 // ------------------------------------------------ bytes
@@ -95,40 +108,45 @@ static inline void quantize_eight(const float* x, double inverse, double zero,
   memcpy(out, &bytes, sizeof(bytes));
 }
 
-// Sixty-four elements. In float the numbers that are rounded are wrong by less
-// than 2^-14 where they are at most 256: where none is as near to a half, they
-// become what they become in double. One that is no integer of 32 bits is not
-// near what the conversion gives.
+// Low halves of the lanes of two registers.
+static inline all_shorts low_halves(floats a, floats b) {
+  return __builtin_shufflevector((all_shorts)a, (all_shorts)b, 0, 2, 4, 6, 8,
+                                 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32,
+                                 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56,
+                                 58, 60, 62);
+}
+
+// Sixty-four elements. A float that is added to 1.5 * 2^23 leaves the nearest
+// whole number in the low bits of the sum. What is added is wrong by less than
+// 2^-15 where it is below 256, and above all become 255: where a little more
+// and a little less leave the same, so does what is computed in double.
 static inline void quantize_bytes(const float* x, double inverse, double zero,
                                   uint8_t* out) {
-  enum { GREATER = 6 };
+  const float base = (float)zero + 128, little = 1.0f / 32768;
   const floats factor = all_floats((float)inverse);
-  const floats shift = all_floats((float)zero);
-  const floats most = all_floats(0.5f - 1.0f / 16384);
-  const ints magnitude = all_ints(0x7fffffff);
-  const some_bytes signs = (some_bytes){0} + (char)-128;
-  some_bytes made[4];
-  ints far = {0};
+  const floats whole = all_floats(12582912.0f);
+  floats more[4];
+  ints differ[4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) {
-    const floats y = (floats)load_bytes(x + i * LANES) * factor + shift;
-    const ints whole =
-        (ints)__builtin_ia32_cvtps2dq512_mask(y, (ints){0}, ALL_SIXTEEN, AS_IS);
-    const floats off = y - __builtin_convertvector(whole, floats);
-    far = LARGER_INTS(far, (ints)off & magnitude);
-    made[i] = (some_bytes)__builtin_ia32_pmovsdb512_mask(
-        whole, (some_bytes){0}, 0xffff);
+    const floats v = (floats)load_bytes(x + i * LANES);
+    more[i] = FUSED(v, factor, all_floats(base + little)) + whole;
+    const floats less = FUSED(v, factor, all_floats(base - little)) + whole;
+    differ[i] = (ints)more[i] ^ (ints)less;
   }
-  if (__builtin_ia32_cmpd512_mask(far, (ints)most, GREATER, 0xffff) == 0) {
-    ETX_UNROLLED
-    for (size_t i = 0; i < 4; ++i) {
-      const some_bytes bytes = made[i] ^ signs;
-      memcpy(out + i * LANES, &bytes, sizeof(bytes));
-    }
-    return;
-  }
-  for (size_t i = 0; i < BYTES; i += 8) {
-    quantize_eight(x + i, inverse, zero, out + i);
+  const longs made = (longs)AS_BYTES(low_halves(more[0], more[1]),
+                                     low_halves(more[2], more[3]));
+  const longs bytes =
+      __builtin_shufflevector(made, made, 0, 2, 4, 6, 1, 3, 5, 7);
+  memcpy(out, &bytes, sizeof(bytes));
+  const bool has_range = inverse > 0;
+  const ints any = differ[0] | differ[1] | differ[2] | differ[3];
+  if (has_range && !HAS_ANY(any)) return;
+  for (size_t i = 0; i < 4; ++i) {
+    const size_t at = i * LANES;
+    if (has_range && !HAS_ANY(differ[i])) continue;
+    quantize_eight(x + at, inverse, zero, out + at);
+    quantize_eight(x + at + 8, inverse, zero, out + at + 8);
   }
 }
 

@@ -6,7 +6,7 @@
 #include "runtime/kernels/byte_loops.h"
 
 // The members of etx_byte_loops.
-bool etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
+void etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
                                float* high);
 void etx_byte_quantize_avx512vnni(const float* x, size_t count, double inverse,
                                   double zero, uint8_t* out);

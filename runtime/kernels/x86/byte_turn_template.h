@@ -56,14 +56,28 @@ typedef struct asker {
   ptrdiff_t row;
 } asker;
 
-static inline __attribute__((always_inline)) void ask_next(asker* a) {
-  enum { SECOND_CACHE = 2 };
-  if (a->rows == 0) return;
-  __builtin_prefetch(a->at + a->line * BYTES, 0, SECOND_CACHE);
-  if (++a->line < a->lines) return;
+static inline __attribute__((always_inline)) void step_on(asker* a,
+                                                         size_t lines) {
+  a->line += lines;
+  if (a->line < a->lines) return;
   a->line = 0;
   a->at += a->row;
   --a->rows;
+}
+
+// Asks for some of them, to read.
+static inline __attribute__((always_inline)) void ask_next(asker* a,
+                                                           size_t most) {
+  enum { SECOND_CACHE = 2 };
+  while (most > 0 && a->rows > 0) {
+    const size_t left = a->lines - a->line, some = left < most ? left : most;
+    const uint8_t* at = a->at + a->line * BYTES;
+    for (size_t i = 0; i < some; ++i, at += BYTES) {
+      __builtin_prefetch(at, 0, SECOND_CACHE);
+    }
+    step_on(a, some);
+    most -= some;
+  }
 }
 
 // How many of the rows that are left, a multiple of four, pass a panel next:

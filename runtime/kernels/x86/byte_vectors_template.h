@@ -22,6 +22,6 @@ static inline ints load_bytes(const void* from) {
   return x;
 }
 
-static inline ints all_ints(int x) {
+static inline __attribute__((unused)) ints all_ints(int x) {
   return (ints){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
 }

@@ -6,94 +6,43 @@
 //   width] | sums [rows, value width]
 //
 // Keys are turned for a tile, a group of them at a time, so that each score is
-// summed from the first element to the last, whatever is computed beside it.
+// summed from the first element to the last, whatever is computed beside it;
+// few queries multiply them where they lie.
+//
+// A single query waits for memory more than it computes. What is done once for
+// a tile is done for some heads then, whose keys, and then values, are read one
+// after the other, in the order of memory.
 
-#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_internal.h"
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/convert.h"
-#include "runtime/kernels/float_loops.h"
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/product.h"
 
 enum {
-  TILE = 96,  // rows of a tile, at most
-  BLOCK = 6,  // rows that panel loops take at a time
-  KEYS = ETX_BLOCK,
+  TILE = ETX_ATTENTION_TILE,
+  KEYS = ETX_ATTENTION_KEYS,
+  GROUP = ETX_ATTENTION_GROUP,
+  HEADS = 8,    // of a single query that make a tile, at most
+  BLOCK = 6,    // rows that panel loops take at a time
   TURNED = 64,  // elements of the keys of a block that are turned at a time
-  GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float),
   // Multiply-adds below which other threads are not worth waking.
   PARALLEL_LEAST = 100000,
-  // Elements of all keys and values in reach that are in no near cache.
-  FAR_LEAST = 100000,
+  ASKED = 12,  // rows of a head, at most, that are asked for
 };
 
-// Dense float rows, `stride` elements apart.
-typedef struct rows {
-  const float* data;
-  ptrdiff_t stride;
-} rows;
-
-// A tile of query rows and what has been summed for them.
-typedef struct tile {
-  const etx_attention* attention;
-  const etx_panel_loops* loops;
-  const etx_line_loops* line;
-  size_t units;                // of the operator
-  size_t batch, first, count;  // query rows first up to first + count
-  rows query;
-  float* sums;  // count rows of value_width
-  ptrdiff_t sums_stride;
-  int64_t reach[TILE];  // number of the first key that a row does not see
-  int64_t least_reach;  // of all rows
-  float largest[TILE];  // of the scores so far
-  float totals[TILE][GROUP];  // partial sums of their weights
-  // Temporary pieces; NULL if nothing is converted.
-  float* query_piece;
-  float* key_piece;
-  float* value_piece;
-  float* sum_piece;
-} tile;
-
-ptrdiff_t etx_attention_at(const etx_attention* a,
-                           const etx_attention_side* side, size_t batch,
-                           size_t row) {
-  ptrdiff_t at = (ptrdiff_t)row * side->row;
-  for (size_t i = a->batch_rank; i-- > 0;) {
-    const size_t size = (size_t)a->batch[i];
-    const bool is_head = i + 1 == a->batch_rank;
-    const size_t index = batch % size / (is_head ? side->repeat : 1);
-    at += (ptrdiff_t)index * side->batch[i];
-    batch /= size;
-  }
-  return at;
-}
-
-static ptrdiff_t pair_at(const etx_attention* a, const etx_attention_side* side,
-                         size_t batch, size_t row) {
-  ptrdiff_t at = (ptrdiff_t)row * side->pair_row;
-  for (size_t i = a->batch_rank; i-- > 0;) {
-    const size_t size = (size_t)a->batch[i];
-    const bool is_head = i + 1 == a->batch_rank;
-    const size_t index = batch % size / (is_head ? side->repeat : 1);
-    at += (ptrdiff_t)index * side->pair_batch[i];
-    batch /= size;
-  }
-  return at;
-}
-
-static bool is_dense(const etx_attention_side* side) {
-  return side->dtype == ETX_DTYPE_FLOAT32 && side->inner == 1;
-}
+typedef etx_attention_rows rows;
+typedef etx_attention_tile tile;
 
 static bool is_double(const etx_attention* a) {
   return ETX_HAS_DTYPE(FLOAT64) && a->query.dtype == ETX_DTYPE_FLOAT64;
 }
 
 static bool needs_pieces(const etx_attention* a) {
-  return !is_dense(&a->query) || !is_dense(&a->key) || !is_dense(&a->value) ||
-         !is_dense(&a->out);
+  return !etx_attention_is_dense(&a->query) ||
+         !etx_attention_is_dense(&a->key) ||
+         !etx_attention_is_dense(&a->value) || !etx_attention_is_dense(&a->out);
 }
 
 // Rows of a tile: as even as possible, in whole blocks.
@@ -112,8 +61,9 @@ static bool piece_elements(const etx_attention* a, size_t* out) {
     *out = a->value_width;
     return true;
   }
-  // With fewer queries there are never more rows.
-  const size_t held = (a->queries < TILE ? a->queries : TILE) + KEYS;
+  // With fewer queries there are never more rows, but of heads.
+  const size_t most = a->queries < TILE ? a->queries : TILE;
+  const size_t held = (most < HEADS ? HEADS : most) + KEYS;
   return etx_multiply_size(a->width, held, &keys) &&
          etx_multiply_size(a->value_width, held, &values) &&
          etx_add_size(keys, values, out);
@@ -130,45 +80,36 @@ bool etx_attention_bytes(const etx_attention* a, size_t threads,
          etx_multiply_size(elements, threads, out_bytes);
 }
 
-// ------------------------------------------------ conversion
-
-static void convert_row(const etx_attention_side* side, ptrdiff_t at,
-                        ptrdiff_t pair, size_t width, float* out) {
-  const char* data = side->data;
-  etx_convert(ETX_DTYPE_FLOAT32, out, 1, side->dtype,
-              data + at * (ptrdiff_t)etx_dtype_bytes(side->dtype), side->inner,
-              width);
-  if (side->scales == NULL) return;
-  const float scale = side->scales[pair];
-  const float zero = (float)side->zeros[pair];
-  for (size_t i = 0; i < width; ++i) out[i] = (out[i] - zero) * scale;
-}
-
-// Rows `first` up to first + count of a side, in place or through `piece`.
-static rows load_rows(const tile* t, const etx_attention_side* side,
-                      size_t first, size_t count, size_t width, float* piece) {
-  const etx_attention* a = t->attention;
-  const ptrdiff_t at = etx_attention_at(a, side, t->batch, first);
-  if (is_dense(side)) {
-    return (rows){(const float*)side->data + at, side->row};
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const ptrdiff_t pair =
-        side->scales == NULL ? 0 : pair_at(a, side, t->batch, first + i);
-    convert_row(side, at + (ptrdiff_t)i * side->row, pair, width,
-                piece + i * width);
-  }
-  return (rows){piece, (ptrdiff_t)width};
-}
-
 // ------------------------------------------------ scores
 
-// scores[r][k] = query row r * key k, for `count` keys, and 0 behind them up to
-// a whole group.
-static void multiply_keys(const tile* t, rows keys, size_t count,
-                          float scores[TILE][KEYS]) {
+// True if scores are sums of sixteen partial ones, as products of so few rows
+// are: turning keys is not worth it.
+static bool has_dots(const etx_attention* a) {
+  return a->queries <= ETX_PRODUCT_DOT_ROWS && a->width % GROUP == 0;
+}
+
+// scores[i][k] = query row r + i * key k, for i below `many` and `count` keys.
+// Rows come one by one: the first leaves the keys in the first cache.
+static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
+                              size_t count, float scores[][KEYS]) {
+  etx_dot_block b = {.out = scores[0],
+                     .left = t->query.data + (ptrdiff_t)r * t->query.stride,
+                     .right = keys.data,
+                     .right_row = keys.stride,
+                     .rows = 1,
+                     .columns = count,
+                     .count = t->attention->width};
+  for (size_t i = 0; i < many; ++i, b.out += KEYS, b.left += t->query.stride) {
+    t->loops->dots(&b);
+  }
+}
+
+// The same, each score summed from the first element to the last.
+static void multiply_turned(const tile* t, size_t r, size_t many, rows keys,
+                            size_t count, float scores[][KEYS]) {
   float turned[KEYS / GROUP][TURNED][GROUP]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  const float* query = t->query.data + (ptrdiff_t)r * t->query.stride;
   const size_t width = t->attention->width;
   size_t first = 0;
   do {
@@ -180,12 +121,12 @@ static void multiply_keys(const tile* t, rows keys, size_t count,
     }
     const etx_panel_block b = {.sums = scores[0],
                                .sum_row = KEYS,
-                               .weights = t->query.data + first,
+                               .weights = query + first,
                                .weight_row = t->query.stride,
                                .panel = turned,
                                .panel_row = GROUP,
                                .panel_group = TURNED * GROUP,
-                               .rows = t->count,
+                               .rows = many,
                                .taps = taps,
                                .lanes = count,
                                .starts = first == 0};
@@ -194,59 +135,11 @@ static void multiply_keys(const tile* t, rows keys, size_t count,
   } while (first < width);
 }
 
+// ------------------------------------------------ sums
+
 static float minus_infinity(void) {
   return etx_f32_of_bits(UINT32_C(0xff800000));
 }
-
-// Number of the first key that a row does not see for its position.
-static int64_t reach_of(const etx_attention* a, size_t batch, size_t row) {
-  int64_t reach = (int64_t)a->keys;
-  if (a->is_causal && a->first + (int64_t)row + 1 < reach) {
-    reach = a->first + (int64_t)row + 1;
-  }
-  if (a->last.data == NULL) return reach;
-  int64_t last;
-  memcpy(
-      &last,
-      (const int64_t*)a->last.data + etx_attention_at(a, &a->last, batch, row),
-      sizeof last);
-  return last < reach ? last + 1 : reach;
-}
-
-bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
-                               size_t key) {
-  return (int64_t)key < reach_of(a, batch, row);
-}
-
-// Hides what a row of scores of keys `first` on does not see, and all up
-// to a whole group.
-static void mask_row(const tile* t, size_t r, size_t first, size_t count,
-                     float* scores) {
-  const etx_attention* a = t->attention;
-  const float hidden = (float)a->hidden;
-  if (a->has_mask) {
-    const etx_attention_side* mask = &a->mask;
-    const ptrdiff_t at = etx_attention_at(a, mask, t->batch, t->first + r) +
-                         (ptrdiff_t)first * mask->inner;
-    etx_block block;
-    etx_block_load(
-        &block, ETX_WIDE_F32, mask->dtype,
-        (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype),
-        mask->inner, count);
-    const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
-    for (size_t k = 0; k < count; ++k) {
-      const float kept = block.f32[k] != 0 ? scores[k] : hidden;
-      scores[k] = keeps ? kept : scores[k] + block.f32[k];
-    }
-  }
-  const int64_t seen = t->reach[r] - (int64_t)first;
-  for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
-    scores[k] = hidden;
-  }
-  for (size_t k = count; k % GROUP != 0; ++k) scores[k] = minus_infinity();
-}
-
-// ------------------------------------------------ sums
 
 static void scale_row(float* row, size_t width, float factor) {
   for (size_t i = 0; i < width; ++i) row[i] *= factor;
@@ -280,10 +173,10 @@ static void weigh_scores(tile* t, size_t first, size_t count,
     if (is_first) {
       (void)t->line->scale(scores[r], scores[r], count, (float)a->scale, 0);
     }
-    mask_row(t, r, first, count, scores[r]);
+    etx_attention_mask(t, r, first, count, scores[r]);
   }
   t->loops->weigh_scores(&s);
-  for (size_t r = 0; r < t->count; ++r) {
+  for (size_t r = 0; r < t->count && first > 0; ++r) {
     if (factors[r] == 1) continue;
     scale_row(t->sums + (ptrdiff_t)r * t->sums_stride, a->value_width,
               factors[r]);
@@ -292,7 +185,8 @@ static void weigh_scores(tile* t, size_t first, size_t count,
 
 // Columns from `column` on of a row of sums: those that fill no group.
 static void add_rest(float* sums, const float* p, rows values, size_t count,
-                     size_t column, size_t width) {
+                     size_t column, size_t width, bool starts) {
+  if (starts) memset(sums + column, 0, (width - column) * sizeof *sums);
   for (; column + 4 <= width; column += 4) {
     etx_f32x4 sum = etx_f32x4_load(sums + column);
     const float* from = values.data + column;
@@ -311,25 +205,28 @@ static void add_rest(float* sums, const float* p, rows values, size_t count,
   }
 }
 
-// sums[r] += sum over k of weights[r][k] * value k
-static void add_values(tile* t, float weights[TILE][KEYS], rows values,
-                       size_t count) {
+// Sums of `many` rows from `r` on += sum over k of weights[i][k] * value k,
+// from zero if it `starts`.
+static void add_values(tile* t, size_t r, size_t many, float weights[][KEYS],
+                       rows values, size_t count, bool starts) {
   const size_t width = t->attention->value_width;
   const size_t whole = width / GROUP * GROUP;
-  const etx_panel_block b = {.sums = t->sums,
+  float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
+  const etx_panel_block b = {.sums = sums,
                              .sum_row = t->sums_stride,
                              .weights = weights[0],
                              .weight_row = KEYS,
                              .panel = values.data,
                              .panel_row = values.stride,
                              .panel_group = GROUP,
-                             .rows = t->count,
+                             .rows = many,
                              .taps = count,
-                             .lanes = whole};
+                             .lanes = whole,
+                             .starts = starts};
   if (whole != 0) t->loops->by_wide[ETX_WIDE_F32](&b);
-  for (size_t r = 0; whole != width && r < t->count; ++r) {
-    add_rest(t->sums + (ptrdiff_t)r * t->sums_stride, weights[r], values, count,
-             whole, width);
+  for (size_t i = 0; whole != width && i < many; ++i) {
+    add_rest(sums + (ptrdiff_t)i * t->sums_stride, weights[i], values, count,
+             whole, width, starts);
   }
 }
 
@@ -337,23 +234,18 @@ static void add_values(tile* t, float weights[TILE][KEYS], rows values,
 
 static void start_tile(tile* t) {
   const etx_attention* a = t->attention;
-  t->query =
-      load_rows(t, &a->query, t->first, t->count, a->width, t->query_piece);
+  t->query = etx_attention_queries(t);
   t->sums = t->sum_piece;
   t->sums_stride = (ptrdiff_t)a->value_width;
-  if (is_dense(&a->out)) {
+  if (etx_attention_is_dense(&a->out)) {
     t->sums = (float*)(uintptr_t)a->out.data +
               etx_attention_at(a, &a->out, t->batch, t->first);
-    t->sums_stride = a->out.row;
+    t->sums_stride = etx_attention_step(t, &a->out, 1);
   }
   for (size_t r = 0; r < (t->count + GROUP - 1) / GROUP * GROUP; ++r) {
     t->largest[r] = minus_infinity();
   }
   memset(t->totals, 0, t->count * sizeof t->totals[0]);
-  for (size_t r = 0; r < t->count; ++r) {
-    memset(t->sums + (ptrdiff_t)r * t->sums_stride, 0,
-           a->value_width * sizeof(float));
-  }
 }
 
 static void finish_tile(tile* t) {
@@ -361,44 +253,52 @@ static void finish_tile(tile* t) {
   const size_t bytes = etx_dtype_bytes(a->out.dtype);
   for (size_t r = 0; r < t->count; ++r) {
     float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
+    // Nothing was summed where nothing is seen.
+    if (t->keys[r] == 0) memset(sums, 0, a->value_width * sizeof *sums);
     const float total = etx_sum_f32(t->totals[r], GROUP);
     const bool is_dead = total == 0 && !a->keeps_nan;
     scale_row(sums, a->value_width, is_dead ? 0.0f : 1.0f / total);
-    if (is_dense(&a->out)) continue;
-    char* out =
-        (char*)(uintptr_t)a->out.data +
-        etx_attention_at(a, &a->out, t->batch, t->first + r) * (ptrdiff_t)bytes;
+    if (etx_attention_is_dense(&a->out)) continue;
+    const ptrdiff_t at = etx_attention_at(a, &a->out, t->batch, t->first) +
+                         etx_attention_step(t, &a->out, r);
+    char* out = (char*)(uintptr_t)a->out.data + at * (ptrdiff_t)bytes;
     etx_convert(a->out.dtype, out, a->out.inner, ETX_DTYPE_FLOAT32, sums, 1,
                 a->value_width);
   }
 }
 
-// Keys that some row of the tile can see: all, if one sees none and `hidden`
-// is a number, for then it sees all of them alike.
-static size_t keys_in_reach(tile* t) {
-  const etx_attention* a = t->attention;
-  int64_t most = 0;
-  t->least_reach = (int64_t)a->keys;
-  for (size_t r = 0; r < t->count; ++r) {
-    t->reach[r] = reach_of(a, t->batch, t->first + r);
-    if (t->reach[r] < t->least_reach) t->least_reach = t->reach[r];
-    if (t->reach[r] > most) most = t->reach[r];
-    if (t->reach[r] <= 0 && a->hidden > (double)minus_infinity()) {
-      most = (int64_t)a->keys;
-    }
-  }
-  return (size_t)most;
+// How many keys of a block from `first` on are read for row `r`.
+static size_t keys_of(const tile* t, size_t r, size_t first) {
+  const size_t keys = t->keys[r] > first ? t->keys[r] - first : 0;
+  return keys < KEYS ? keys : KEYS;
 }
 
-// Asks for the first rows of a side. One copy of one loop, line after line in
-// one direction: what is asked for in this way, processors go on asking for.
-static __attribute__((noinline)) void ask_rows(const etx_attention* a,
+// Rows `first` up to first + count of a side that row `r` meets, in place or
+// through `piece`. Row 0 meets what lies at `at`.
+static rows meet(const tile* t, const etx_attention_side* side, ptrdiff_t at,
+                 size_t r, size_t first, size_t count, size_t width,
+                 float* piece) {
+  if (!etx_attention_is_dense(side)) {
+    etx_attention_convert(t->attention, side, etx_attention_batch(t, r), first,
+                          count, width, piece);
+    return (rows){piece, (ptrdiff_t)width};
+  }
+  const float* data = (const float*)side->data + at;
+  return (rows){data + etx_attention_step(t, side, r), side->row};
+}
+
+// Asks for the rows of a side that row `r` meets if they are few: heads lie far
+// from each other, and processors see only many rows coming. One copy of one
+// loop, line after line in one direction: what is asked for in this way, they
+// go on asking for.
+static __attribute__((noinline)) void ask_rows(const tile* t,
                                                const etx_attention_side* side,
-                                               size_t batch, size_t count,
-                                               size_t width) {
+                                               ptrdiff_t at, size_t r,
+                                               size_t count, size_t width) {
   enum { LINE = 64 / sizeof(float) };
+  if (!t->has_heads || count > ASKED || !etx_attention_is_dense(side)) return;
   const float* row =
-      (const float*)side->data + etx_attention_at(a, side, batch, 0);
+      (const float*)side->data + at + etx_attention_step(t, side, r);
   for (size_t i = 0; i < count; ++i, row += side->row) {
     for (size_t k = 0; k < width; k += LINE) {
       // Without it a compiler takes the function for one that does nothing.
@@ -408,35 +308,47 @@ static __attribute__((noinline)) void ask_rows(const etx_attention* a,
   }
 }
 
-// A single query waits for memory more than it computes: the next head's keys
-// are asked for, and its own values while its keys are multiplied.
-static void ask_ahead(const tile* t, size_t keys) {
+static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS]) {
   const etx_attention* a = t->attention;
-  const size_t count = keys < KEYS ? keys : KEYS;
-  const double width = (double)a->width + (double)a->value_width;
-  if ((double)t->units * (double)keys * width < FAR_LEAST) return;
-  if (is_dense(&a->key)) ask_rows(a, &a->key, t->batch + 1, count, a->width);
-  if (is_dense(&a->value)) {
-    ask_rows(a, &a->value, t->batch, count, a->value_width);
+  const ptrdiff_t at = etx_attention_at(a, &a->key, t->batch, first);
+  const ptrdiff_t values = etx_attention_at(a, &a->value, t->batch, first);
+  size_t many = etx_attention_shared(t, 0);
+  for (size_t r = many; r < t->count; r += etx_attention_shared(t, r)) {
+    ask_rows(t, &a->key, at, r, keys_of(t, r, first), a->width);
+  }
+  for (size_t r = 0; r < t->count; r += many) {
+    const size_t count = keys_of(t, r, first);
+    many = etx_attention_shared(t, r);
+    if (count == 0) continue;
+    ask_rows(t, &a->value, values, r, count, a->value_width);
+    const rows keys =
+        meet(t, &a->key, at, r, first, count, a->width, t->key_piece);
+    (has_dots(a) ? multiply_in_place : multiply_turned)(t, r, many, keys, count,
+                                                        scores + r);
+  }
+}
+
+static void sum_values(tile* t, size_t first, float weights[TILE][KEYS]) {
+  const etx_attention* a = t->attention;
+  const ptrdiff_t at = etx_attention_at(a, &a->value, t->batch, first);
+  for (size_t r = 0, many; r < t->count; r += many) {
+    const size_t count = keys_of(t, r, first);
+    many = etx_attention_shared(t, r);
+    if (count == 0) continue;
+    const rows values =
+        meet(t, &a->value, at, r, first, count, a->value_width, t->value_piece);
+    add_values(t, r, many, weights + r, values, count, first == 0);
   }
 }
 
 static void run_tile(tile* t) {
-  const etx_attention* a = t->attention;
-  const size_t keys = keys_in_reach(t);
-  if (a->queries == 1) ask_ahead(t, keys);
+  const size_t keys = etx_attention_look(t);
   start_tile(t);
   for (size_t k = 0; k < keys; k += KEYS) {
-    float scores[TILE][KEYS]
-        __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
-    const size_t count = keys - k < KEYS ? keys - k : KEYS;
-    multiply_keys(t, load_rows(t, &a->key, k, count, a->width, t->key_piece),
-                  count, scores);
-    weigh_scores(t, k, count, scores);
-    add_values(
-        t, scores,
-        load_rows(t, &a->value, k, count, a->value_width, t->value_piece),
-        count);
+    float scores[TILE][KEYS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+    score_keys(t, k, scores);
+    weigh_scores(t, k, keys - k < KEYS ? keys - k : KEYS, scores);
+    sum_values(t, k, scores);
   }
   finish_tile(t);
 }
@@ -449,34 +361,46 @@ typedef struct share {
   const etx_line_loops* line;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
-  size_t rows;         // of a tile
+  size_t rows;         // of a tile, of one batch
+  bool has_heads;      // a tile has those of several
+  size_t heads;        // of the last batch dimension
   size_t tiles;        // of one batch
   size_t units;        // tiles of all batches
   size_t count;        // shares
 } share;
 
-static void run_unit(const share* s, size_t unit, char* piece) {
+// A tile from `unit` on. Returns how many units it is made of: heads are one
+// each.
+static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
   const etx_attention* a = s->attention;
-  tile t = {.attention = a,
-            .loops = s->loops,
-            .line = s->line,
-            .units = s->units,
-            .batch = unit / s->tiles,
-            .first = unit % s->tiles * s->rows};
+  tile t;  // whose rows are many, and set when there are some
+  t.attention = a;
+  t.loops = s->loops;
+  t.line = s->line;
+  t.batch = unit / s->tiles;
+  t.first = unit % s->tiles * s->rows;
+  t.has_heads = s->has_heads;
+  t.query_piece = t.key_piece = t.value_piece = t.sum_piece = NULL;
   t.count = a->queries - t.first < s->rows ? a->queries - t.first : s->rows;
   if (is_double(a)) {
     for (size_t r = 0; r < t.count; ++r) {
       etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
     }
-    return;
+    return 1;
+  }
+  if (s->has_heads) {
+    const size_t left = s->heads - unit % s->heads;
+    t.count = left < HEADS ? left : HEADS;
+    if (t.count > end - unit) t.count = end - unit;
   }
   if (piece != NULL) {
     t.query_piece = (float*)(void*)piece;
-    t.key_piece = t.query_piece + s->rows * a->width;
+    t.key_piece = t.query_piece + (s->has_heads ? HEADS : s->rows) * a->width;
     t.value_piece = t.key_piece + KEYS * a->width;
     t.sum_piece = t.value_piece + KEYS * a->value_width;
   }
   run_tile(&t);
+  return s->has_heads ? t.count : 1;
 }
 
 static void run_share(void* argument, size_t index) {
@@ -485,7 +409,9 @@ static void run_share(void* argument, size_t index) {
   const size_t last = s->units * (index + 1) / s->count;
   char* piece =
       s->piece_bytes == 0 ? NULL : s->temporary + index * s->piece_bytes;
-  for (size_t unit = first; unit < last; ++unit) run_unit(s, unit, piece);
+  for (size_t unit = first; unit < last;) {
+    unit += run_units(s, unit, last, piece);
+  }
 }
 
 void etx_attention_run(const etx_attention* a, void* temporary,
@@ -498,7 +424,18 @@ void etx_attention_run(const etx_attention* a, void* temporary,
              .temporary = temporary,
              .count = 1};
   size_t batches = 1;
-  for (size_t i = 0; i < a->batch_rank; ++i) batches *= (size_t)a->batch[i];
+  s.heads = 1;
+  for (size_t i = 0; i < a->batch_rank; ++i) {
+    s.heads = (size_t)a->batch[i];
+    batches *= s.heads;
+  }
+  // How many make a tile depends on threads, so they have to see equally far:
+  // what a tile computes beside a row must not show in it.
+  const bool is_level =
+      a->batch_rank > 0 &&
+      (a->last.data == NULL || a->last.batch[a->batch_rank - 1] == 0);
+  s.has_heads =
+      a->queries == 1 && is_level && a->query.repeat == 1 && a->out.repeat == 1;
   s.rows = tile_rows(a);
   s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;
   s.units = batches * s.tiles;

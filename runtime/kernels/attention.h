@@ -3,9 +3,11 @@
 // summed for earlier blocks is rescaled when a larger score turns up.
 //
 // float32, halves and int8 with a scale and a zero point per row are computed
-// in float32, double in double. Each row's sums depend on the row alone: not on
-// its neighbours or the threads. Keys that no row of a tile can see are not
-// read.
+// in float32, double in double. Each row's sums depend on the row and on sizes
+// alone: not on its neighbours, the instruction set or the threads. A float32
+// score is summed as a product is (product.h): of up to 12 queries, if the
+// width is a multiple of 16, in sixteen partial sums, else from the first
+// element to the last. Keys that no row of a tile can see are not read.
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_H

@@ -22,6 +22,8 @@ enum {
   DOT_FETCH = 0,
 #endif
   DOT_AHEAD = 1024,  // the most elements that are worth asking for
+  DOT_NEAR = 64,     // columns that one row reads in the order of memory,
+  DOT_SHORT = 256,   // if they have no more elements
 };
 
 // Some of a block's columns, `apart` from each other. What is read at a time
@@ -95,8 +97,8 @@ static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
 
 // The totals of sixteen dots, in the order of etx_fused_total: of dot i in lane
 // 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
-static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
-                                                 float* out) {
+static inline __attribute__((always_inline)) etx_fused dot_sixteen_totals(
+    const etx_fused* sums) {
   etx_fused fours[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, sums += 4) {
@@ -110,8 +112,12 @@ static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
     pairs[i] = TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 0) +
                TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 2);
   }
-  const etx_fused all = TURN_FOURS(pairs[0], pairs[1], 0) +
-                        TURN_FOURS(pairs[0], pairs[1], 2);
+  return TURN_FOURS(pairs[0], pairs[1], 0) + TURN_FOURS(pairs[0], pairs[1], 2);
+}
+
+static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
+                                                 float* out) {
+  const etx_fused all = dot_sixteen_totals(sums);
   memcpy(out, &all, sizeof(all));
 }
 
@@ -296,6 +302,58 @@ static size_t dot_one_row(const etx_dot_block* b) {
   return 4 * apart;
 }
 
+// The partial sums of one dot of whole ones.
+static inline __attribute__((always_inline)) etx_fused dot_row(
+    const float* left, const float* right, size_t count) {
+  enum { PIECE = 4 * DOT_LANES };
+  etx_fused sum = {0}, x, y;
+  size_t k = 0;
+  for (; k + PIECE <= count; k += PIECE) {
+    ETX_UNROLLED
+    for (size_t i = 0; i < PIECE; i += DOT_LANES) {
+      memcpy(&x, left + k + i, sizeof x);
+      memcpy(&y, right + k + i, sizeof y);
+      sum = ETX_FUSED_ADD(x, y, sum);
+    }
+  }
+  for (; k < count; k += DOT_LANES) {
+    memcpy(&x, left + k, sizeof x);
+    memcpy(&y, right + k, sizeof y);
+    sum = ETX_FUSED_ADD(x, y, sum);
+  }
+  return sum;
+}
+
+// Up to sixteen columns from `column` on, one after the other.
+static inline __attribute__((always_inline)) void dot_following(
+    const etx_dot_block* b, size_t column, size_t columns, size_t count) {
+  const float* right = b->right + (ptrdiff_t)column * b->right_row;
+  etx_fused all[16];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) {
+    ETX_UNROLLED
+    for (size_t j = 0; j < 4; ++j) {
+      // So that totals lie side by side. The last column is read again.
+      all[4 * j + i] = dot_row(b->left, right, count);
+      right += 4 * i + j + 1 < columns ? b->right_row : 0;
+    }
+  }
+  const etx_fused totals = dot_sixteen_totals(all);
+  memcpy(b->out + column, &totals, columns * sizeof(float));
+}
+
+// One row with few columns, in the order of memory: they lie in a few pages.
+static inline __attribute__((always_inline)) void dot_near_row(
+    const etx_dot_block* b, size_t count) {
+  size_t column = 0;
+  for (; column + 16 <= b->columns; column += 16) {
+    dot_following(b, column, 16, count);
+  }
+  if (column < b->columns) {
+    dot_following(b, column, b->columns - column, count);
+  }
+}
+
 #endif
 
 static void dots(const etx_dot_block* b) {
@@ -316,8 +374,20 @@ static void dots(const etx_dot_block* b) {
                        .out_row = b->out_row});
     return;
   }
+  const bool is_near = b->rows == 1 && b->columns > 0 &&
+                       b->columns <= DOT_NEAR && b->count <= DOT_SHORT;
 #if VECTOR_BYTES == 64
   etx_dot_block rest = *b;
+  if (is_near && b->count % DOT_LANES == 0) {
+    if (b->count == 64) {
+      dot_near_row(b, 64);
+    } else if (b->count == 128) {
+      dot_near_row(b, 128);
+    } else {
+      dot_near_row(b, b->count);
+    }
+    return;
+  }
   if (b->rows == 1) {
     const size_t done = dot_one_row(b);
     rest.right += (ptrdiff_t)done * b->right_row;
@@ -329,7 +399,8 @@ static void dots(const etx_dot_block* b) {
 #if DOT_ROWS > 3
   const size_t most = DOT_TILE;
 #else
-  const size_t most = b->rows == 1 ? DOT_COLUMNS_ONE : DOT_TILE;
+  const size_t few = b->rows == 1 ? DOT_COLUMNS_ONE : DOT_TILE;
+  const size_t most = is_near ? b->columns : few;
 #endif
   size_t apart = b->columns / most;
   // An even distance is more often one that the cache has no room for.

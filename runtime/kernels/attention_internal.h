@@ -1,0 +1,108 @@
+// Tiles of attention: rows of queries whose scores become weights together
+// (attention.c), and where what they read lies (attention_rows.c).
+
+#ifndef ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
+#define ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
+
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/float_loops.h"
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/panel_loops.h"
+
+enum {
+  ETX_ATTENTION_TILE = 96,         // rows of a tile, at most
+  ETX_ATTENTION_KEYS = ETX_BLOCK,  // keys of a block
+  ETX_ATTENTION_GROUP = ETX_PANEL_GROUP_BYTES / sizeof(float),
+};
+
+// Dense float rows, `stride` elements apart.
+typedef struct etx_attention_rows {
+  const float* data;
+  ptrdiff_t stride;
+} etx_attention_rows;
+
+// Rows of queries and what has been summed for them: rows first up to
+// first + count of one batch, or, where a batch has a single one, those of
+// batches batch up to batch + count, which are heads of one last batch
+// dimension.
+typedef struct etx_attention_tile {
+  const etx_attention* attention;
+  const etx_panel_loops* loops;
+  const etx_line_loops* line;
+  size_t batch, first, count;
+  bool has_heads;
+  etx_attention_rows query;
+  float* sums;  // count rows of value_width
+  ptrdiff_t sums_stride;
+  int64_t reach[ETX_ATTENTION_TILE];  // the first key that a row does not see
+  int64_t least_reach;                // of all rows
+  size_t keys[ETX_ATTENTION_TILE];  // that are read for it and those it shares
+                                    // keys with
+  float largest[ETX_ATTENTION_TILE];  // of the scores so far
+  // Partial sums of their weights.
+  float totals[ETX_ATTENTION_TILE][ETX_ATTENTION_GROUP];
+  // Temporary pieces; NULL if nothing is converted.
+  float* query_piece;
+  float* key_piece;
+  float* value_piece;
+  float* sum_piece;
+} etx_attention_tile;
+
+// The batch of row `r` of a tile.
+static inline size_t etx_attention_batch(const etx_attention_tile* t,
+                                         size_t r) {
+  return t->has_heads ? t->batch + r : t->batch;
+}
+
+// True if rows are dense float32.
+static inline bool etx_attention_is_dense(const etx_attention_side* side) {
+  return side->dtype == ETX_DTYPE_FLOAT32 && side->inner == 1;
+}
+
+// Where row `r` of a tile is among the last batch dimension, if that has heads.
+static inline size_t etx_attention_head(const etx_attention_tile* t, size_t r) {
+  const etx_attention* a = t->attention;
+  return (t->batch + r) % (size_t)a->batch[a->batch_rank - 1];
+}
+
+// What is added to a place of a tile's first row for row `r`.
+static inline ptrdiff_t etx_attention_step(const etx_attention_tile* t,
+                                           const etx_attention_side* side,
+                                           size_t r) {
+  const etx_attention* a = t->attention;
+  if (!t->has_heads) return (ptrdiff_t)r * side->row;
+  const ptrdiff_t step = side->batch[a->batch_rank - 1];
+  if (side->repeat == 1) return (ptrdiff_t)r * step;
+  const size_t first = etx_attention_head(t, 0) / side->repeat;
+  return (ptrdiff_t)(etx_attention_head(t, r) / side->repeat - first) * step;
+}
+
+// How many rows from `r` on meet the same keys and values.
+static inline size_t etx_attention_shared(const etx_attention_tile* t,
+                                          size_t r) {
+  const etx_attention* a = t->attention;
+  const size_t repeat = a->key.repeat;
+  if (!t->has_heads) return t->count - r;
+  if (repeat == 1 || a->value.repeat != repeat) return 1;
+  const size_t shared = repeat - etx_attention_head(t, r) % repeat;
+  return shared < t->count - r ? shared : t->count - r;
+}
+
+// The query's rows, in place or through the tile's piece.
+etx_attention_rows etx_attention_queries(const etx_attention_tile* tile);
+
+// Rows `first` up to first + count of a batch, one behind the other.
+void etx_attention_convert(const etx_attention* attention,
+                           const etx_attention_side* side, size_t batch,
+                           size_t first, size_t count, size_t width,
+                           float* out);
+
+// Finds how far rows see. Returns how many keys are read for any of them.
+size_t etx_attention_look(etx_attention_tile* tile);
+
+// Hides what row `r` does not see of its scores of keys `first` on, and all up
+// to a whole group.
+void etx_attention_mask(const etx_attention_tile* tile, size_t r, size_t first,
+                        size_t count, float* scores);
+
+#endif

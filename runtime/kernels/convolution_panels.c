@@ -14,6 +14,7 @@ enum {
   LEAST_POSITIONS = 24,  // of several items
   TAPS = 160,            // that are summed at a time, so that weights stay near
   ITEMS = 4,             // for each thread
+  FEW_POSITIONS = 48,    // of a thread: lines of memory have those of two
 };
 
 typedef struct job {
@@ -22,6 +23,7 @@ typedef struct job {
   const etx_panel_results* results;
   size_t channels, positions, panel_count;
   size_t pairs, parts;  // of an image
+  bool parts_channels;  // pairs come first, then parts
 } job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -62,8 +64,12 @@ static void run_items(const void* context, size_t first, size_t end) {
   // Positions are turned in sixteens.
   float sums[(POSITIONS + CHANNELS) * PAIR];
   for (size_t i = first; i < end; ++i) {
-    const size_t number = i / j->pairs, part = number % j->parts;
-    const size_t image = number / j->parts, panel = i % j->pairs * 2;
+    const size_t image = i / (j->pairs * j->parts);
+    const size_t place = i - image * j->pairs * j->parts;
+    const size_t part =
+        j->parts_channels ? place % j->parts : place / j->pairs;
+    const size_t panel =
+        2 * (j->parts_channels ? place / j->parts : place % j->pairs);
     const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
     const size_t at = each * part + least(part, rest);
     const size_t count = each + (part < rest);
@@ -100,6 +106,10 @@ static void convolve(etx_call* call, const etx_panel_results* results) {
   j.panel_count = (size_t)results->out.channels / CHANNELS;
   j.pairs = (j.panel_count + 1) / 2;
   j.parts = part_count(&j, parallel->thread_count);
+  j.parts_channels =
+      parallel->thread_count > 1 &&
+      (j.channels <= (size_t)results->out.channels ||
+       j.positions < parallel->thread_count * FEW_POSITIONS);
   const size_t items = (size_t)j.in.images * j.parts * j.pairs;
   const double work = (double)etx_tensor_numel(etx_call_tensor(call, 5)) *
                       (double)j.channels;

@@ -485,8 +485,8 @@ static void run_item(desk* d) {
 // Goes on to the next item: without division, because small ones are many.
 static void next_item(desk* d) {
   const etx_patch_plan* p = d->p;
-  if (++d->block < p->row_blocks) return;
-  d->block = 0;
+  if (!p->parts_channels && ++d->block < p->row_blocks) return;
+  if (!p->parts_channels) d->block = 0;
   if (++d->column < p->x.tiles) {
     start_column(d);
     start_tile(d);
@@ -495,7 +495,10 @@ static void next_item(desk* d) {
   d->column = 0;
   if (++d->row == p->y.tiles) {
     d->row = 0;
-    if (++d->group == p->c.groups) {
+    if (p->parts_channels && ++d->block < p->row_blocks) {
+      // The same image again.
+    } else if (++d->group == p->c.groups) {
+      d->block = 0;
       d->group = 0;
       ++d->image;
     }
@@ -509,12 +512,16 @@ static void next_item(desk* d) {
 // Items are tiles of groups of images, and blocks of result channels of each.
 static void run_some(const etx_patch_plan* p, size_t first, size_t end,
                      float* patches, float* sums) {
-  const int64_t item = (int64_t)first, number = item / p->row_blocks;
+  const int64_t item = (int64_t)first, tiles = p->y.tiles * p->x.tiles;
+  const int64_t image = tiles * p->row_blocks, place = item % image;
+  const int64_t number = p->parts_channels
+                             ? item / image * tiles + place % tiles
+                             : item / p->row_blocks;
   const int64_t row = number / p->x.tiles, group = row / p->y.tiles;
   desk d = {.p = p,
             .patches = patches,
             .sums = sums,
-            .block = item % p->row_blocks,
+            .block = p->parts_channels ? place / tiles : item % p->row_blocks,
             .column = number % p->x.tiles,
             .row = row % p->y.tiles,
             .group = group % p->c.groups,

@@ -22,6 +22,7 @@ enum {
   SPOT_ITEMS = 4,  // for each thread
   POINT_CHANNELS = ETX_POINT_CHANNELS,
   LEAST_POINTS = 13,  // vectors of a tile
+  FEW_POSITIONS = 1024,  // of an image whose channels threads share
 };
 
 // ------------------------------------------------ directions
@@ -365,15 +366,22 @@ static bool plan_spots(etx_patch_plan* p) {
 
 // ------------------------------------------------ sums in registers
 
-// Rows of result channels for each item, if threads are many.
+// Rows of result channels for each item, if threads are many: one block of them
+// for each where few positions have results that are more than what they see. A
+// thread then has channels of its own, as in a layer that goes channel by channel.
 static void share_points(etx_patch_plan* p, int64_t tiles) {
   const etx_convolution* c = &p->c;
   const int64_t blocks = etx_divide_up(c->out_channels, POINT_CHANNELS);
   int64_t shares = 1;
   if (p->thread_count > 1) {
-    const int64_t wanted =
-        etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
-                      tiles * c->in.images * c->groups);
+    int64_t wanted = etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
+                                   tiles * c->in.images * c->groups);
+    p->parts_channels = p->is_packed && c->groups == 1 &&
+                        c->out.sizes[2] <= FEW_POSITIONS &&
+                        c->out_channels >= c->in_channels;
+    if (p->parts_channels && wanted < (int64_t)p->thread_count) {
+      wanted = (int64_t)p->thread_count;
+    }
     shares = wanted < blocks ? wanted : blocks;
   }
   p->rows = etx_divide_up(blocks, shares) * POINT_CHANNELS;

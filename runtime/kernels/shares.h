@@ -15,4 +15,10 @@ typedef void (*etx_share_function)(const void* context, size_t first,
 void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
                     etx_share_function run, const void* context);
 
+// Into how many strips of rows an image of so many positions is cut, so that a
+// thread sees what it wrote itself: one for each thread, unless it is small or
+// low. Items are then in the order of strips.
+size_t etx_shares_strips(const etx_parallel* parallel, size_t rows,
+                         size_t positions);
+
 #endif

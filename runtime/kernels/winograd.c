@@ -3,11 +3,15 @@
 // channels, [O / 16, I, 3, 3, 16], as they are: a share transforms them a few
 // channels at a time, which costs less than reading 16/9 as many would.
 //
-// An image is cut into blocks of tiles, whose V is in temporary memory and made
-// by all threads: channels are shared. Then they share parts of the block, of
-// whole rows of tiles, and pairs of panels. Each element of M is a sum from the
-// first channel to the last, in steps that are rounded once (fused_template.h),
-// so that results do not depend on any of that.
+// An image is cut into strips of rows, one for each thread if it is large
+// enough (shares.h), and these into blocks of tiles. V of a block of each strip
+// is in temporary memory and made by all threads, which share its channels.
+// Then they share parts of the blocks, of whole rows of tiles, and pairs of
+// panels. Both times a thread begins with its own strip: nobody else reads what
+// it wrote.
+// Each element of M is a sum from the first channel to the last, in steps that
+// are rounded once (fused_template.h), so that results do not depend on any of
+// that.
 //
 // With u = 2^-24 and n channels, a result is off by at most (n + 16) u times
 //
@@ -47,20 +51,41 @@ typedef struct job {
   const float* panels;
   int64_t padding[2];
   const etx_panel_results* results;
-  float* seen;  // V [16][in.channels][pitch]
+  float* seen;  // V [strips][16][in.channels][pitch]
   size_t channels;
   int64_t tiles[2];  // of an image
-  size_t part_rows, block_rows, block_columns;
+  size_t strips;     // of an image
+  size_t part_rows, parts, block_rows, block_columns;
   size_t pitch;
-  // Of the block at hand: image, first tile, size in tiles.
+  // Of the blocks at hand: image, first tile in the strip, size in tiles.
   int64_t image;
   size_t row, column, rows, columns;
 } job;
 
+// What a strip has of the blocks at hand.
+typedef struct block {
+  size_t row, rows;
+  float* seen;
+} block;
+
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-static size_t most_tiles(size_t channels) {
-  const size_t tiles = BLOCK_ELEMENTS / channels;
+// Where a strip begins.
+static size_t strip_row(const job* j, size_t strip) {
+  return (size_t)j->tiles[0] * strip / j->strips;
+}
+
+static block block_at(const job* j, size_t strip) {
+  const size_t row = strip_row(j, strip) + j->row;
+  const size_t end = strip_row(j, strip + 1);
+  return (block){
+      .row = row,
+      .rows = row < end ? least(j->rows, end - row) : 0,
+      .seen = j->seen + strip * PLACES * j->channels * j->pitch};
+}
+
+static size_t most_tiles(size_t channels, size_t strips) {
+  const size_t tiles = BLOCK_ELEMENTS / channels / strips;
   return tiles < PART ? PART : least(tiles, BLOCK);
 }
 
@@ -74,15 +99,15 @@ static etx_span inside(int64_t first, int64_t size, int64_t in) {
   return (etx_span){begin, end < begin ? begin : end};
 }
 
-// Channels `first` up to `end` of what the block sees, as V.
-static void transform_channels(const void* context, size_t first, size_t end) {
-  const job* j = context;
+// Channels `first` up to `end` of what a block sees, as V.
+static void transform_block(const job* j, const block* k, size_t first,
+                            size_t end) {
   float patch[PATCH];
-  const int64_t top = (int64_t)(2 * j->row) - j->padding[0];
+  const int64_t top = (int64_t)(2 * k->row) - j->padding[0];
   const int64_t left = (int64_t)(2 * j->column) - j->padding[1];
   const size_t width = 2 * j->columns + 2;
   const etx_span rows =
-      inside(top, (int64_t)(2 * j->rows + 2), j->in.sizes[1]);
+      inside(top, (int64_t)(2 * k->rows + 2), j->in.sizes[1]);
   const etx_span columns = inside(left, (int64_t)width, j->in.sizes[2]);
   const ptrdiff_t row = j->in.strides[1], step = j->in.strides[2];
   etx_row_copy copy = {
@@ -94,7 +119,7 @@ static void transform_channels(const void* context, size_t first, size_t end) {
   etx_winograd_input input = {
       .patch = patch,
       .patch_row = (ptrdiff_t)width,
-      .rows = j->rows,
+      .rows = k->rows,
       .columns = j->columns,
       .place = (ptrdiff_t)(j->channels * j->pitch)};
   const float* const in =
@@ -108,26 +133,42 @@ static void transform_channels(const void* context, size_t first, size_t end) {
                   (ptrdiff_t)(left + columns.first) * step;
       j->results->loops->copy_rows(&copy);
     }
-    input.out = j->seen + i * j->pitch;
+    input.out = k->seen + i * j->pitch;
     j->results->loops->winograd.input(&input);
+  }
+}
+
+// Items are channels of each strip's block.
+static void transform_channels(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t done = first; done < end;) {
+    const size_t channel = done % j->channels;
+    const size_t some = least(end - done, j->channels - channel);
+    const block k = block_at(j, done / j->channels);
+    if (k.rows > 0) transform_block(j, &k, channel, channel + some);
+    done += some;
   }
 }
 
 // ------------------------------------------------ sums
 
-// A part of the block: its first tile, and its results.
+// A part of a block: its first tile's V, and its results.
 typedef struct part {
-  size_t tile, tiles;
+  const float* seen;
+  size_t tiles;
   int64_t y, x;
   size_t height, width;
 } part;
 
-static part part_at(const job* j, size_t index) {
+// No tiles: the block has less rows than others.
+static part part_at(const job* j, size_t strip, size_t index) {
+  const block k = block_at(j, strip);
   const size_t row = index * j->part_rows;
-  const size_t rows = least(j->part_rows, j->rows - row);
-  part p = {.tile = row * j->columns,
+  if (row >= k.rows) return (part){0};
+  const size_t rows = least(j->part_rows, k.rows - row);
+  part p = {.seen = k.seen + row * j->columns,
             .tiles = rows * j->columns,
-            .y = (int64_t)(2 * (j->row + row)),
+            .y = (int64_t)(2 * (k.row + row)),
             .x = (int64_t)(2 * j->column)};
   p.height = least(2 * rows, (size_t)(j->results->out.sizes[1] - p.y));
   p.width = least(2 * j->columns, (size_t)(j->results->out.sizes[2] - p.x));
@@ -166,7 +207,7 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
         left > 0 || (panel + panels) * CHANNELS < (size_t)j->results->out.channels;
     for (size_t place = 0; place < PLACES; ++place) {
       etx_dense_spots s = {
-          .seen = j->seen + (place * all + first) * j->pitch + p->tile,
+          .seen = p->seen + (place * all + first) * j->pitch,
           .seen_row = (ptrdiff_t)j->pitch,
           .weights = weights + place * count * CHANNELS,
           .weight_panel = (ptrdiff_t)(PLACES * count * CHANNELS),
@@ -202,15 +243,22 @@ static void store_part(const job* j, const part* p, size_t panel,
   }
 }
 
+static size_t pair_count(const job* j) {
+  return ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
+}
+
+// Items are parts of each strip's block, and pairs of panels of each.
 static void multiply_parts(const void* context, size_t first, size_t end) {
   const job* j = context;
   // Positions are turned in sixteens.
   float sums[PLACES * PART * PAIR], results[(4 * PART + SLACK) * PAIR];
   const size_t panels = (size_t)j->results->out.channels / CHANNELS;
-  const size_t pairs = (panels + 1) / 2;
+  const size_t pairs = pair_count(j);
   for (size_t i = first; i < end; ++i) {
-    const part p = part_at(j, i / pairs);
+    const size_t number = i / pairs;
+    const part p = part_at(j, number / j->parts, number % j->parts);
     const size_t panel = i % pairs * 2, count = least(2, panels - panel);
+    if (p.tiles == 0) continue;
     sum_part(j, &p, panel, count, sums);
     const etx_winograd_output output = {.sums = sums,
                                         .place = (ptrdiff_t)(p.tiles * PAIR),
@@ -228,39 +276,44 @@ static void multiply_parts(const void* context, size_t first, size_t end) {
 
 // ------------------------------------------------ blocks
 
+// Rows of the largest strip.
+static size_t strip_rows(const job* j) {
+  return ((size_t)j->tiles[0] + j->strips - 1) / j->strips;
+}
+
 static void size_blocks(job* j) {
-  const size_t high = (size_t)j->tiles[0], wide = (size_t)j->tiles[1];
+  const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   const size_t columns = (wide + PART - 1) / PART;
   j->block_columns = (wide + columns - 1) / columns;
   const size_t rows = PART / j->block_columns;
   const size_t parts = (high + rows - 1) / rows;
   j->part_rows = (high + parts - 1) / parts;
   const size_t tiles = j->part_rows * j->block_columns;
-  j->block_rows = most_tiles(j->channels) / tiles * j->part_rows;
+  j->block_rows = most_tiles(j->channels, j->strips) / tiles * j->part_rows;
 }
 
-static void run_block(job* j, const etx_parallel* parallel) {
-  const size_t parts = (j->rows + j->part_rows - 1) / j->part_rows;
-  const size_t pairs = ((size_t)j->results->out.channels / CHANNELS + 1) / 2;
-  const double tiles = (double)(j->rows * j->columns);
+static void run_blocks(job* j, const etx_parallel* parallel) {
+  const double tiles = (double)(j->strips * j->rows * j->columns);
   const double seen = tiles * (double)j->channels * PLACES;
+  j->parts = (j->rows + j->part_rows - 1) / j->part_rows;
   // The last row of tiles may write whole sixteens.
   j->pitch = (j->rows - 1) * j->columns +
              (j->columns + SLACK) / CHANNELS * CHANNELS;
-  etx_shares_run(parallel, j->channels, seen, transform_channels, j);
-  etx_shares_run(parallel, parts * pairs, seen * (double)j->results->out.channels,
-                 multiply_parts, j);
+  etx_shares_run(parallel, j->strips * j->channels, seen, transform_channels,
+                 j);
+  etx_shares_run(parallel, j->strips * j->parts * pair_count(j),
+                 seen * (double)j->results->out.channels, multiply_parts, j);
 }
 
 static void run_job(job* j, const etx_parallel* parallel) {
   size_blocks(j);
-  const size_t high = (size_t)j->tiles[0], wide = (size_t)j->tiles[1];
+  const size_t high = strip_rows(j), wide = (size_t)j->tiles[1];
   for (j->image = 0; j->image < j->in.images; ++j->image) {
     for (j->column = 0; j->column < wide; j->column += j->block_columns) {
       j->columns = least(j->block_columns, wide - j->column);
       for (j->row = 0; j->row < high; j->row += j->block_rows) {
         j->rows = least(j->block_rows, high - j->row);
-        run_block(j, parallel);
+        run_blocks(j, parallel);
       }
     }
   }
@@ -282,6 +335,9 @@ static void convolve(etx_call* call, const etx_panel_results* results) {
   for (size_t d = 0; d < 2; ++d) {
     j.tiles[d] = (results->out.sizes[1 + d] + 1) / 2;
   }
+  j.strips = etx_shares_strips(
+      call->parallel, (size_t)j.tiles[0],
+      (size_t)(results->out.sizes[1] * results->out.sizes[2]));
   run_job(&j, call->parallel);
 }
 
@@ -289,7 +345,7 @@ static etx_status run(etx_call* call) {
   return etx_panel_results_run(call, convolve);
 }
 
-// V of the largest block.
+// V of the largest block of each strip.
 etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* in = etx_call_tensor(call, INPUT);
   const etx_tensor* out = etx_call_tensor(call, OUT);
@@ -299,18 +355,23 @@ etx_status etx_temporary_winograd(const etx_call* call, size_t* out_bytes) {
   const size_t channels = (size_t)in->sizes[1];
   const size_t high = ((size_t)out->sizes[2] + 1) / 2;
   const size_t wide = ((size_t)out->sizes[3] + 1) / 2;
-  const size_t tiles = wide == 0 || high < BLOCK / wide + 1
-                           ? least(BLOCK, high * wide)
-                           : BLOCK;
+  const size_t strips = etx_shares_strips(
+      call->parallel, high, (size_t)out->sizes[2] * (size_t)out->sizes[3]);
+  // Strips may be a row higher than others.
+  const size_t rows = high + strips - 1, most_of_all = strips * BLOCK;
+  const size_t tiles = wide == 0 || rows < most_of_all / wide + 1
+                           ? least(most_of_all, rows * wide)
+                           : most_of_all;
   const size_t each = PLACES * sizeof(float);
-  if (channels > SIZE_MAX / (each * (BLOCK + SLACK))) {
+  if (channels > SIZE_MAX / (each * strips * (BLOCK + SLACK))) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                            "what tiles see does not fit in memory");
   }
   // Not less for more channels, although their blocks have fewer tiles.
-  const size_t most =
-      PART * channels > BLOCK_ELEMENTS ? PART * channels : BLOCK_ELEMENTS;
-  *out_bytes = each * (least(channels * tiles, most) + channels * SLACK);
+  const size_t parts = strips * PART * channels;
+  const size_t most = parts > BLOCK_ELEMENTS ? parts : BLOCK_ELEMENTS;
+  *out_bytes =
+      each * (least(channels * tiles, most) + strips * channels * SLACK);
   return ETX_OK;
 }
 

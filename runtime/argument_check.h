@@ -4,9 +4,17 @@
 #ifndef ETX_RUNTIME_ARGUMENT_CHECK_H
 #define ETX_RUNTIME_ARGUMENT_CHECK_H
 
+#include "format/base/build_parts.h"
 #include "format/ops/op_schema.h"
 #include "format/pte/pte_program.h"
+#include "runtime/built_types.h"
 #include "runtime/value.h"
+
+// False where files are believed and kernels know all types.
+enum {
+  ETX_KNOWS_ALL_TYPES = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX,
+  ETX_CHECKS_ARGUMENTS = ETX_VERIFIER || !ETX_KNOWS_ALL_TYPES
+};
 
 // Checks the number of value indices, the kind of each argument and what
 // stands in the return slot. ETX_BAD_FILE names argument, expected and found;

@@ -140,6 +140,7 @@ static etx_status take_memory(etx_method* method, etx_text name,
 
 // True if some input may come in different sizes or values.
 static bool is_dynamic(const etx_method* method) {
+  if (!ETX_DYNAMIC) return false;
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->varies) return true;
@@ -208,7 +209,13 @@ static etx_status load(etx_method* method, etx_method_pieces* pieces,
   ETX_TRY(take_temporary(method, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
-  if (!method->is_prepared) {
+  if (!ETX_DYNAMIC && method->prepares_as_it_runs) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "what method '%t' does depends on data, which this "
+                         "build leaves out (ETX_DYNAMIC)",
+                         etx_pte_plan_name(&method->plan));
+  }
+  if (ETX_DYNAMIC && !method->is_prepared) {
     etx_method_restart(method);
     etx_method_point(method);
   }

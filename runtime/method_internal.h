@@ -21,6 +21,8 @@
 #define ETX_RUNTIME_METHOD_INTERNAL_H
 
 #include "format/base/arena.h"
+#include "format/base/build_parts.h"
+#include "format/ops/op_shapes.h"
 #include "runtime/method.h"
 #include "runtime/operator_cache.h"
 
@@ -118,6 +120,22 @@ static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
   return index == ETX_NO_INDEX ? NULL : &method->tensors[index];
 }
 
+// The value's position in the file, for messages.
+static inline uint64_t etx_method_number(const etx_method* method,
+                                         const etx_method_tensor* tensor) {
+  return (uint64_t)(tensor->value - method->values);
+}
+
+// True if its sizes are not those that the file states for good.
+static inline bool etx_method_is_dynamic(const etx_method_tensor* tensor) {
+  return ETX_DYNAMIC && tensor->sizes != NULL;
+}
+
+// True if shapes and work of its records follow each other.
+static inline bool etx_method_prepares_as_it_runs(const etx_method* method) {
+  return ETX_DYNAMIC && method->prepares_as_it_runs;
+}
+
 // Elements at the sizes that the file states.
 static inline size_t etx_method_bound_numel(const etx_method_tensor* tensor) {
   size_t numel = 1;
@@ -210,6 +228,33 @@ ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
 // turns out to need the other mode.
 ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
                                              etx_diag* diag);
+// True if the value was used before in this phase and so may not change; the
+// method then goes over to the other mode.
+bool etx_method_is_too_late(etx_method* method, const etx_value* value);
+
+// method_sizes.c: sizes of what calls write. Without dynamic sizes there is
+// nothing to set, and in files that are believed nothing to check.
+
+enum { ETX_METHOD_SIZES = ETX_VERIFIER || ETX_DYNAMIC };
+
+// Sets the sizes of a tensor that is dynamic. Whoever accepted them has seen
+// that strides fit.
+void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
+// Gives it sizes if they are others than it has; refuses those that it has no
+// room for, and all but its own to one that is not dynamic.
+ETX_MUST_USE etx_status etx_method_resize(etx_method* method,
+                                          etx_method_tensor* tensor,
+                                          const etx_shape* shape,
+                                          etx_diag* diag);
+// Gives what a kernel writes the sizes that the shape rule finds, or those that
+// `like`, whose arguments look the same, gave its result (NULL: none does).
+ETX_MUST_USE etx_status etx_method_size_outputs(etx_method* method,
+                                                etx_method_record* record,
+                                                const etx_method_record* like);
+// Gives the result of a view its sizes.
+ETX_MUST_USE etx_status etx_method_size_view(etx_method* method,
+                                             const etx_method_record* record,
+                                             etx_method_tensor* target);
 // Gives an output the sizes that its kernel has found: etx_resizer.resize, with
 // the method as context. Refuses more elements than the file has room for, and
 // other sizes than those of a tensor that is fixed.
@@ -270,7 +315,19 @@ ETX_MUST_USE etx_status etx_method_solve_symbols(etx_method* method,
 etx_status etx_method_take_message(etx_method* method, etx_status status,
                                    etx_diag* diag);
 
-// executor.c: appends " (method 'm', instruction 3, 'aten::add.out')" to the
+// executor_chains.c: a run of a method that prepares as it runs.
+ETX_MUST_USE etx_status etx_method_run_chains(etx_method* method,
+                                              etx_diag* diag);
+
+// executor.c
+
+// Calls the kernel of a record between the two of an observer.
+etx_status etx_method_run_observed(const etx_run_observer* observer,
+                                   etx_call* call);
+// Says where a kernel failed, with its message. Returns `status`.
+etx_status etx_method_fail(etx_method* method, const etx_method_record* record,
+                           etx_status status, etx_diag* diag);
+// Appends " (method 'm', instruction 3, 'aten::add.out')" to the
 // message, the operator only if the message does not name it.
 void etx_method_name_record(const etx_method* method,
                             const etx_method_record* record, etx_diag* diag);

@@ -120,7 +120,7 @@ static etx_status count_memory(const etx_program* program,
                          etx_pte_plan_name(plan));
   }
   // Most files plan everything.
-  if (totals->unplanned > 0) {
+  if (ETX_DYNAMIC && totals->unplanned > 0) {
     ETX_TRY(count_unplanned(program, plan, operators, &end, diag));
   }
   memory->scratch_bytes = end;

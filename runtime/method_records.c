@@ -146,7 +146,8 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->kind = etx_op_makes_view(op) ? ETX_RECORD_VIEW
                  : is_scalar_result    ? ETX_RECORD_SCALAR
                                        : ETX_RECORD_KERNEL;
-  if (!etx_plan_operator_fits(known, &method->plan, from)) {
+  if (ETX_CHECKS_ARGUMENTS &&
+      !etx_plan_operator_fits(known, &method->plan, from)) {
     ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
   }
   const etx_value** arguments = pieces->pointers;
@@ -179,6 +180,11 @@ static etx_status decode_instruction(etx_method* method,
   memset(record, 0, sizeof *record);
   record->slot = ETX_NO_INDEX;
   record->instruction = (uint32_t)index;
+  if (!ETX_DYNAMIC && from.kind != ETX_PTE_KERNEL_CALL) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "instruction is no call of an operator, and this "
+                         "build leaves the others out (ETX_DYNAMIC)");
+  }
   switch (from.kind) {
     case ETX_PTE_KERNEL_CALL:
       return decode_call(method, pieces, operators, &from, record, diag);
@@ -198,7 +204,7 @@ static etx_status decode_instruction(etx_method* method,
 
 static bool has_fixed_tensor(const etx_method* method, const etx_value* value) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  return tensor->sizes == NULL && !tensor->is_rebound &&
+  return !etx_method_is_dynamic(tensor) && !tensor->is_rebound &&
          tensor->home_kind != ETX_HOME_NONE;
 }
 
@@ -283,7 +289,7 @@ etx_status etx_method_decode_records(etx_method* method,
   method->chain_starts[method->chain_count] = at;
   for (size_t i = 0; i < at; ++i) {
     etx_method_record* record = &method->records[i];
-    find_fixed_arguments(method, record);
+    if (ETX_DYNAMIC) find_fixed_arguments(method, record);
     if (depends_on_data(record)) method->prepares_as_it_runs = true;
   }
   return ETX_OK;

@@ -6,8 +6,6 @@
 // (a loop counter, a slot that is two views in turn) is left to the executor,
 // which then takes phase and work of each record together.
 
-#include "format/tensor/layout.h"
-#include "runtime/call_shape.h"
 #include "runtime/method_internal.h"
 
 size_t etx_method_capacity(const etx_method* method,
@@ -30,15 +28,6 @@ void etx_method_point(etx_method* method) {
   }
 }
 
-static void set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
-  const etx_tensor* view = &tensor->value->as.tensor;
-  const size_t rank = view->rank;
-  if (rank > 0) memcpy(tensor->sizes, sizes, rank * sizeof *sizes);
-  tensor->bytes = etx_tensor_bytes(view);
-  // Whoever accepted the sizes has seen that strides fit.
-  (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
-}
-
 void etx_method_restart(etx_method* method) {
   for (size_t i = 0; i < method->value_count; ++i) {
     method->marks[i] &= (uint8_t)~ETX_MARK_FIXED;
@@ -46,9 +35,10 @@ void etx_method_restart(etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
     const bool is_input = tensor->input != ETX_NO_INDEX;
-    if (tensor->sizes != NULL) {
-      set_sizes(tensor, is_input ? method->inputs[tensor->input].sizes
-                                 : tensor->bounds);
+    if (etx_method_is_dynamic(tensor)) {
+      etx_method_set_sizes(tensor, is_input
+                                       ? method->inputs[tensor->input].sizes
+                                       : tensor->bounds);
     }
     if (tensor->home_kind == ETX_HOME_INPUT) {
       tensor->home_bytes = tensor->bytes;
@@ -66,9 +56,7 @@ void etx_method_restart(etx_method* method) {
   }
 }
 
-// True if the value was used before in this phase and so may not change; the
-// method then goes over to the other mode.
-static bool is_too_late(etx_method* method, const etx_value* value) {
+bool etx_method_is_too_late(etx_method* method, const etx_value* value) {
   if (method->prepares_as_it_runs) return false;
   if ((method->marks[value - method->values] & ETX_MARK_FIXED) == 0) {
     return false;
@@ -105,118 +93,6 @@ static void fix_arguments(etx_method* method, const etx_method_record* record,
   }
 }
 
-static uint64_t number_of(const etx_method* method,
-                          const etx_method_tensor* tensor) {
-  return (uint64_t)(tensor->value - method->values);
-}
-
-// Sizes of a shape as the tensor may take them.
-static etx_status check_sizes(const etx_method* method,
-                              const etx_method_tensor* tensor,
-                              const etx_shape* shape,
-                              int32_t sizes[ETX_MAX_RANK], etx_diag* diag) {
-  const etx_tensor* view = &tensor->value->as.tensor;
-  if (shape->rank != view->rank) {
-    return etx_diag_fail(
-        diag, ETX_BAD_ARGUMENT, "output (value %u) has rank %i, found %i",
-        number_of(method, tensor), (int64_t)view->rank, (int64_t)shape->rank);
-  }
-  uint64_t numel = 1;
-  for (size_t i = 0; i < view->rank; ++i) {
-    const int64_t size = shape->dims[i];
-    if (size < 0 || size > INT32_MAX) {
-      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                           "size %i of dimension %z is outside 0 to 2147483647",
-                           size, i);
-    }
-    if (tensor->sizes == NULL && size != tensor->bounds[i]) {
-      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "output (value %u) has fixed size %i in dimension "
-                           "%z, found %i",
-                           number_of(method, tensor),
-                           (int64_t)tensor->bounds[i], i, size);
-    }
-    sizes[i] = (int32_t)size;
-    // Both factors stay below 2^31, so the product cannot wrap; a zero later
-    // on may still make it small again.
-    if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
-  }
-  const size_t most = etx_method_bound_numel(tensor);
-  if (numel <= most) return ETX_OK;
-  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                       "output (value %u) has room for %z elements, found %u",
-                       number_of(method, tensor), most, numel);
-}
-
-static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
-  const etx_tensor* view = &tensor->value->as.tensor;
-  for (size_t i = 0; i < view->rank; ++i) {
-    if (view->sizes[i] != sizes[i]) return false;
-  }
-  return true;
-}
-
-static etx_status resize(etx_method* method, etx_method_tensor* tensor,
-                         const etx_shape* shape, etx_diag* diag) {
-  int32_t sizes[ETX_MAX_RANK];
-  ETX_TRY(check_sizes(method, tensor, shape, sizes, diag));
-  if (tensor->sizes == NULL || has_sizes(tensor, sizes)) return ETX_OK;
-  if (tensor->input != ETX_NO_INDEX) {
-    // The caller's data has the sizes that were set.
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "an input (value %u) is given other sizes",
-                         number_of(method, tensor));
-  }
-  if (is_too_late(method, tensor->value)) return ETX_OK;
-  int32_t strides[ETX_MAX_RANK];
-  if (!etx_layout_strides(sizes, tensor->dim_order, shape->rank, strides)) {
-    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                         "strides of output (value %u) do not fit in 32 bits",
-                         number_of(method, tensor));
-  }
-  set_sizes(tensor, sizes);
-  return ETX_OK;
-}
-
-// An output whose sizes depend on elements is as large as it may be until its
-// kernel has run, so that all of its memory is checked; and whatever follows
-// is prepared after that.
-static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
-                          const etx_shape* most) {
-  etx_shape whole = {most->dtype, most->rank, {0}};
-  for (size_t i = 0; i < most->rank && i < tensor->value->as.tensor.rank; ++i) {
-    whole.dims[i] = tensor->input == ETX_NO_INDEX
-                        ? tensor->bounds[i]
-                        : tensor->value->as.tensor.sizes[i];
-  }
-  if (tensor->sizes != NULL) method->prepares_as_it_runs = true;
-  return resize(method, tensor, &whole, method->kernel_diag);
-}
-
-typedef struct sizing {
-  etx_method* method;
-  bool by_data;  // some output was only bounded
-} sizing;
-
-static etx_status resize_output(void* context, const etx_value* output,
-                                const etx_shape* shape, bool at_most) {
-  sizing* s = (sizing*)context;
-  etx_method_tensor* tensor = etx_method_tensor_of(s->method, output);
-  s->by_data |= at_most;
-  if (at_most) return reserve(s->method, tensor, shape);
-  return resize(s->method, tensor, shape, s->method->kernel_diag);
-}
-
-etx_status etx_method_resize_output(void* context, const etx_value* output,
-                                    const int32_t* sizes) {
-  etx_method* method = (etx_method*)context;
-  etx_method_tensor* tensor = etx_method_tensor_of(method, output);
-  const etx_tensor* view = &tensor->value->as.tensor;
-  etx_shape shape = {view->dtype, view->rank, {0}};
-  for (size_t i = 0; i < view->rank; ++i) shape.dims[i] = sizes[i];
-  return resize(method, tensor, &shape, method->kernel_diag);
-}
-
 static void use_memory_of(const etx_method* method, etx_method_tensor* target,
                           const etx_method_tensor* source, size_t offset) {
   target->root = source->root;
@@ -232,12 +108,14 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "value %u takes the place of a tensor of another type "
                          "or rank",
-                         number_of(method, target));
+                         etx_method_number(method, target));
   }
-  if (is_too_late(method, target->value)) return ETX_OK;
-  etx_shape shape = {from->dtype, from->rank, {0}};
-  for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
-  ETX_TRY(resize(method, target, &shape, diag));
+  if (etx_method_is_too_late(method, target->value)) return ETX_OK;
+  if (ETX_METHOD_SIZES) {
+    etx_shape shape = {from->dtype, from->rank, {0}};
+    for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
+    ETX_TRY(etx_method_resize(method, target, &shape, diag));
+  }
   use_memory_of(method, target, source, 0);
   return ETX_OK;
 }
@@ -247,9 +125,9 @@ etx_status etx_method_check_memory(const etx_method* method,
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   const size_t capacity = etx_method_capacity(method, tensor);
   if (tensor->bytes <= capacity) return ETX_OK;
-  return etx_diag_fail(diag, ETX_BAD_FILE,
-                       "value %u needs %z bytes and has %z at this point",
-                       number_of(method, tensor), tensor->bytes, capacity);
+  return etx_diag_fail(
+      diag, ETX_BAD_FILE, "value %u needs %z bytes and has %z at this point",
+      etx_method_number(method, tensor), tensor->bytes, capacity);
 }
 
 // Who a written tensor belongs to. One that is only sized keeps its bytes, so
@@ -271,7 +149,7 @@ static etx_status check_owner(etx_method* method, etx_method_record* record,
   return etx_diag_fail(
       method->kernel_diag, ETX_BAD_FILE,
       "output (value %u) lies in %s that must not be written",
-      number_of(method, tensor),
+      etx_method_number(method, tensor),
       root->home_kind == ETX_HOME_CONSTANT ? "a constant" : "an input");
 }
 
@@ -298,30 +176,6 @@ static etx_status check_tensors(etx_method* method, etx_method_record* record) {
   return ETX_OK;
 }
 
-// The sizes that `like`, whose arguments look the same, gave its result.
-static etx_status size_as(etx_method* method, etx_method_record* record,
-                          const etx_method_record* like) {
-  const etx_call* call = &record->call;
-  const size_t last = call->argument_count - 1;
-  record->is_sized_by_data = false;
-  if (call->op->result != ETX_RESULT_OUT) return ETX_OK;
-  const int32_t* const sizes = etx_call_tensor(&like->call, last)->sizes;
-  const etx_method_tensor* out =
-      etx_method_tensor_of(method, call->arguments[last]);
-  if (has_sizes(out, sizes)) return ETX_OK;
-  return etx_method_resize_output(method, call->arguments[last], sizes);
-}
-
-static etx_status size_outputs(etx_method* method, etx_method_record* record,
-                               const etx_method_record* like) {
-  if (like != NULL) return size_as(method, record, like);
-  sizing s = {method, false};
-  ETX_TRY(
-      etx_call_size_outputs(&record->call, record->written, resize_output, &s));
-  record->is_sized_by_data = s.by_data;
-  return ETX_OK;
-}
-
 static etx_status prepare_kernel(etx_method* method,
                                  etx_method_record* record) {
   etx_call* call = &record->call;
@@ -344,7 +198,7 @@ static void take_preparation(etx_call* call, const etx_call* from) {
 
 // True if nothing that matters to it has changed since it was prepared.
 static bool stays_prepared(const etx_method_record* record) {
-  return record->is_prepared &&
+  return ETX_DYNAMIC && record->is_prepared &&
          (record->has_fixed_sizes ||
           (record->has_fixed_reads && record->is_sized_by_data));
 }
@@ -352,14 +206,20 @@ static bool stays_prepared(const etx_method_record* record) {
 static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (stays_prepared(record)) return ETX_OK;
   const bool mode = method->prepares_as_it_runs;
-  const etx_method_record* like = etx_method_find_alike(method, record);
+  // It is worth its code where methods are prepared again and again.
+  const etx_method_record* like =
+      ETX_DYNAMIC ? etx_method_find_alike(method, record) : NULL;
   fix_arguments(method, record, false);
-  ETX_TRY(size_outputs(method, record, like));
+  if (ETX_METHOD_SIZES) {
+    ETX_TRY(etx_method_size_outputs(method, record, like));
+  }
   if (method->prepares_as_it_runs != mode) return ETX_OK;
   fix_arguments(method, record, true);
   record->writes_state = false;
   ETX_TRY(check_tensors(method, record));
-  ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
+  if (ETX_VERIFIER) {
+    ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
+  }
   if (like != NULL && etx_method_has_alike_result(record, like)) {
     take_preparation(&record->call, &like->call);
   } else {
@@ -382,7 +242,7 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   for (size_t i = 0; i + 1 < call->argument_count; ++i) {
     fix_argument(method, call->arguments[i]);
   }
-  if (is_too_late(method, slot)) return ETX_OK;
+  if (etx_method_is_too_late(method, slot)) return ETX_OK;
   if (call->op->id == ETX_OP_local_scalar_dense) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
@@ -395,14 +255,6 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   return etx_diag_fail(call->diag, ETX_BAD_FILE,
                        "result is of another kind than its slot (value %u)",
                        (uint64_t)record->slot);
-}
-
-static etx_status keep_shape(void* context, const etx_value* output,
-                             const etx_shape* shape, bool at_most) {
-  (void)output;
-  (void)at_most;
-  *(etx_shape*)context = *shape;
-  return ETX_OK;
 }
 
 // Bytes from the start of self at which a view begins. The shape rule has seen
@@ -420,11 +272,8 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   etx_method_tensor* target = &method->tensors[method->tensor_of[record->slot]];
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
   fix_arguments(method, record, false);
-  if (is_too_late(method, target->value)) return ETX_OK;
-  etx_shape shape = {self->as.tensor.dtype, 0, {0}};
-  ETX_TRY(etx_call_size_outputs(&record->call, record->written, keep_shape,
-                                &shape));
-  ETX_TRY(resize(method, target, &shape, method->kernel_diag));
+  if (etx_method_is_too_late(method, target->value)) return ETX_OK;
+  if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;
   if (target->value->as.tensor.dtype != self->as.tensor.dtype ||
       (!is_part && target->bytes != source->bytes)) {
@@ -483,6 +332,7 @@ static void add_step(etx_method* method, etx_method_record* record) {
 }
 
 etx_status etx_method_check_shown(const etx_method* method, etx_diag* diag) {
+  if (!ETX_VERIFIER && !ETX_DYNAMIC) return ETX_OK;
   for (size_t i = 0; i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->shown == NULL || input->tensor == ETX_NO_INDEX) continue;

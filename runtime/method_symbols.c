@@ -92,15 +92,17 @@ etx_status etx_method_check_input_sizes(const etx_method* method, size_t input,
   const etx_method_tensor* tensor =
       &method->tensors[method->inputs[input].tensor];
   const bool has_symbols =
-      tensor->sizes != NULL && method->blob_index != SIZE_MAX;
+      etx_method_is_dynamic(tensor) && method->blob_index != SIZE_MAX;
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
     if (has_symbols) {
       ETX_TRY(check_dim(method, input, i, sizes[i], tensor->bounds[i], diag));
-    } else if (tensor->sizes == NULL) {
+    } else if (!etx_method_is_dynamic(tensor)) {
       ETX_TRY(check_fixed(method, input, i, sizes[i], tensor->bounds[i], diag));
     }
   }
-  return check_numel(method, input, tensor, sizes, diag);
+  return !etx_method_is_dynamic(tensor)
+             ? ETX_OK
+             : check_numel(method, input, tensor, sizes, diag);
 }
 
 etx_status etx_method_check_input_integer(const etx_method* method,

@@ -143,7 +143,8 @@ static etx_status count_instruction(const etx_program* program,
   const etx_kernel* kernel = known->kernel;
   if (kernel == NULL || kernel->temporary_bytes == NULL) return ETX_OK;
   // What loading will refuse needs no memory.
-  if (!etx_plan_operator_fits(known, plan, instruction) &&
+  if (ETX_CHECKS_ARGUMENTS &&
+      !etx_plan_operator_fits(known, plan, instruction) &&
       etx_arguments_check(plan, instruction, known->op, NULL) != ETX_OK) {
     return ETX_OK;
   }

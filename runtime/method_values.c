@@ -82,6 +82,12 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
     return refuse(method, index, ETX_UNSUPPORTED,
                   "has no upper bound of its sizes", diag);
   }
+  if (!ETX_DYNAMIC && from->dynamism != ETX_PTE_STATIC) {
+    return refuse(method, index, ETX_UNSUPPORTED,
+                  "has sizes that change, which this build leaves out "
+                  "(ETX_DYNAMIC)",
+                  diag);
+  }
   ETX_TRY(check_stored(method, from, index, diag));
   if (etx_pte_tensor_numel(from) > INT32_MAX) {
     return refuse(method, index, ETX_UNSUPPORTED,
@@ -95,7 +101,7 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   tensor->dim_order = from->dim_order;
   tensor->root = tensor->base = tensor->input = ETX_NO_INDEX;
   tensor->strides = take_integers(pieces, from->rank);
-  if (from->dynamism != ETX_PTE_STATIC) {
+  if (ETX_DYNAMIC && from->dynamism != ETX_PTE_STATIC) {
     tensor->sizes = take_integers(pieces, from->rank);
     if (from->rank > 0) {
       memcpy(tensor->sizes, from->sizes, from->rank * sizeof(int32_t));
@@ -245,6 +251,10 @@ static etx_status decode_blob_inputs(etx_method* method, etx_diag* diag) {
         etx_blob_input_dim_at(blob, method->blob_index, i);
     if (row.dim >= 0) continue;
     etx_method_input* input = &method->inputs[row.input];
+    if (!ETX_DYNAMIC) {
+      return refuse(method, input->value, ETX_UNSUPPORTED,
+                    "varies, which this build leaves out (ETX_DYNAMIC)", diag);
+    }
     if (method->values[input->value].kind != ETX_VALUE_INT) {
       return refuse(method, input->value, ETX_BAD_FILE,
                     "varies with a symbol but is no int", diag);
@@ -299,7 +309,7 @@ static etx_status place_unplanned(etx_method* method,
                                   etx_operator_cache* operators,
                                   etx_diag* diag) {
   size_t end = 0;
-  if (!some_lack_memory(method)) return ETX_OK;
+  if (!ETX_DYNAMIC || !some_lack_memory(method)) return ETX_OK;
   if (!etx_method_arena_offsets(method->program, &method->plan, NULL, &end)) {
     return ETX_INTERNAL;
   }

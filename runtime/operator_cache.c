@@ -68,8 +68,8 @@ static bool items_fit(const etx_pte_plan* plan, size_t index) {
 bool etx_plan_operator_fits(const etx_plan_operator* known,
                             const etx_pte_plan* plan,
                             const etx_pte_instruction* instruction) {
-  const bool has_all_types = (uint32_t)ETX_BUILT_DTYPES == UINT32_MAX;
-  if (!has_all_types || instruction->argument_count != known->call_count) {
+  if (!ETX_KNOWS_ALL_TYPES ||
+      instruction->argument_count != known->call_count) {
     return false;
   }
   for (size_t i = 0; i < known->call_count; ++i) {

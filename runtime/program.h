@@ -40,7 +40,8 @@ typedef struct etx_program {
 // caller gives none.
 extern const etx_parallel etx_parallel_none;
 
-// Opens `file` in place. Always verifies; see etx_pte_open and etx_blob_open.
+// Opens `file` in place. Verifies it in every build that has a verifier
+// (format/base/build_parts.h); see etx_pte_open and etx_blob_open.
 // `limits` may be NULL.
 ETX_MUST_USE etx_status etx_program_open(etx_program* program, etx_bytes file,
                                          const etx_kernel_table* kernels,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # How large the kernels are: with all element types and with float32 and int64
 # alone, each compiled for size and for speed, beside the stock libraries, and
-# how large what loads and runs is without kernels, with and without messages.
+# how large what loads and runs is without kernels, with all parts and with fewer.
 # Then that small builds do what they should: every vector of the types passes,
-# a program with another type is refused when it is loaded, and without messages
-# every test passes.
+# a program with another type is refused when it is loaded, and with fewer parts
+# every test passes that is not about a part that is left out.
 #
 #   scripts/ci_size.sh [directory for the builds [Python that has executorch
 #                      [a build of this tree for speed, with all types]]]
@@ -104,14 +104,27 @@ row "etx, no kernels, for size" "$builds/size-all/core-format-alone.so"
 row "etx, no kernels, as a part of a static program" "$builds/size-all/core-image"
 row "etx, no kernels, with schemas and shape rules, for size" "$builds/size-all/core-libetx_format.so"
 
-silent=$builds/size-silent
-cmake -S "$here" -B "$silent" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DETX_WERROR=ON \
-  -DETX_TESTS=ON -DETX_EXPORTER=OFF -DETX_MESSAGES=OFF \
-  -DCMAKE_POSITION_INDEPENDENT_CODE=ON >/dev/null
-cmake --build "$silent" >"$builds/log" || { cat "$builds/log"; exit 1; }
-make_core size-silent
-row "etx, no kernels, no messages" "$silent/core-format-alone.so"
-row "etx, no kernels, no messages, as a part of a static program" "$silent/core-image"
+# make_without <directory> <parts>: a build without some of its parts
+# (format/base/build_parts.h), and its tests.
+make_without() {
+  local build=$builds/$1
+  # shellcheck disable=SC2046
+  cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DETX_WERROR=ON \
+    -DETX_TESTS=ON -DETX_EXPORTER=OFF $(printf -- '-DETX_%s=OFF ' $2) \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON >/dev/null
+  cmake --build "$build" >"$builds/log" || { cat "$builds/log"; exit 1; }
+  make_core "$1"
+  ctest --test-dir "$build" -j2 --output-on-failure -LE '^(architecture|host)$' >"$builds/log" ||
+    { cat "$builds/log"; exit 1; }
+}
+make_without size-silent MESSAGES
+row "etx, no kernels, no messages" "$builds/size-silent/core-format-alone.so"
+row "etx, no kernels, no messages, as a part of a static program" "$builds/size-silent/core-image"
+make_without size-static "MESSAGES DYNAMIC"
+row "etx, no kernels, no messages, static methods alone, as a part of a static program" \
+  "$builds/size-static/core-image"
+make_without size-least "MESSAGES DYNAMIC VERIFIER"
+row "etx, the same for files that are believed" "$builds/size-least/core-image"
 
 # The largest that each may become: growth is to be noticed.
 check_budget() {
@@ -126,9 +139,9 @@ check_budget size-small 648000
 
 [ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 79000 ]
 [ "$(bytes_of "$builds/size-all/core-image")" -le 69000 ]
-[ "$(bytes_of "$silent/core-image")" -le 47000 ]
-ctest --test-dir "$silent" -j2 --output-on-failure -LE 'architecture|host' >"$builds/log" ||
-  { cat "$builds/log"; exit 1; }
+[ "$(bytes_of "$builds/size-silent/core-image")" -le 47000 ]
+[ "$(bytes_of "$builds/size-static/core-image")" -le 41500 ]
+[ "$(bytes_of "$builds/size-least/core-image")" -le 24576 ]
 
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do
@@ -146,6 +159,15 @@ build=$builds/size-small
 cmake --build "$build" --target check_ops etx >"$builds/log" || { cat "$builds/log"; exit 1; }
 printf 'vectors with %s: ' "$small"
 "$build/check_ops" "$here/tests/data/ops" | tail -1
+
+# Static models over shared state: every build makes the same of them.
+for model in counter gru lines swap weights; do
+  "$build/etx" plan "$here/tests/data/pt2/$model" -o "$builds/$model.pte" --quiet
+  "$builds/size-silent/tests/run_patterned" "$builds/$model.pte" >"$builds/expected"
+  for parts in static least; do
+    "$builds/size-$parts/tests/run_patterned" "$builds/$model.pte" | cmp - "$builds/expected"
+  done
+done
 
 # A sum of doubles: planned, but not loaded.
 mkdir -p "$builds/doubles"

@@ -18,16 +18,9 @@
 
 #include <stdarg.h>
 
+#include "format/base/build_parts.h"
 #include "format/base/span.h"
 #include "format/base/status.h"
-
-// The build's option ETX_MESSAGES. Without messages a refusal keeps its status
-// and its position (byte of a file, instruction of a method), and its text is
-// empty: the words, a third of a small runtime, are not in the image. What a
-// file is refused for is told by a build with messages, on any machine.
-#ifndef ETX_MESSAGES
-#define ETX_MESSAGES 1
-#endif
 
 enum { ETX_DIAG_TEXT_BYTES = ETX_MESSAGES ? 512 : 1 };
 

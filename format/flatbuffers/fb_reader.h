@@ -69,6 +69,12 @@ static inline bool etx_fb_load_u32(const etx_fb_buffer* buffer,
   return etx_fb_load(buffer, position, out, sizeof *out);
 }
 
+// True if a root and the four characters of a schema's identifier are there.
+static inline bool etx_fb_has_identifier(const etx_fb_buffer* buffer,
+                                         const char identifier[4]) {
+  return buffer->size >= 8 && memcmp(buffer->data + 4, identifier, 4) == 0;
+}
+
 // Position of the root table.
 uint32_t etx_fb_root(const etx_fb_buffer* buffer);
 

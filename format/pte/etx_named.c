@@ -17,7 +17,7 @@ etx_status etx_named_open(const etx_pte* pte, const char* key,
                          (uint64_t)ETX_ARENA_ALIGNMENT);
   }
   const etx_fb_buffer fb = {bytes.data, (uint32_t)bytes.size};
-  ETX_TRY(etx_fb_verify(&fb, schema, 0, diag));
+  if (ETX_VERIFIER) ETX_TRY(etx_fb_verify(&fb, schema, 0, diag));
   *out_bytes = bytes;
   *out_root = etx_fb_root(&fb);
   return ETX_OK;

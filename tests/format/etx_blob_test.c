@@ -5,6 +5,7 @@
 
 #include "format/pte/etx_blob.h"
 #include "tests/format/sample_program.h"
+#include "tests/support/parts.h"
 #include "tests/support/said.h"
 
 static union {
@@ -342,8 +343,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_read_back),
       cmocka_unit_test(a_stock_file_has_none),
-      cmocka_unit_test(each_disagreement_with_the_program_is_refused),
-      cmocka_unit_test(half_a_pair_is_refused),
+      unit_test_with(ETX_VERIFIER,
+                     each_disagreement_with_the_program_is_refused),
+      unit_test_with(ETX_VERIFIER, half_a_pair_is_refused),
       cmocka_unit_test(a_value_may_hold_its_bases),
       cmocka_unit_test(
           the_stated_memory_is_enough_and_every_smaller_block_is_refused),

@@ -8,6 +8,7 @@
 #include "format/pte/pte_program.h"
 #include "format/pte/pte_schema_internal.h"
 #include "tests/format/sample_program.h"
+#include "tests/support/parts.h"
 
 // The sample with parts that can be changed.
 typedef struct variant {
@@ -456,12 +457,12 @@ static void shared_lists_cannot_ask_for_endless_work(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_unchanged_sample_is_accepted),
-      cmocka_unit_test(each_wrong_thing_is_refused_by_name),
+      unit_test_with(ETX_VERIFIER, each_wrong_thing_is_refused_by_name),
       cmocka_unit_test(what_is_unusual_but_right_is_accepted),
       cmocka_unit_test(unaligned_bytes_are_the_callers_mistake),
-      cmocka_unit_test(a_refused_file_leaves_the_output_alone),
-      cmocka_unit_test(a_message_says_where_in_the_file),
-      cmocka_unit_test(shared_lists_cannot_ask_for_endless_work),
+      unit_test_with(ETX_VERIFIER, a_refused_file_leaves_the_output_alone),
+      unit_test_with(ETX_VERIFIER, a_message_says_where_in_the_file),
+      unit_test_with(ETX_VERIFIER, shared_lists_cannot_ask_for_endless_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

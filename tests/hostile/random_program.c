@@ -1,5 +1,7 @@
 #include "tests/hostile/random_program.h"
 
+#include "format/base/build_parts.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -214,7 +216,9 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
   draw_order(p, p->orders[index], tensor->rank);
   tensor->sizes = p->sizes[index];
   tensor->dim_order = p->orders[index];
-  if (chance(p, is_written ? 85 : 30)) {
+  // A build without dynamic methods refuses what has one.
+  const uint32_t many = ETX_DYNAMIC ? 85 : 3, few = ETX_DYNAMIC ? 30 : 1;
+  if (chance(p, is_written ? many : few)) {
     tensor->dynamism = ETX_PTE_DYNAMIC_BOUND;
   }
   if (is_written && tensor->dynamism == ETX_PTE_DYNAMIC_BOUND) {

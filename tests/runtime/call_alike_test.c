@@ -2,6 +2,7 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -192,11 +193,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_stand_last),
       cmocka_unit_test(numbers_and_sizes_of_their_own_count),
-      cmocka_unit_test(results_of_other_sizes_are_refused),
+      unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
+                     results_of_other_sizes_are_refused),
       cmocka_unit_test(results_of_another_type_are_the_kernels_to_judge),
       cmocka_unit_test(results_that_lie_otherwise_are_prepared_on_their_own),
-      cmocka_unit_test(memory_is_checked_for_each_call),
-      cmocka_unit_test(results_follow_sizes_that_vary),
+      unit_test_with(ETX_VERIFIER, memory_is_checked_for_each_call),
+      unit_test_with(ETX_DYNAMIC, results_follow_sizes_that_vary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 #include "tests/support/said.h"
 
@@ -313,15 +314,16 @@ static void chains_run_one_after_another(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_branch_takes_the_way_that_its_condition_says),
-      cmocka_unit_test(a_loop_runs_until_its_condition_holds),
-      cmocka_unit_test(an_endless_run_ends_at_the_step_limit),
+      unit_test_with(ETX_DYNAMIC,
+                     a_branch_takes_the_way_that_its_condition_says),
+      unit_test_with(ETX_DYNAMIC, a_loop_runs_until_its_condition_holds),
+      unit_test_with(ETX_DYNAMIC, an_endless_run_ends_at_the_step_limit),
       cmocka_unit_test(a_straight_run_counts_too),
-      cmocka_unit_test(a_size_may_depend_on_data),
-      cmocka_unit_test(a_slot_may_be_two_views_in_turn),
-      cmocka_unit_test(a_freed_value_is_gone_until_the_next_run),
+      unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_data),
+      unit_test_with(ETX_DYNAMIC, a_slot_may_be_two_views_in_turn),
+      unit_test_with(ETX_DYNAMIC, a_freed_value_is_gone_until_the_next_run),
       cmocka_unit_test(a_number_must_keep_the_kind_of_its_slot),
-      cmocka_unit_test(chains_run_one_after_another),
+      unit_test_with(ETX_DYNAMIC, chains_run_one_after_another),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/module/module.h"
 #include "tests/support/assert_status.h"
+#include "tests/support/parts.h"
 
 static etx_diag diag;
 
@@ -358,17 +359,19 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_buffer_in_arena_1_lives_on),
       cmocka_unit_test(a_named_buffer_is_shared),
-      cmocka_unit_test(a_batch_may_vary),
-      cmocka_unit_test(sizes_may_be_computed),
-      cmocka_unit_test(a_branch_is_taken),
-      cmocka_unit_test(a_loop_starts_again_at_each_call),
+      unit_test_with(ETX_DYNAMIC, a_batch_may_vary),
+      unit_test_with(ETX_DYNAMIC, sizes_may_be_computed),
+      unit_test_with(ETX_DYNAMIC, a_branch_is_taken),
+      unit_test_with(ETX_DYNAMIC, a_loop_starts_again_at_each_call),
       cmocka_unit_test(a_mutable_input_changes_the_callers_data),
-      cmocka_unit_test(outputs_without_memory_get_some),
-      cmocka_unit_test(a_size_may_be_read_from_a_tensor),
-      cmocka_unit_test(a_size_may_depend_on_elements),
-      cmocka_unit_test(more_elements_than_the_file_has_room_for_are_refused),
-      cmocka_unit_test(an_operator_may_change_an_argument_and_have_an_out),
-      cmocka_unit_test(an_operator_may_change_two_arguments),
+      unit_test_with(ETX_DYNAMIC, outputs_without_memory_get_some),
+      unit_test_with(ETX_DYNAMIC, a_size_may_be_read_from_a_tensor),
+      unit_test_with(ETX_DYNAMIC, a_size_may_depend_on_elements),
+      unit_test_with(ETX_DYNAMIC,
+                     more_elements_than_the_file_has_room_for_are_refused),
+      unit_test_with(ETX_DYNAMIC,
+                     an_operator_may_change_an_argument_and_have_an_out),
+      unit_test_with(ETX_DYNAMIC, an_operator_may_change_two_arguments),
       cmocka_unit_test(weights_may_lie_in_another_file),
       cmocka_unit_test(an_input_may_be_channels_last),
       cmocka_unit_test(a_data_file_that_is_none_is_named),

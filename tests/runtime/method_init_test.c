@@ -3,6 +3,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 #include "tests/support/said.h"
 
@@ -343,17 +344,18 @@ int main(void) {
       cmocka_unit_test(a_sound_method_loads),
       cmocka_unit_test(all_missing_operators_are_told),
       cmocka_unit_test(delegates_are_refused_by_name_and_instruction),
-      cmocka_unit_test(wrong_numbers_of_arguments_are_refused),
-      cmocka_unit_test(wrong_kinds_of_arguments_are_refused),
-      cmocka_unit_test(a_wrong_return_slot_is_refused),
+      unit_test_with(ETX_VERIFIER, wrong_numbers_of_arguments_are_refused),
+      unit_test_with(ETX_VERIFIER, wrong_kinds_of_arguments_are_refused),
+      unit_test_with(ETX_VERIFIER, a_wrong_return_slot_is_refused),
       cmocka_unit_test(an_output_may_not_lie_in_a_constant),
       cmocka_unit_test(an_output_may_not_lie_in_an_input_that_is_read_only),
-      cmocka_unit_test(an_output_may_not_overlap_what_is_read),
+      unit_test_with(ETX_VERIFIER, an_output_may_not_overlap_what_is_read),
       cmocka_unit_test(a_value_that_nobody_sets_is_refused),
       cmocka_unit_test(a_view_is_unknown_before_its_instruction),
-      cmocka_unit_test(outputs_of_fixed_size_must_have_it),
+      unit_test_with(ETX_VERIFIER || ETX_DYNAMIC,
+                     outputs_of_fixed_size_must_have_it),
       cmocka_unit_test(types_that_no_kernel_takes_are_refused),
-      cmocka_unit_test(constants_and_lists_are_no_inputs),
+      unit_test_with(ETX_VERIFIER, constants_and_lists_are_no_inputs),
       cmocka_unit_test(unbound_sizes_are_refused),
       cmocka_unit_test(an_unknown_method_is_not_found),
       cmocka_unit_test(a_refused_method_writes_no_scratch),

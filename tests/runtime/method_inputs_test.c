@@ -3,6 +3,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -384,15 +385,17 @@ static void a_shown_input_gets_the_content_of_its_output(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_types_ranks_and_sizes_are_refused),
-      cmocka_unit_test(inputs_must_agree_about_a_symbol),
-      cmocka_unit_test(a_refused_input_leaves_the_one_before),
-      cmocka_unit_test(inputs_persist_and_are_read_where_they_lie),
-      cmocka_unit_test(names_find_inputs_and_outputs),
-      cmocka_unit_test(planned_inputs_are_copied_at_each_run),
-      cmocka_unit_test(without_symbols_only_the_number_of_elements_is_bounded),
-      cmocka_unit_test(fixed_values_must_be_given_as_they_were_exported),
-      cmocka_unit_test(an_integer_may_vary_within_its_symbol),
+      unit_test_with(ETX_DYNAMIC, wrong_types_ranks_and_sizes_are_refused),
+      unit_test_with(ETX_DYNAMIC, inputs_must_agree_about_a_symbol),
+      unit_test_with(ETX_DYNAMIC, a_refused_input_leaves_the_one_before),
+      unit_test_with(ETX_DYNAMIC, inputs_persist_and_are_read_where_they_lie),
+      unit_test_with(ETX_DYNAMIC, names_find_inputs_and_outputs),
+      unit_test_with(ETX_DYNAMIC, planned_inputs_are_copied_at_each_run),
+      unit_test_with(ETX_DYNAMIC,
+                     without_symbols_only_the_number_of_elements_is_bounded),
+      unit_test_with(ETX_DYNAMIC,
+                     fixed_values_must_be_given_as_they_were_exported),
+      unit_test_with(ETX_DYNAMIC, an_integer_may_vary_within_its_symbol),
       cmocka_unit_test(a_mutable_input_is_written_in_place),
       cmocka_unit_test(a_planned_mutable_input_is_copied_back),
       cmocka_unit_test(a_shown_input_gets_the_content_of_its_output),

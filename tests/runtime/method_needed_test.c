@@ -3,6 +3,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -226,7 +227,7 @@ int main(void) {
       cmocka_unit_test(a_loaded_method_runs_within_its_blocks),
       cmocka_unit_test(misaligned_blocks_are_refused),
       cmocka_unit_test(a_method_with_state_needs_some),
-      cmocka_unit_test(unplanned_outputs_are_counted_and_placed),
+      unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_counted_and_placed),
       cmocka_unit_test(private_arenas_lie_one_behind_the_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

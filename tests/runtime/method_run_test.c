@@ -3,6 +3,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/few_kernels.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -558,15 +559,17 @@ static void an_observer_sees_what_computes_in_order(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(an_observer_sees_what_computes_in_order),
-      cmocka_unit_test(sizes_grow_and_shrink_within_their_bounds),
-      cmocka_unit_test(kernels_are_prepared_only_when_their_sizes_change),
-      cmocka_unit_test(preparing_may_be_done_ahead_of_the_run),
+      unit_test_with(ETX_DYNAMIC, an_observer_sees_what_computes_in_order),
+      unit_test_with(ETX_DYNAMIC, sizes_grow_and_shrink_within_their_bounds),
+      unit_test_with(ETX_DYNAMIC,
+                     kernels_are_prepared_only_when_their_sizes_change),
+      unit_test_with(ETX_DYNAMIC, preparing_may_be_done_ahead_of_the_run),
       cmocka_unit_test(a_view_of_an_input_follows_its_memory),
-      cmocka_unit_test(a_part_of_an_input_is_a_header),
-      cmocka_unit_test(a_tensor_that_is_only_sized_keeps_its_bytes),
-      cmocka_unit_test(what_only_sizes_lets_nobody_write_a_constant),
-      cmocka_unit_test(a_view_past_the_end_of_its_input_is_refused),
+      unit_test_with(ETX_DYNAMIC, a_part_of_an_input_is_a_header),
+      unit_test_with(ETX_DYNAMIC, a_tensor_that_is_only_sized_keeps_its_bytes),
+      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
+                     what_only_sizes_lets_nobody_write_a_constant),
+      unit_test_with(ETX_DYNAMIC, a_view_past_the_end_of_its_input_is_refused),
       cmocka_unit_test(a_run_that_fails_before_it_writes_state_leaves_it),
       cmocka_unit_test(a_run_that_fails_after_it_wrote_state_tears_it),
       cmocka_unit_test(another_session_is_only_other_pointers),

@@ -6,6 +6,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/counter_program.h"
 #include "tests/support/few_kernels.h"
+#include "tests/support/parts.h"
 
 static etx_diag diag;
 
@@ -183,7 +184,7 @@ int main(void) {
       cmocka_unit_test(constant_methods_answer_several_values),
       cmocka_unit_test(constant_methods_are_read_without_memory),
       cmocka_unit_test(arenas_of_different_size_are_not_shared),
-      cmocka_unit_test(limits_bound_a_file),
+      unit_test_with(ETX_VERIFIER, limits_bound_a_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

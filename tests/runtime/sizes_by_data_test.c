@@ -3,6 +3,7 @@
 
 #include "tests/support/assert_status.h"
 #include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
 #include "tests/support/test_program.h"
 
 static etx_diag diag;
@@ -157,11 +158,13 @@ static void a_loop_may_find_other_sizes_each_time(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_follows_has_the_sizes_that_the_kernel_found),
-      cmocka_unit_test(more_than_there_is_room_for_is_refused),
+      unit_test_with(ETX_DYNAMIC,
+                     what_follows_has_the_sizes_that_the_kernel_found),
+      unit_test_with(ETX_DYNAMIC, more_than_there_is_room_for_is_refused),
       cmocka_unit_test(a_fixed_output_takes_exactly_its_size),
-      cmocka_unit_test(all_of_the_room_is_compared_with_other_arguments),
-      cmocka_unit_test(a_loop_may_find_other_sizes_each_time),
+      unit_test_with(ETX_VERIFIER && ETX_DYNAMIC,
+                     all_of_the_room_is_compared_with_other_arguments),
+      unit_test_with(ETX_DYNAMIC, a_loop_may_find_other_sizes_each_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

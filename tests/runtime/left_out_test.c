@@ -1,0 +1,163 @@
+// Builds that leave parts out: what they refuse in turn, and what builds that
+// have the parts do with the same files.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/said.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+// Loads the program's only method. Builds without ETX_DYNAMIC refuse it.
+static void needs_dynamic(test_program* p, etx_status without,
+                          const char* part) {
+  etx_program program;
+  test_loaded loaded;
+  etx_diag_init(&diag);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  const etx_status status =
+      test_load(&loaded, &program, "forward", NULL, &diag);
+  if (ETX_DYNAMIC) {
+    assert_ok(status);
+    assert_true(test_unload(&loaded));
+  } else {
+    assert_int_equal(status, without);
+    assert_true(test_said(&diag, part));
+  }
+  test_program_end(p);
+}
+
+// y = x + x, of two elements.
+static test_program* start(int* x, int* y) {
+  test_program* p = test_program_new();
+  test_method(p, "forward");
+  test_arenas(p, 64, 0);
+  *x = test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)), "x");
+  *y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 0);
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(*x, *x, alpha, *y, *y));
+  test_output(p, *y, "y");
+  return p;
+}
+
+static void sizes_that_change(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  test_dynamic(p, x);
+  test_dynamic(p, y);
+  needs_dynamic(p, ETX_UNSUPPORTED,
+                "value 0 of method 'forward' has sizes that change");
+}
+
+static void branches(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  test_jump_false(p, test_bool(p, false), 1);
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+}
+
+static void moves(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  test_move(p, x, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2)));
+  needs_dynamic(p, ETX_UNSUPPORTED, "instruction is no call of an operator");
+}
+
+static void slots_that_are_two_views_in_turn(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  const int two = test_int(p, 2);
+  const int sizes = test_ints(p, ARGS(two));
+  const int view = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2));
+  const int alpha = test_int(p, 1);
+  test_call(p, "executorch_prim::et_view", "default", ARGS(x, sizes, view));
+  test_call(p, "aten::add", "out", ARGS(view, view, alpha, y, y));
+  test_call(p, "executorch_prim::et_view", "default", ARGS(y, sizes, view));
+  needs_dynamic(p, ETX_UNSUPPORTED, "depends on data");
+}
+
+static void outputs_without_memory(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  const int bare = test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(2));
+  const int alpha = test_int(p, 1);
+  test_call(p, "aten::add", "out", ARGS(x, x, alpha, bare, bare));
+  needs_dynamic(p, ETX_BAD_FILE, "value 3 needs 8 bytes and has 0");
+}
+
+static void a_straight_method_needs_no_part(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  etx_program program;
+  test_loaded loaded;
+  assert_ok(
+      etx_program_open(&program, test_file(p), &test_few_kernels, NULL, &diag));
+  assert_ok(test_load(&loaded, &program, "forward", NULL, &diag));
+  float data[2] = {1, -2};
+  const etx_tensor given = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 2);
+  assert_ok(etx_method_set_input(&loaded.method, 0, &given, &diag));
+  assert_ok(etx_method_run(&loaded.method, &diag));
+  const float wanted[2] = {2, -4};
+  assert_memory_equal(test_output_tensor(&loaded.method, 0)->data, wanted,
+                      sizeof wanted);
+  const etx_tensor longer = TEST_TENSOR(data, ETX_DTYPE_FLOAT32, 1);
+  assert_int_equal(etx_method_set_input(&loaded.method, 0, &longer, &diag),
+                   ETX_BAD_ARGUMENT);
+  assert_true(test_unload(&loaded));
+  test_program_end(p);
+}
+
+// Whatever is left out, a mistaken file does no harm.
+static void what_is_no_program_is_refused(void** state) {
+  (void)state;
+  static const struct {
+    const char* bytes;
+    size_t size;
+  } files[] = {
+      {"", 0},
+      {"ET12", 4},
+      {"\x7f"
+       "ELF\2\1\1\0\0\0\0\0\0\0\0\0",
+       16},
+      {"\x10\0\0\0ET11\0\0\0\0\0\0\0\0", 16},
+  };
+  _Alignas(16) uint8_t bytes[64];
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; ++i) {
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, files[i].bytes, files[i].size);
+    etx_program program;
+    etx_diag_init(&diag);
+    assert_int_equal(
+        etx_program_open(&program, (etx_bytes){bytes, files[i].size},
+                         &test_few_kernels, NULL, &diag),
+        ETX_BAD_FILE);
+    assert_true(test_spoke(&diag));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes_that_change),
+      cmocka_unit_test(branches),
+      cmocka_unit_test(moves),
+      cmocka_unit_test(slots_that_are_two_views_in_turn),
+      cmocka_unit_test(outputs_without_memory),
+      cmocka_unit_test(a_straight_method_needs_no_part),
+      cmocka_unit_test(what_is_no_program_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -97,8 +97,8 @@ static inline void dot_rest(const float* from, ptrdiff_t row, size_t rows,
 
 // The totals of sixteen dots, in the order of etx_fused_total: of dot i in lane
 // 4 * (i % 4) + i / 4. A third of the steps that one dot at a time takes.
-static inline __attribute__((always_inline)) etx_fused dot_sixteen_totals(
-    const etx_fused* sums) {
+static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
+                                                 float* out) {
   etx_fused fours[4];
   ETX_UNROLLED
   for (int i = 0; i < 4; ++i, sums += 4) {
@@ -112,12 +112,8 @@ static inline __attribute__((always_inline)) etx_fused dot_sixteen_totals(
     pairs[i] = TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 0) +
                TURN_PAIRS(fours[2 * i], fours[2 * i + 1], 2);
   }
-  return TURN_FOURS(pairs[0], pairs[1], 0) + TURN_FOURS(pairs[0], pairs[1], 2);
-}
-
-static __attribute__((noinline)) void dot_totals(const etx_fused* sums,
-                                                 float* out) {
-  const etx_fused all = dot_sixteen_totals(sums);
+  const etx_fused all =
+      TURN_FOURS(pairs[0], pairs[1], 0) + TURN_FOURS(pairs[0], pairs[1], 2);
   memcpy(out, &all, sizeof(all));
 }
 
@@ -324,33 +320,24 @@ static inline __attribute__((always_inline)) etx_fused dot_row(
   return sum;
 }
 
-// Up to sixteen columns from `column` on, one after the other.
-static inline __attribute__((always_inline)) void dot_following(
-    const etx_dot_block* b, size_t column, size_t columns, size_t count) {
-  const float* right = b->right + (ptrdiff_t)column * b->right_row;
-  etx_fused all[16];
-  ETX_UNROLLED
-  for (size_t i = 0; i < 4; ++i) {
-    ETX_UNROLLED
-    for (size_t j = 0; j < 4; ++j) {
-      // So that totals lie side by side. The last column is read again.
-      all[4 * j + i] = dot_row(b->left, right, count);
-      right += 4 * i + j + 1 < columns ? b->right_row : 0;
-    }
-  }
-  const etx_fused totals = dot_sixteen_totals(all);
-  memcpy(b->out + column, &totals, columns * sizeof(float));
-}
-
 // One row with few columns, in the order of memory: they lie in a few pages.
 static inline __attribute__((always_inline)) void dot_near_row(
     const etx_dot_block* b, size_t count) {
-  size_t column = 0;
-  for (; column + 16 <= b->columns; column += 16) {
-    dot_following(b, column, 16, count);
-  }
-  if (column < b->columns) {
-    dot_following(b, column, b->columns - column, count);
+  const float* right = b->right;
+  for (size_t column = 0; column < b->columns; column += 16) {
+    const size_t left = b->columns - column, columns = left < 16 ? left : 16;
+    etx_fused all[16];
+    if (columns < 16) memset(all, 0, sizeof all);
+    for (size_t i = 0; i < columns; ++i, right += b->right_row) {
+      all[4 * (i % 4) + i / 4] = dot_row(b->left, right, count);
+    }
+    float totals[16];
+    dot_totals(all, totals);
+    if (columns == 16) {
+      memcpy(b->out + column, &totals, sizeof totals);
+    } else {
+      memcpy(b->out + column, &totals, columns * sizeof(float));
+    }
   }
 }
 

@@ -379,17 +379,17 @@ etx_status etx_shape_linear_w8(etx_shape_call* call) {
   return put(call, &input);
 }
 
-// (input [.., K], panels [ceil(N / 16), K / 4, 16, 4], scales [N], sums [N], bias
-// [N])
-etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
+// The shape of the results: (input [.., K], panels [ceil(N / 16), K / 4, 16,
+// 4], scales [N], sums [N], bias [N])
+static etx_status panel_results(etx_shape_call* call, etx_shape* out) {
   enum { COLUMNS = 16, SIDE = 4 };
-  etx_shape input, panels, scales;
+  etx_shape panels, scales;
   etx_dim inner, count;
-  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(etx_shape_tensor(call, 0, out));
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
   ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 4));
-  if (input.rank == 0) return etx_shape_want_rank(call, "input", &input, 1);
-  etx_dim* last = &input.dims[input.rank - 1];
+  if (out->rank == 0) return etx_shape_want_rank(call, "input", out, 1);
+  etx_dim* last = &out->dims[out->rank - 1];
   ETX_TRY(etx_shape_want_equal(call, "the columns of a panel", COLUMNS,
                                panels.dims[2]));
   ETX_TRY(etx_shape_want_equal(call, "the last size of 'panels'", SIDE,
@@ -407,7 +407,26 @@ etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
   ETX_TRY(want_column(call, 3, "sums", columns));
   ETX_TRY(want_column(call, 4, "bias", columns));
   *last = columns;
-  return put(call, &input);
+  return ETX_OK;
+}
+
+etx_status etx_shape_linear_a8w8_panels(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(panel_results(call, &out));
+  return put(call, &out);
+}
+
+// (.., bool keepdim): of the results the last dimension is 1 or gone.
+etx_status etx_shape_linear_a8w8_panels_argmax(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(panel_results(call, &out));
+  if (etx_shape_boolean(call, 5)) {
+    out.dims[out.rank - 1] = 1;
+  } else {
+    --out.rank;
+  }
+  out.dtype = ETX_DTYPE_INT64;
+  return put(call, &out);
 }
 
 // One number for each group of each row.

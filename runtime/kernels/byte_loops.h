@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "runtime/instruction_set.h"
+#include "runtime/kernels/row_best.h"
 
 enum {
   ETX_BYTE_COLUMNS = 32,  // of a panel
@@ -64,9 +65,13 @@ typedef struct etx_byte_line {
   const float* bias;  // NULL: none
   const etx_byte_row* numbers;
   size_t rows, columns;
-  float* out;
+  float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
   bool is_far;  // results go beyond the second cache
+  // Of `whole`: what results of each row are compared with, from a column on,
+  // instead of being stored; or NULL.
+  etx_row_best* best;
+  size_t column;
 } etx_byte_line;
 
 // Rows of bytes, a multiple of ETX_BYTE_ROWS, times a panel.

@@ -81,7 +81,8 @@ typedef struct job {
   uint8_t* bytes;  // rows of `pitch`
   size_t pitch;
   etx_byte_row* numbers;
-  size_t width;     // columns of a tile
+  size_t width, tiles;  // columns of a tile; how many there are
+  etx_row_best* best;   // [rows] of a piece; NULL: results are stored
   bool has_panels;  // many rows
   bool is_plain;    // floats are what the loops know
 } job;
@@ -159,13 +160,12 @@ static const float* as_floats(etx_dtype dtype, const void* data, size_t column,
   return made;
 }
 
-// The same steps where something is of another type: row by row, in memory of
-// the stack.
-static void store_converted(const job* j, etx_byte_line line, size_t row,
-                            size_t column) {
+// The same steps where something is of another type, or where results are not
+// stored: row by row, in memory of the stack.
+static void store_rows(const job* j, etx_byte_line line, size_t row,
+                       size_t column) {
   const etx_quantized_linear* l = j->linear;
   const etx_packed_rows* w = &l->weight;
-  const etx_dtype dtype = l->out->dtype;
   const size_t columns = line.columns, rows = line.rows;
   for (size_t c = 0; c < columns; c += COLUMNS) {
     float scales[COLUMNS], bias[COLUMNS], results[COLUMNS];
@@ -184,24 +184,30 @@ static void store_converted(const job* j, etx_byte_line line, size_t row,
           as_floats(l->bias->dtype, l->bias->data, at, part.columns, bias);
     }
     for (size_t r = 0; r < rows; ++r) {
-      char* out = (char*)l->out->data +
-                  ((row + r) * l->columns + at) * etx_dtype_bytes(dtype);
       part.sums =
           (const int32_t*)line.sums + (ptrdiff_t)r * line.sum_row + c;
       part.numbers = line.numbers + r;
       j->loops->last(&part);
+      if (j->best != NULL) {
+        etx_row_best_note(&j->best[row + r], results, at, part.columns);
+        continue;
+      }
+      const etx_dtype dtype = l->out->dtype;
+      char* out = (char*)l->out->data +
+                  ((row + r) * l->columns + at) * etx_dtype_bytes(dtype);
       etx_convert(dtype, out, 1, ETX_DTYPE_FLOAT32, results, 1, part.columns);
     }
   }
 }
 
 static bool is_plain(const etx_quantized_linear* l) {
-  return l->out->dtype == ETX_DTYPE_FLOAT32 &&
+  return (l->out == NULL || l->out->dtype == ETX_DTYPE_FLOAT32) &&
          l->weight.scale_dtype == ETX_DTYPE_FLOAT32 &&
          (l->bias == NULL || l->bias->dtype == ETX_DTYPE_FLOAT32);
 }
 
-// Says where results begin, at a row and a column, and what belongs to them.
+// Says where results begin, at a row and a column, or what they are compared
+// with, and what belongs to them.
 static void set_line(const job* j, size_t row, size_t column,
                      etx_byte_line* line) {
   const etx_quantized_linear* l = j->linear;
@@ -209,6 +215,11 @@ static void set_line(const job* j, size_t row, size_t column,
   if (!j->is_plain) return;
   line->scales = (const float*)(const void*)l->weight.scales + column;
   if (l->bias != NULL) line->bias = (const float*)l->bias->data + column;
+  if (j->best != NULL) {
+    line->best = j->best + row;
+    line->column = column;
+    return;
+  }
   line->out = (float*)l->out->data + row * l->columns + column;
   line->out_row = (ptrdiff_t)l->columns;
   line->is_far = l->columns > FAR_BYTES / sizeof(float) / j->rows;
@@ -217,10 +228,10 @@ static void set_line(const job* j, size_t row, size_t column,
 // Stores the sums of `line`, which begin at a row and a column.
 static void store(const job* j, etx_byte_line line, size_t row, size_t column) {
   set_line(j, row, column, &line);
-  if (j->is_plain) {
+  if (j->is_plain && j->best == NULL) {
     j->loops->last(&line);
   } else {
-    store_converted(j, line, row, column);
+    store_rows(j, line, row, column);
   }
 }
 
@@ -508,6 +519,16 @@ static void run_tiles(const void* context, size_t first, size_t end) {
   }
 }
 
+// Items are pieces of the tiles.
+static void run_pieces(const void* context, size_t first, size_t end) {
+  job j = *(const job*)context;
+  for (size_t piece = first; piece < end; ++piece) {
+    const size_t from = j.tiles * piece / ETX_BEST_PIECES;
+    j.best = etx_row_best_piece(j.linear->best, piece, j.rows, from * j.width);
+    run_tiles(&j, from, j.tiles * (piece + 1) / ETX_BEST_PIECES);
+  }
+}
+
 // As many columns as a tile has sums for, as long as all threads have some.
 static size_t width_of(const job* j, const etx_parallel* parallel) {
   const size_t rows = j->rows < LEAST_ROWS ? j->rows : LEAST_ROWS;
@@ -552,6 +573,11 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
   const double elements = (double)j.rows * (double)linear->weight.inner;
   etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);
   if (!j.has_panels) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
-  etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width,
-                 elements * columns, run_tiles, &j);
+  j.tiles = (linear->columns + j.width - 1) / j.width;
+  if (linear->out != NULL) {
+    etx_shares_run(parallel, j.tiles, elements * columns, run_tiles, &j);
+  } else {
+    etx_shares_run(parallel, ETX_BEST_PIECES, elements * columns, run_pieces,
+                   &j);
+  }
 }

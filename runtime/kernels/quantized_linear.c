@@ -34,7 +34,8 @@ typedef struct job {
   etx_quantized_loop loop;  // that knows the layout, or NULL
   bool has_panels;          // rows are integers and pass panels
   size_t rows;
-  size_t width;             // columns of a tile
+  size_t width, tiles;      // columns of a tile; how many there are
+  etx_row_best* best;       // [rows] of a piece; NULL: results are stored
   const float* floats;      // [rows, inner] in the weights' order
   const int16_t* integers;  // [rows, inner] likewise
   const float* row_scales;  // [rows] of the integers
@@ -437,6 +438,10 @@ static void store_row(const job* j, const last_line* line, size_t row,
   if (l->bias != NULL) {
     for (size_t c = 0; c < columns; ++c) sums[c] += line->bias[c];
   }
+  if (j->best != NULL) {
+    etx_row_best_note(&j->best[row], sums, column, columns);
+    return;
+  }
   char* out = (char*)l->out->data + at * etx_dtype_bytes(l->out->dtype);
   if (l->out->dtype == ETX_DTYPE_FLOAT32) {
     memcpy(out, sums, columns * sizeof(float));
@@ -485,7 +490,7 @@ static void run_unpacked(const job* j, size_t column, size_t columns) {
 
 static void run_panels(const job* j, size_t column, size_t columns) {
   const etx_quantized_linear* l = j->linear;
-  const etx_quantized_panels panels = {
+  etx_quantized_panels panels = {
       .loops = j->loops->pairs,
       .weight = &l->weight,
       .left = j->integers,
@@ -493,8 +498,11 @@ static void run_panels(const job* j, size_t column, size_t columns) {
       .row_scales = j->row_scales,
       .rows = j->rows,
       .columns = l->columns,
-      .out = l->out->data,
-      .dtype = l->out->dtype};
+      .best = j->best};
+  if (l->out != NULL) {
+    panels.out = l->out->data;
+    panels.dtype = l->out->dtype;
+  }
   for (size_t done = 0; done < columns; done += ETX_PAIR_COLUMNS) {
     const size_t left = columns - done;
     const size_t some = left < ETX_PAIR_COLUMNS ? left : ETX_PAIR_COLUMNS;
@@ -522,6 +530,16 @@ static void run_tiles(const void* context, size_t first, size_t end) {
     } else {
       run_stored(j, column, columns);
     }
+  }
+}
+
+// Items are pieces of the tiles.
+static void run_pieces(const void* context, size_t first, size_t end) {
+  job j = *(const job*)context;
+  for (size_t piece = first; piece < end; ++piece) {
+    const size_t from = j.tiles * piece / ETX_BEST_PIECES;
+    j.best = etx_row_best_piece(j.linear->best, piece, j.rows, from * j.width);
+    run_tiles(&j, from, j.tiles * (piece + 1) / ETX_BEST_PIECES);
   }
 }
 
@@ -557,8 +575,12 @@ void etx_quantized_linear_run(const etx_quantized_linear* linear,
                  etx_quantized_panels_know(&linear->weight, j.rows);
   prepare(&j, temporary, parallel);
   j.width = width_of(&j, parallel);
+  j.tiles = (linear->columns + j.width - 1) / j.width;
   const double work =
       (double)j.rows * (double)linear->columns * (double)linear->weight.inner;
-  etx_shares_run(parallel, (linear->columns + j.width - 1) / j.width, work,
-                 run_tiles, &j);
+  if (linear->out != NULL) {
+    etx_shares_run(parallel, j.tiles, work, run_tiles, &j);
+  } else {
+    etx_shares_run(parallel, ETX_BEST_PIECES, work, run_pieces, &j);
+  }
 }

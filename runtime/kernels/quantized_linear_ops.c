@@ -1,8 +1,10 @@
 // The operators over quantised weights: their arguments as one linear product.
 
+#include "format/base/checked_math.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/quantized_linear.h"
+#include "runtime/kernels/quantized_rows.h"
 #include "runtime/kernels/temporary_kernels.h"
 
 // Positions of arguments; 0 where an operator has none, for no optional one
@@ -24,6 +26,8 @@ static form form_of(const etx_call* call) {
       return (form){8, true, 0, 0, 3, 4, 0};
     case ETX_OP_linear_a8w8_panels_out:
       return (form){8, true, 0, 0, 4, 5, 3};
+    case ETX_OP_linear_a8w8_panels_argmax_out:
+      return (form){8, true, 0, 0, 4, 6, 3};
     case ETX_OP_linear_w4g_out:
       return (form){4, false, 3, 4, 5, 6, 0};
     case ETX_OP_linear_a8w4g_out:
@@ -44,6 +48,23 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
   }
   return etx_call_refuse(call, ETX_OUT_OF_RANGE,
                          "the quantised input does not fit in memory");
+}
+
+// Behind what pieces find of each row.
+etx_status etx_temporary_quantized_argmax(const etx_call* call,
+                                          size_t* out_bytes) {
+  const etx_tensor* input = etx_call_tensor(call, INPUT);
+  size_t product, best;
+  ETX_TRY(etx_temporary_quantized_linear(call, &product));
+  *out_bytes = 0;
+  if (input->rank == 0) return ETX_OK;
+  const size_t rows = etx_quantized_row_count(input);
+  if (etx_multiply_size(rows, ETX_BEST_PIECES * sizeof(etx_row_best), &best) &&
+      etx_add_size(product, best, out_bytes)) {
+    return ETX_OK;
+  }
+  return etx_call_refuse(call, ETX_OUT_OF_RANGE,
+                         "what is known of the rows does not fit in memory");
 }
 
 // Scales [N] or [N, groups]: elements that share one.
@@ -78,22 +99,42 @@ static etx_packed_rows read_weight(const etx_call* call, const form* f) {
   return p;
 }
 
-static etx_status run(etx_call* call) {
-  const form f = form_of(call);
+// The product without what becomes of its results.
+static etx_quantized_linear read_product(const etx_call* call, const form* f) {
   const etx_tensor* weight = etx_call_tensor(call, WEIGHT);
-  etx_quantized_linear linear = {.weight = read_weight(call, &f),
+  etx_quantized_linear linear = {.weight = read_weight(call, f),
                                  .columns = (size_t)weight->sizes[0],
                                  .input = etx_call_tensor(call, INPUT),
-                                 .out = etx_call_tensor(call, f.out),
-                                 .is_integer = f.is_integer};
-  if (f.bias != 0 && !etx_call_is_none(call, f.bias)) {
-    linear.bias = etx_call_tensor(call, f.bias);
+                                 .is_integer = f->is_integer};
+  if (f->bias != 0 && !etx_call_is_none(call, f->bias)) {
+    linear.bias = etx_call_tensor(call, f->bias);
   }
-  if (f.sums != 0) {
+  if (f->sums != 0) {
     linear.columns = (size_t)etx_call_tensor(call, SCALES)->sizes[0];
-    linear.sums = etx_call_tensor(call, f.sums)->data;
+    linear.sums = etx_call_tensor(call, f->sums)->data;
   }
+  return linear;
+}
+
+static etx_status run(etx_call* call) {
+  const form f = form_of(call);
+  etx_quantized_linear linear = read_product(call, &f);
+  linear.out = etx_call_tensor(call, f.out);
   etx_quantized_linear_run(&linear, call->temporary, call->parallel);
+  return ETX_OK;
+}
+
+static etx_status run_argmax(etx_call* call) {
+  const form f = form_of(call);
+  etx_quantized_linear linear = read_product(call, &f);
+  const size_t rows = etx_quantized_row_count(linear.input);
+  int64_t* out = etx_call_tensor(call, f.out)->data;
+  linear.best = call->temporary;
+  etx_quantized_linear_run(&linear, linear.best + ETX_BEST_PIECES * rows,
+                           call->parallel);
+  for (size_t row = 0; row < rows; ++row) {
+    out[row] = (int64_t)etx_row_best_column(linear.best, rows, row);
+  }
   return ETX_OK;
 }
 
@@ -110,8 +151,9 @@ static etx_status check_dense_float(const etx_call* call, size_t index) {
   return etx_call_check_contiguous(call, index);
 }
 
-static etx_status prepare(etx_call* call) {
-  const form f = form_of(call);
+// All but what is written.
+static etx_status check_operands(const etx_call* call, const form* given) {
+  const form f = *given;
   ETX_TRY(check_float(call, INPUT));
   ETX_TRY(etx_call_check_dtype(call, WEIGHT,
                                f.bits == 4 ? ETX_DTYPE_UINT8 : ETX_DTYPE_INT8));
@@ -128,6 +170,12 @@ static etx_status prepare(etx_call* call) {
   if (f.bias != 0 && !etx_call_is_none(call, f.bias)) {
     ETX_TRY(check_dense_float(call, f.bias));
   }
+  return ETX_OK;
+}
+
+static etx_status prepare(etx_call* call) {
+  const form f = form_of(call);
+  ETX_TRY(check_operands(call, &f));
   ETX_TRY(check_dense_float(call, f.out));
   ETX_TRY(etx_temporary_quantized_linear(call, &call->temporary_bytes));
   call->run = run;
@@ -145,6 +193,21 @@ etx_status etx_kernel_linear_a8w8_out_prepare(etx_call* call) {
 etx_status etx_kernel_linear_a8w8_panels_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, INPUT, 5));
   return prepare(call);
+}
+etx_status etx_kernel_linear_a8w8_panels_argmax_out_prepare(etx_call* call) {
+  const form f = form_of(call);
+  ETX_TRY(check_operands(call, &f));
+  // Results of another type would be rounded before they are compared.
+  ETX_TRY(etx_call_check_dtype(call, INPUT, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(call, f.out, ETX_DTYPE_INT64));
+  ETX_TRY(etx_call_check_contiguous(call, f.out));
+  if (etx_call_tensor(call, SCALES)->sizes[0] == 0) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "the largest of no results is asked for");
+  }
+  ETX_TRY(etx_temporary_quantized_argmax(call, &call->temporary_bytes));
+  call->run = run_argmax;
+  return ETX_OK;
 }
 etx_status etx_kernel_linear_w4g_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, INPUT, 6));

@@ -78,11 +78,13 @@ static void multiply(const piece* b, etx_pair_block block, size_t first,
   }
 }
 
-// Stores rows, through memory of the stack where they are not full floats.
+// Stores or compares rows, through memory of the stack where they are not
+// stored as full floats.
 static void store(const piece* b, const int32_t* whole, const float* sums) {
   const etx_quantized_panels* p = b->p;
   const size_t bytes = etx_dtype_bytes(p->dtype);
-  char* out = p->out + (b->row * p->columns + b->column) * bytes;
+  const size_t at = (b->row * p->columns + b->column) * bytes;
+  char* out = p->best == NULL ? p->out + at : NULL;
   etx_pair_line line = {.whole = whole,
                         .sums = sums,
                         .scales = b->line->scales,
@@ -91,16 +93,22 @@ static void store(const piece* b, const int32_t* whole, const float* sums) {
                         .rows = b->rows,
                         .out = (float*)(void*)out,
                         .out_row = (ptrdiff_t)p->columns};
-  if (p->dtype == ETX_DTYPE_FLOAT32 && b->columns == COLUMNS) {
+  const bool is_whole = p->dtype == ETX_DTYPE_FLOAT32 && b->columns == COLUMNS;
+  if (p->best == NULL && is_whole) {
     p->loops->last(&line);
     return;
   }
   float row[COLUMNS];
   line.rows = 1;
   line.out = row;
-  for (size_t r = 0; r < b->rows; ++r, out += p->columns * bytes) {
+  for (size_t r = 0; r < b->rows; ++r) {
     p->loops->last(&line);
-    etx_convert(p->dtype, out, 1, ETX_DTYPE_FLOAT32, row, 1, b->columns);
+    if (p->best != NULL) {
+      etx_row_best_note(&p->best[b->row + r], row, b->column, b->columns);
+    } else {
+      etx_convert(p->dtype, out + r * p->columns * bytes, 1, ETX_DTYPE_FLOAT32,
+                  row, 1, b->columns);
+    }
     ++line.row_scales;
     if (whole != NULL) {
       line.whole += COLUMNS;

@@ -18,6 +18,7 @@
 
 #include "runtime/kernels/packed_rows.h"
 #include "runtime/kernels/pair_loops.h"
+#include "runtime/kernels/row_best.h"
 
 typedef struct etx_quantized_panels {
   const etx_pair_loops* loops;
@@ -26,6 +27,7 @@ typedef struct etx_quantized_panels {
   ptrdiff_t left_row;       // in elements
   const float* row_scales;  // [rows]
   size_t rows, columns;     // of the result
+  etx_row_best* best;       // [rows] that results are compared with, or NULL:
   char* out;                // [rows, columns], dense
   etx_dtype dtype;          // a float's
 } etx_quantized_panels;

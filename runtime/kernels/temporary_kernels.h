@@ -33,8 +33,14 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 #define ETX_TEMPORARY_linear_w4g_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_linear_a8w8_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_linear_a8w8_panels_out , etx_temporary_quantized_linear
+#define ETX_TEMPORARY_linear_a8w8_panels_argmax_out \
+  , etx_temporary_quantized_argmax
 #define ETX_TEMPORARY_linear_a8w4g_out , etx_temporary_quantized_linear
 #define ETX_TEMPORARY_mixed_linear_out , etx_temporary_quantized_linear
+
+// The same, and the largest results so far.
+etx_status etx_temporary_quantized_argmax(const etx_call* call,
+                                          size_t* out_bytes);
 
 // Attention: blocks of keys and values as floats, for each thread.
 etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);

@@ -33,6 +33,7 @@
 #define ETX_NEEDS_linear_a8w8_out , ETX_HAS_DTYPE(INT8)
 #define ETX_NEEDS_linear_a8w8_panels_out \
   , (ETX_HAS_DTYPE(INT8) && ETX_HAS_DTYPE(INT32))
+#define ETX_NEEDS_linear_a8w8_panels_argmax_out ETX_NEEDS_linear_a8w8_panels_out
 #define ETX_NEEDS_embedding_2bit_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_dtype_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_4bit_out , ETX_HAS_DTYPE(UINT8)

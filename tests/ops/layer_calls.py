@@ -79,12 +79,16 @@ def linear(c, d, quantizes, packed):
     c.sums(arguments, y, dtype, k + 6, size)
 
 
-def panels(c, d):
+def panel_operands(d, dtypes, repeats=False):
+    """The arguments, the results and the size of what they are sums of."""
     k, n = d.pick([4 * d.int(1, 22), 128]), d.pick([16, 16, 5, 21])
-    x = d.normal(d.shape(0, 2, 8) + [k], d.pick([F32, F32, F16, BF16]))
+    x = d.normal(d.shape(0, 2, 8) + [k], d.pick(dtypes))
     bias = d.normal([n], x.dtype) if d.chance(0.5) else None
     weight = d.whole([n, k], -128, 127, I8)
     scales = d.uniform([n], 0.01, 0.1)
+    if repeats:
+        for t in (weight, scales) if bias is None else (weight, scales, bias):
+            t[n // 2:] = t[:n - n // 2].clone()
     w = weight.double() * scales.double()[:, None]
     whole = torch.zeros([-(-n // 16) * 16, k], dtype=I8)
     whole[:n] = weight
@@ -94,7 +98,31 @@ def panels(c, d):
     real = rows_of(x) if x.numel() else x.double()
     y = real @ w.T + (0 if bias is None else bias.double())
     size = (real.abs() @ w.abs().T).max().item() + 9 if y.numel() else 1
-    c.sums(arguments, y, x.dtype, k + 6, size)
+    return arguments, y, size
+
+
+def panels(c, d):
+    arguments, y, size = panel_operands(d, [F32, F32, F16, BF16])
+    x = arguments["input"]
+    c.sums(arguments, y, x.dtype, x.shape[-1] + 6, size)
+
+
+def panels_argmax(c, d):
+    repeats, spoils, keeps = d.chance(0.3), d.chance(0.2), d.chance(0.5)
+    while True:
+        arguments, y, size = panel_operands(d, [F32], repeats)
+        if y.numel() == 0:
+            break
+        # The largest is so by more than what sums of float32 may lose, or else
+        # the same columns give it, of which the first one counts.
+        below = y.masked_fill(y == y.amax(-1, keepdim=True), -math.inf)
+        if (y.amax(-1) - below.amax(-1)).min() > size * 1e-5:
+            break
+    if spoils and arguments["bias"] is not None:
+        at = d.int(0, y.shape[-1] - 1)
+        arguments["bias"][at:] = math.nan
+        y[..., at:] = math.nan
+    c.add(dict(arguments, keepdim=keeps), [("out", y.argmax(-1, keeps))])
 
 
 def rms_norm(c, d):
@@ -196,6 +224,7 @@ OPERATORS = {
     "fused::linear_w4g": lambda c, d: linear(c, d, False, True),
     "fused::linear_a8w8": lambda c, d: linear(c, d, True, False),
     "etx::linear_a8w8_panels.out": panels,
+    "etx::linear_a8w8_panels_argmax.out": panels_argmax,
     "fused::linear_a8w4g": lambda c, d: linear(c, d, True, True),
     "aten::rms_norm": rms_norm,
     "llama::quantized_moe_ffn.out": quantized_moe,

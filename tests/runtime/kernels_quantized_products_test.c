@@ -327,6 +327,86 @@ static void panels_are_alike(void** state) {
   }
 }
 
+// NaN is the largest, and of equals the first one counts.
+static size_t largest_of(const float* row, size_t columns) {
+  for (size_t c = 0; c < columns; ++c) {
+    if (isnan(row[c])) return c;
+  }
+  size_t at = 0;
+  for (size_t c = 1; c < columns; ++c) {
+    if (row[c] > row[at]) at = c;
+  }
+  return at;
+}
+
+// Equal columns, and biases that decide.
+static void spoil_columns(operands* o) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 9};
+  float* biases = (float*)(void*)o->biases.bytes.data;
+  float* scales = (float*)(void*)o->scales.bytes.data;
+  const size_t inner = o->linear.weight.inner;
+  for (size_t c = 0; c < o->linear.columns; ++c) {
+    const uint32_t bits = test_random_bits();
+    if (bits % 23 == 0) biases[c] = odd[bits / 23 % 6];
+    if (bits % 3 != 0 || c == 0) continue;
+    const size_t from = bits / 3 % c;
+    memcpy(o->w.bytes.data + c * inner, o->w.bytes.data + from * inner, inner);
+    biases[c] = biases[from];
+    scales[c] = scales[from];
+  }
+}
+
+static void check_largest_results(operands* o, etx_instruction_set set) {
+  const size_t rows = (size_t)o->in_sizes[0], columns = o->linear.columns;
+  const float* results = (const float*)(const void*)o->result.bytes.data;
+  test_block best =
+      test_block_new(ETX_BEST_PIECES * rows * sizeof(etx_row_best), 16);
+  o->linear.best = (etx_row_best*)(void*)best.bytes.data;
+  o->linear.out = NULL;
+  run_set(o, set);
+  o->linear.out = &o->out;
+  run_set(o, ETX_SET_BASE);
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t expected = largest_of(results + row * columns, columns);
+    const size_t found = etx_row_best_column(o->linear.best, rows, row);
+    if (found == expected) continue;
+    fail_msg("%s: row %zu of %zu x %zu x %zu: column %zu, expected %zu",
+             etx_instruction_set_name(set), row, rows, columns,
+             o->linear.weight.inner, found, expected);
+  }
+  assert_true(test_block_end(&best));
+}
+
+static void largest_results_are_found(void** state) {
+  static const shape shapes[] = {{32, 700, 512, 0},
+                                 {33, 2080, 64, 0},
+                                 {1, 4999, 128, 0},
+                                 {97, 40, 2048, 0}};
+  enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+  const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < SHAPES + ROUNDS / 3; ++round) {
+    operands o;
+    test_block panels, sums;
+    shape s = round < SHAPES ? shapes[round] : random_shape(8);
+    s.inner -= s.inner % 4;
+    if (s.columns == 0) s.columns = 1;
+    make_operands(&o, 8, true, s);
+    spoil_columns(&o);
+    const bool is_packed = round % 3 != 2;
+    if (is_packed) pack(&o, &panels, &sums);
+    for (int set = ETX_SET_BASE; set <= (int)last; ++set) {
+      check_largest_results(&o, (etx_instruction_set)set);
+    }
+    if (is_packed) {
+      assert_true(test_block_end(&panels));
+      assert_true(test_block_end(&sums));
+    }
+    end_operands(&o);
+  }
+}
+
 // A row that has NaN, infinity or numbers near the largest.
 static void rows_without_a_scale_are_alike(void** state) {
   static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
@@ -430,6 +510,7 @@ int main(void) {
       cmocka_unit_test(quantised_rows_times_half_bytes),
       cmocka_unit_test(one_row_times_many_bytes),
       cmocka_unit_test(panels_are_alike),
+      cmocka_unit_test(largest_results_are_found),
       cmocka_unit_test(rows_without_a_scale_are_alike),
       cmocka_unit_test(weights_from_far_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),

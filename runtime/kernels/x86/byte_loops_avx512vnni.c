@@ -424,6 +424,32 @@ static inline __attribute__((always_inline)) void store_results(
   }
 }
 
+// Notes those results that are not below or equal to what their row has seen:
+// few, once the first columns have passed.
+static inline __attribute__((always_inline)) void compare_results(
+    const etx_byte_line* line, size_t row, size_t rows,
+    ints sums[PANEL_ROWS][PARTS]) {
+  column_numbers columns;
+  load_columns(line, true, 0, PARTS, BYTES, &columns);
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r) {
+    if (row + r >= line->rows) break;
+    etx_row_best* best = &line->best[row + r];
+    floats results[PARTS];
+    ints some = {0};
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      results[part] =
+          result_of(sums[r][part], &columns, part, &line->numbers[row + r]);
+      some |= ~(results[part] <= best->value);
+    }
+    if (HAS_ANY(some)) {
+      etx_row_best_note(best, (const float*)results, line->column,
+                        ETX_BYTE_COLUMNS);
+    }
+  }
+}
+
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_byte_panel* b, size_t row, size_t rows, asker* next) {
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
@@ -473,7 +499,9 @@ static inline __attribute__((always_inline)) void panel_rows(
       }
     }
   }
-  if (b->line != NULL) {
+  if (b->line != NULL && b->line->best != NULL) {
+    compare_results(b->line, row, rows, sums);
+  } else if (b->line != NULL) {
     store_results(b->line, row, rows, sums);
   } else {
     ETX_UNROLLED_16

@@ -16,6 +16,11 @@ enum {
   LANES = 16,  // of four bytes
 };
 
+// True if a lane is not 0. The name is the compilers' own.
+enum { UNEQUAL = 4 };  // of comparisons
+#define HAS_ANY(x) \
+  (__builtin_ia32_cmpd512_mask(x, (ints){0}, UNEQUAL, 0xffff) != 0)
+
 static inline ints load_bytes(const void* from) {
   ints x;
   memcpy(&x, from, sizeof(x));

@@ -1,0 +1,59 @@
+// The largest result of each row and its column, while results are computed:
+// what argmax says of them, without keeping any. Items of a product are taken
+// in pieces, which know of a row what stands in their columns; so what a row
+// has does not depend on threads. NaN counts as the largest, and of equal
+// results the first, as in PyTorch.
+
+#ifndef ETX_RUNTIME_KERNELS_ROW_BEST_H
+#define ETX_RUNTIME_KERNELS_ROW_BEST_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ETX_BEST_PIECES = 64 };
+
+typedef struct etx_row_best {
+  float value;
+  uint32_t column;
+} etx_row_best;
+
+// Nothing is larger; the column is the answer if nothing else comes.
+static inline etx_row_best etx_row_best_none(size_t column) {
+  return (etx_row_best){-INFINITY, (uint32_t)column};
+}
+
+static inline void etx_row_best_take(etx_row_best* best, float value,
+                                     size_t column) {
+  if (value <= best->value || best->value != best->value) return;
+  *best = (etx_row_best){value, (uint32_t)column};
+}
+
+// What a piece has of `rows` rows, with nothing yet: its first column's answer.
+static inline etx_row_best* etx_row_best_piece(etx_row_best* all, size_t piece,
+                                               size_t rows, size_t column) {
+  etx_row_best* best = all + piece * rows;
+  for (size_t row = 0; row < rows; ++row) best[row] = etx_row_best_none(column);
+  return best;
+}
+
+// Takes `count` results from a column on.
+static inline void etx_row_best_note(etx_row_best* best, const float* results,
+                                     size_t column, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    etx_row_best_take(best, results[i], column + i);
+  }
+}
+
+// The column of a row's largest result in all pieces.
+static inline size_t etx_row_best_column(const etx_row_best* pieces,
+                                         size_t rows, size_t row) {
+  etx_row_best best = pieces[row];
+  for (size_t piece = 1; piece < ETX_BEST_PIECES; ++piece) {
+    const etx_row_best* other = &pieces[piece * rows + row];
+    etx_row_best_take(&best, other->value, other->column);
+  }
+  return best.column;
+}
+
+#endif

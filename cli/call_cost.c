@@ -6,6 +6,7 @@ typedef enum work {
   WORK_NONE,
   WORK_PRODUCT,
   WORK_PRODUCT_OF_SECOND,
+  WORK_LAYER,
   WORK_CONVOLUTION,
   WORK_PANELS,
   WORK_WINOGRAD,
@@ -74,6 +75,14 @@ static uint64_t work_of_product(const etx_cost_call* call, size_t left) {
   return numel(to) * size_at(from, from->rank - 1);
 }
 
+// Every element of the input meets each column, which has a scale: of a layer
+// whose results are not written.
+static uint64_t work_of_layer(const etx_cost_call* call) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const etx_cost_tensor* scales = tensor_at(call, 2);
+  return from == NULL || scales == NULL ? 0 : numel(from) * numel(scales);
+}
+
 // The weight's first dimension is the channels of the result, or transposed
 // those of the input; every element there meets the rest of the weight once.
 static uint64_t work_of_convolution(const etx_cost_call* call) {
@@ -121,6 +130,8 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_product(call, 0);
     case WORK_PRODUCT_OF_SECOND:
       return work_of_product(call, 1);
+    case WORK_LAYER:
+      return work_of_layer(call);
     case WORK_CONVOLUTION:
       return work_of_convolution(call);
     case WORK_PANELS:

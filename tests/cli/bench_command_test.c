@@ -230,6 +230,13 @@ static void costs_are_those_of_the_operators(void** state) {
       TENSOR(2, false, false, 3, 8, 5), TENSOR(5, true, false, 4, 3, 5)};
   assert_int_equal(cost_of_call("aten::addmm.out", addmm, 4).multiply_adds,
                    3 * 5 * 8);
+  // A layer that keeps no results does as much as one that does.
+  const etx_cost_tensor argmax[] = {
+      TENSOR(0, false, false, 1, 3, 8), TENSOR(1, false, true, 2, 1, 2, 16, 4),
+      TENSOR(2, false, true, 3, 5), TENSOR(3, false, true, 4, 5),
+      TENSOR(6, true, false, 5, 3)};
+  static const char name[] = "etx::linear_a8w8_panels_argmax.out";
+  assert_int_equal(cost_of_call(name, argmax, 5).multiply_adds, 3 * 5 * 8);
   const etx_cost_tensor convolution[] = {TENSOR(0, false, false, 1, 1, 4, 8, 8),
                                          TENSOR(1, false, true, 2, 6, 2, 3, 3),
                                          TENSOR(9, true, false, 3, 1, 6, 8, 8)};
@@ -263,6 +270,22 @@ static void costs_are_those_of_the_operators(void** state) {
                    2 * 4 * 16);
 }
 
+static const char* kind_of(const char* name) {
+  const etx_op* op =
+      etx_op_find((etx_text){name, strlen(name)}, (etx_text){NULL, 0});
+  assert_non_null(op);
+  return etx_cost_kind(op);
+}
+
+static void operators_have_kinds(void** state) {
+  (void)state;
+  assert_string_equal(kind_of("etx::attention.out"), "attention");
+  assert_string_equal(kind_of("llama::custom_sdpa.out"), "attention");
+  assert_string_equal(kind_of("etx::linear_a8w8_panels_argmax.out"), "product");
+  assert_string_equal(kind_of("aten::argmax.out"), "reduction");
+  assert_string_equal(kind_of("aten::add.out"), "elementwise");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method_is_measured),
@@ -272,6 +295,7 @@ int main(void) {
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
+      cmocka_unit_test(operators_have_kinds),
   };
   return cmocka_run_group_tests_name("bench_command", tests, plan_all,
                                      command_tear_down);

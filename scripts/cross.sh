@@ -47,4 +47,6 @@ export PKG_CONFIG_LIBDIR=$root/usr/lib/$triple/pkgconfig PKG_CONFIG_SYSROOT_DIR=
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$build/toolchain.cmake" \
   -DETX_EXPORTER=OFF -DETX_TESTS=ON -DETX_WERROR=ON >/dev/null
 cmake --build "$build"
-ctest --test-dir "$build" --output-on-failure -j2 -LE 'architecture|host'
+# Under qemu a process of 32 bits cannot list the directories of the corpora.
+ctest --test-dir "$build" --output-on-failure -j2 -LE '^(architecture|host)$' \
+  -E '^hostile/(replay_|bit_flip_test)'

@@ -3,8 +3,9 @@
 enum {
   // Operations below which other threads are not worth waking.
   LEAST_WORK = 200000,
-  // Shares for each thread: cores differ, and machines are busy.
-  SHARES_PER_THREAD = 4,
+  // Shares for each thread, at most. Each is smaller than the one before: cores
+  // differ, and machines are busy, so threads wait for the last ones.
+  ROUNDS = 5,
   // Positions of a strip: with fewer, too many of their lines of memory are
   // another strip's, too, or seen from there.
   LEAST_POSITIONS = 384,
@@ -13,23 +14,36 @@ enum {
 typedef struct shares {
   etx_share_function run;
   const void* context;
-  size_t items, count;
+  size_t items, threads, rounds;
 } shares;
 
-// Shares of one item more are spread over all, so that halves are equal.
-static size_t first_of(const shares* s, size_t index) {
-  const size_t each = s->items / s->count, rest = s->items % s->count;
-  return each * index + rest * index / s->count;
+// How many of `items` come before those of `round`, whose sizes are as
+// rounds, rounds - 1, .. 1.
+static size_t items_before(const shares* s, size_t items, size_t round) {
+  const uint64_t part = round * (2 * s->rounds + 1 - round);
+  return (size_t)(items * part / (s->rounds * (s->rounds + 1)));
 }
 
 // A pool's threads take tasks from both ends until they meet (thread_pool.c):
-// whoever comes from the last one goes up, too, through the second half. What
-// is next is what a loop has asked memory for.
+// the caller has the first items. Whoever comes from the last task goes up,
+// too, through the others. What is next is what a loop has asked memory for.
 static void run_share(void* argument, size_t task) {
   const shares* s = argument;
-  const size_t half = s->count / 2;
-  const size_t index = task < half ? task : s->count - 1 - (task - half);
-  s->run(s->context, first_of(s, index), first_of(s, index + 1));
+  const size_t workers = s->threads - 1, own = s->items / s->threads;
+  size_t first, end;
+  if (task < s->rounds) {
+    first = items_before(s, own, task);
+    end = items_before(s, own, task + 1);
+  } else {
+    const size_t number = s->threads * s->rounds - 1 - task;
+    const size_t round = number / workers, worker = number % workers;
+    const size_t begin = own + items_before(s, s->items - own, round);
+    const uint64_t all =
+        own + items_before(s, s->items - own, round + 1) - begin;
+    first = begin + (size_t)(all * worker / workers);
+    end = begin + (size_t)(all * (worker + 1) / workers);
+  }
+  if (first < end) s->run(s->context, first, end);
 }
 
 void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
@@ -39,9 +53,10 @@ void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
     run(context, 0, count);
     return;
   }
-  const size_t wanted = parallel->thread_count * SHARES_PER_THREAD;
-  shares s = {run, context, count, wanted < count ? wanted : count};
-  parallel->parallel_for(parallel->context, run_share, &s, s.count);
+  const size_t threads = parallel->thread_count;
+  const size_t most = (count + threads - 1) / threads;
+  shares s = {run, context, count, threads, most < ROUNDS ? most : ROUNDS};
+  parallel->parallel_for(parallel->context, run_share, &s, threads * s.rounds);
 }
 
 size_t etx_shares_strips(const etx_parallel* parallel, size_t rows,

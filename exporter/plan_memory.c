@@ -4,6 +4,7 @@
 #include "exporter/lifetimes.h"
 #include "format/base/checked_math.h"
 #include "planner/plan_gaps.h"
+#include "planner/plan_spread.h"
 
 typedef struct planning {
   const etx_ir_module* module;
@@ -136,6 +137,10 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
   if (status != ETX_OK) {
     etx_diag_append(p->diag, ", in the plan of method '%t'", method->name);
     return status;
+  }
+  // One planner by name is to be seen as it is.
+  if (gap_count == 0 && p->algorithm == NULL) {
+    etx_plan_spread(&problem, &solution);
   }
   for (size_t i = 0; i < problem.block_count; ++i) {
     placement->storages[storages[i]].offset = solution.offsets[i];

@@ -1,0 +1,78 @@
+// Plans whose blocks have moved away from where others were: plans as before,
+// in an arena that is not larger.
+
+#include "plan_fixture.h"
+
+#include "planner/plan_spread.h"
+
+enum { MOST = 60, KB = 1024 };
+
+static void keeps_random_plans_valid(void** state) {
+  etx_plan_block blocks[MOST];
+  uint64_t seed = 7;
+  (void)state;
+  for (size_t round = 0; round < 200; ++round) {
+    const size_t count = 1 + random_below(&seed, MOST);
+    random_blocks(&seed, blocks, count, 30, 400 * KB);
+    const bool has_fixed = round % 3 == 0;
+    for (size_t i = 0; i < count; ++i) {
+      blocks[i].alignment = UINT64_C(1) << random_below(&seed, 18);
+    }
+    if (has_fixed) blocks[0].fixed = blocks[0].alignment * 3;
+    const etx_plan_problem problem = problem_of(blocks, count);
+    etx_plan_solution solution;
+    etx_diag diag;
+    assert_int_equal(solve(&problem, "greedy_first_gap", &solution, &diag),
+                     ETX_OK);
+    const uint64_t before = solution.arena_bytes;
+    etx_plan_spread(&problem, &solution);
+    assert_true(is_valid(&problem, &solution));
+    assert_true(solution.arena_bytes <= before);
+    free(solution.offsets);
+  }
+}
+
+// A large block, and behind it a chain in which each value makes the next one:
+// what begins takes no bytes of the four that have just ended.
+static void takes_the_bytes_that_rest(void** state) {
+  enum { CHAIN = 40, REST = 4 };
+  etx_plan_block blocks[CHAIN + 1];
+  etx_plan_solution solution;
+  etx_diag diag;
+  (void)state;
+  blocks[0] = block_of(0, 1, 2400 * KB);
+  for (uint32_t i = 1; i <= CHAIN; ++i)
+    blocks[i] = block_of(i, i + 2, 200 * KB);
+  const etx_plan_problem problem = problem_of(blocks, CHAIN + 1);
+  assert_int_equal(solve(&problem, NULL, &solution, &diag), ETX_OK);
+  etx_plan_spread(&problem, &solution);
+  assert_true(is_valid(&problem, &solution));
+  for (size_t i = 1 + REST; i <= CHAIN; ++i) {
+    for (size_t k = 1; k <= REST; ++k) {
+      const uint64_t a = solution.offsets[i], b = solution.offsets[i - k];
+      assert_true(a >= b + 200 * KB || b >= a + 200 * KB);
+    }
+  }
+  free(solution.offsets);
+}
+
+static void leaves_small_blocks(void** state) {
+  etx_plan_block blocks[3] = {block_of(0, 1, 2400 * KB), block_of(1, 2, KB),
+                              block_of(2, 3, KB)};
+  const etx_plan_problem problem = problem_of(blocks, 3);
+  uint64_t offsets[3] = {0, 0, 0};
+  etx_plan_solution solution = {offsets, 2400 * KB, 2400 * KB, "", 0};
+  (void)state;
+  etx_plan_spread(&problem, &solution);
+  assert_int_equal(offsets[1], 0);
+  assert_int_equal(offsets[2], 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(keeps_random_plans_valid),
+      cmocka_unit_test(takes_the_bytes_that_rest),
+      cmocka_unit_test(leaves_small_blocks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -12,7 +12,7 @@
 enum {
   WINDOW_LANES = ETX_FUSED_LANES,
   WINDOW_TAPS = 9,
-  WINDOW_AHEAD = 6,  // rows that memory is asked for, beside the one at hand
+  WINDOW_SHORT = 2 * WINDOW_LANES,  // rows of which processors guess the next
 };
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
@@ -50,18 +50,16 @@ window_view_of(const etx_window_plane* p, ptrdiff_t x, ptrdiff_t stride) {
   return v;
 }
 
-// The three taps' elements of input row `y`. The first vector of a row asks for
-// all of a later one: going down, the next line is too far for processors to
-// guess.
+// The three taps' elements of input row `y`.
 static inline __attribute__((always_inline)) void window_see(
     const etx_window_plane* p, const window_view* v, ptrdiff_t y,
-    ptrdiff_t stride, etx_fused* seen) {
+    ptrdiff_t stride, bool asks, etx_fused* seen) {
   const float* const row = p->in + y * p->in_row;
-  if (v->columns[0] <= 0 && p->in_columns > 2 * WINDOW_LANES) {
-    const char* const ahead = (const char*)(row + WINDOW_AHEAD * p->in_row);
-    for (ptrdiff_t i = 0; i < p->in_columns; i += WINDOW_LANES) {
-      __builtin_prefetch(ahead + i * (ptrdiff_t)sizeof(float));
-    }
+  if (asks) {
+    const float* const behind =
+        row + (ptrdiff_t)p->store.rows * stride * p->in_row;
+    __builtin_prefetch(behind + v->columns[stride], 0, 2);
+    if (stride == 2) __builtin_prefetch(behind + v->columns[3], 0, 2);
   }
   if (y < 0 || y >= p->in_rows) {
     seen[0] = seen[1] = seen[2] = (etx_fused){0};
@@ -101,7 +99,7 @@ static inline __attribute__((always_inline)) void window_store(
 // Columns from `x` on.
 static inline __attribute__((always_inline)) void window_columns(
     const etx_window_plane* p, const etx_fused* weights, size_t x,
-    ptrdiff_t stride, const float* added) {
+    ptrdiff_t stride, const float* added, bool asks) {
   const etx_row_store* s = &p->store;
   const window_view view = window_view_of(p, (ptrdiff_t)x, stride);
   const row_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
@@ -109,10 +107,10 @@ static inline __attribute__((always_inline)) void window_columns(
   if (added != NULL) added += x;
   etx_fused seen[3], first = {0}, second = {0};
   ptrdiff_t y = p->row;
-  window_see(p, &view, y++, stride, seen);
+  window_see(p, &view, y++, stride, asks, seen);
   window_add(weights, seen, &first);
   if (stride == 1) {
-    window_see(p, &view, y++, stride, seen);
+    window_see(p, &view, y++, stride, asks, seen);
     second = first;
     window_add(weights + 3, seen, &second);
     first = (etx_fused){0};
@@ -120,12 +118,13 @@ static inline __attribute__((always_inline)) void window_columns(
   }
   for (size_t r = 0; r < s->rows; ++r, out += s->out_row) {
     if (stride != 1) {
-      window_see(p, &view, y++, stride, seen);
+      window_see(p, &view, y++, stride, asks, seen);
       second = first;
       window_add(weights + 3, seen, &second);
     }
-    window_see(p, &view, y++, stride, seen);
+    window_see(p, &view, y++, stride, asks, seen);
     window_add(weights + 6, seen, &second);
+    if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 0, 2);
     window_store(s, &second, added, out, lanes);
     if (added != NULL) added += s->out_row;
     if (stride == 1) {
@@ -140,17 +139,22 @@ static inline __attribute__((always_inline)) void window_columns(
 static void sum_windows(const etx_window_plane* given) {
   const etx_window_plane p = *given;  // which results do not change
   const float* const added = p.store.added;
+  const bool asks = p.in_columns > WINDOW_SHORT;
   etx_fused weights[WINDOW_TAPS];
   for (size_t k = 0; k < WINDOW_TAPS; ++k) {
     weights[k] = ETX_FUSED_ALL(p.weights[k]);
   }
   for (size_t x = 0; x < p.store.count; x += WINDOW_LANES) {
-    if (p.stride == 1 && added == NULL) {
-      window_columns(&p, weights, x, 1, NULL);
+    if (p.stride == 1 && added != NULL) {
+      window_columns(&p, weights, x, 1, added, false);
+    } else if (p.stride == 1 && asks) {
+      window_columns(&p, weights, x, 1, NULL, true);
     } else if (p.stride == 1) {
-      window_columns(&p, weights, x, 1, added);
+      window_columns(&p, weights, x, 1, NULL, false);
+    } else if (asks) {
+      window_columns(&p, weights, x, 2, added, true);
     } else {
-      window_columns(&p, weights, x, 2, added);
+      window_columns(&p, weights, x, 2, added, false);
     }
   }
 }

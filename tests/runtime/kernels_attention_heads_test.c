@@ -10,7 +10,7 @@
 #include "tests/support/test_random.h"
 
 enum {
-  ROUNDS = 150,
+  ROUNDS = 100,
   BATCHES = 2,
   HEADS = 12,
   QUERIES = 12,
@@ -48,6 +48,11 @@ static etx_attention_side side_of(etx_dtype dtype, size_t heads, size_t rows,
       .inner = 1};
 }
 
+// The sets above it that a machine does not have are this one again.
+static size_t best_set(void) {
+  return (size_t)etx_instruction_set_within(ETX_SET_ANY);
+}
+
 static etx_attention draw(void) {
   static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,
                                     ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16};
@@ -70,9 +75,9 @@ static etx_attention draw(void) {
   a.out = side_of(dtype, HEADS, a.queries, values);
   a.key = side_of(dtype, shared, a.keys, width);
   a.value = side_of(dtype, shared, a.keys, values);
-  fill(&a.query, query, ROWS * QUERIES * WIDTH);
-  fill(&a.key, key, CACHE);
-  fill(&a.value, value, CACHE);
+  fill(&a.query, query, ROWS * a.queries * width);
+  fill(&a.key, key, BATCHES * shared * a.keys * width);
+  fill(&a.value, value, BATCHES * shared * a.keys * values);
   return a;
 }
 
@@ -167,7 +172,7 @@ static void heads_do_not_depend_on_their_neighbours(void** state) {
     if (a.key.repeat == 1 || a.last.batch[1] == 0) spoil(&a);
     memset(alone, 0, sizeof alone);
     run_one_by_one(&a);
-    for (size_t set = ETX_SET_BASE; set < ETX_SET_COUNT; ++set) {
+    for (size_t set = ETX_SET_BASE; set <= best_set(); ++set) {
       memset(together, 0, sizeof together);
       run(a, together, (size_t)test_random_integer(1, 5), set);
       assert_memory_equal(together, alone, sizeof alone);
@@ -194,7 +199,7 @@ static void threads_do_not_matter(void** state) {
       }
     }
     spoil(&a);
-    for (size_t set = ETX_SET_BASE; set < ETX_SET_COUNT; ++set) {
+    for (size_t set = ETX_SET_BASE; set <= best_set(); ++set) {
       memset(alone, 0, sizeof alone);
       run(a, alone, 1, set);
       for (size_t i = 0; i < sizeof threads / sizeof threads[0]; ++i) {
@@ -216,7 +221,7 @@ static void the_least_position_sees_nothing(void** state) {
   a.hidden = -1e9;
   a.last = (etx_attention_side){
       .dtype = ETX_DTYPE_INT64, .data = last, .repeat = 1, .inner = 1};
-  for (size_t set = ETX_SET_BASE; set < ETX_SET_COUNT; ++set) {
+  for (size_t set = ETX_SET_BASE; set <= best_set(); ++set) {
     memset(alone, 0, sizeof alone);
     memset(together, 0, sizeof together);
     last[0] = -1;

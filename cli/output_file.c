@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,28 @@ static etx_status failed(etx_output_file* output, const char* what, int code) {
   return etx_diag_fail(output->diag, etx_host_status(code),
                        "cannot %s '%s': %s", what, output->path,
                        strerror(code));
+}
+
+// Systems keep what is written at once in pages as large, and files are mapped
+// as they are kept: weights in large pages are read half as fast again.
+static void buffer_large_pieces(etx_output_file* output) {
+  enum { PIECE = 4 << 20 };
+  output->buffer = malloc(PIECE);
+  if (output->buffer == NULL) return;
+  if (setvbuf(output->file, output->buffer, _IOFBF, PIECE) != 0) {
+    free(output->buffer);
+    output->buffer = NULL;
+  }
+}
+
+static bool close_file(etx_output_file* output) {
+  const bool is_closed = fclose(output->file) == 0;
+  const int reason = errno;
+  output->file = NULL;
+  free(output->buffer);
+  output->buffer = NULL;
+  errno = reason;
+  return is_closed;
 }
 
 // There is no temporary any more.
@@ -31,6 +54,7 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
                                 etx_diag* diag) {
   output->path = path;
   output->file = NULL;
+  output->buffer = NULL;
   output->diag = diag;
   output->temporary[0] = '\0';
   if (!is_replaceable(path)) {
@@ -49,7 +73,10 @@ etx_status etx_output_file_open(etx_output_file* output, const char* path,
       open(output->temporary, O_WRONLY | O_CREAT | O_EXCL,
            S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
   if (descriptor >= 0) output->file = fdopen(descriptor, "wb");
-  if (output->file != NULL) return ETX_OK;
+  if (output->file != NULL) {
+    buffer_large_pieces(output);
+    return ETX_OK;
+  }
   const int code = errno;
   if (descriptor >= 0) {
     close(descriptor);
@@ -78,9 +105,7 @@ etx_status etx_output_file_finish(etx_output_file* output) {
   const bool is_written = fflush(output->file) == 0 && was_written &&
                           fsync(fileno(output->file)) == 0;
   const int code = was_written || errno != 0 ? errno : EIO;
-  const bool is_closed = fclose(output->file) == 0;
-  output->file = NULL;
-  if (is_written && is_closed) return ETX_OK;
+  if (close_file(output) && is_written) return ETX_OK;
   return failed(output, "write", is_written ? errno : code);
 }
 
@@ -95,8 +120,7 @@ etx_status etx_output_file_keep(etx_output_file* output) {
 }
 
 void etx_output_file_drop(etx_output_file* output) {
-  if (output->file != NULL) fclose(output->file);
-  output->file = NULL;
+  if (output->file != NULL) (void)close_file(output);
   if (output->temporary[0] != '\0') unlink(output->temporary);
   forget(output);
 }

@@ -15,6 +15,7 @@ typedef struct etx_output_file {
   const char* path;                       // the name it is to get, borrowed
   char temporary[ETX_OUTPUT_PATH_BYTES];  // where it is written
   FILE* file;
+  char* buffer;    // of `file`, owned; NULL: its own
   etx_diag* diag;  // gets the reason of a failed write
 } etx_output_file;
 

@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE  // madvise
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/module/module_file.h"
@@ -11,6 +12,19 @@
 static etx_status refuse(const char* path, const char* what, etx_diag* diag) {
   return etx_diag_fail(diag, ETX_HOST_FAILED, "cannot %s '%s': %s", what, path,
                        strerror(errno));
+}
+
+// Each step reads all weights: in pages of 4 KB, which have to be looked up all
+// the time, they come from memory at two thirds of its speed. A system that has
+// larger ones for files takes those if the file is not in memory yet.
+static void ask_for_large_pages(void* data, size_t size) {
+  enum { LARGE_PAGE = 2 << 20 };
+#ifdef MADV_HUGEPAGE
+  if (size >= LARGE_PAGE) (void)madvise(data, size, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)size;
+#endif
 }
 
 static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
@@ -30,6 +44,7 @@ static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
   const size_t size = (size_t)status.st_size;
   void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (data == MAP_FAILED) return refuse(path, "map", diag);
+  ask_for_large_pages(data, size);
   *out_file = (etx_bytes){(const uint8_t*)data, size};
   return ETX_OK;
 }

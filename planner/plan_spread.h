@@ -23,7 +23,9 @@ enum { ETX_PLAN_SPREAD_MOST_BLOCKS = 4096 };
 
 // `solution` is a plan of the problem. Its blocks that are free and not small
 // move to the bytes that were used longest ago, among the first two megabytes.
-// The arena does not grow; one that is smaller is left as it is.
+// The arena does not grow, and may shrink: `offsets` and `arena_bytes` are
+// written, all else stays. Arenas that are smaller are left as they are, and
+// blocks aligned to more than 32 KB.
 void etx_plan_spread(const etx_plan_problem* problem,
                      etx_plan_solution* solution);
 

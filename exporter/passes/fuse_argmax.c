@@ -12,6 +12,10 @@
 
 static const char* const kind = "argmax";
 
+// With fewer, results stay in a core's caches, and comparing them there costs
+// less than looking at each panel.
+enum { LEAST_COLUMNS = 8192 };
+
 static bool is_over_last(const etx_rewrite* rewrite, const etx_ir_node* node) {
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
   const etx_ir_arg* const dim = &node->args[1];
@@ -26,8 +30,11 @@ static etx_status find_argmax(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const layer =
       etx_rewrite_operand(rewrite, node, 0, ETX_OP_linear_a8w8_panels_out);
   if (layer == NULL) return ETX_OK;
+  const etx_shape* const scales = etx_rewrite_shape(rewrite, &layer->args[2]);
   const char* reason = NULL;
-  if (!is_over_last(rewrite, node)) {
+  if (!etx_dim_is_number(scales->dims[0]) || scales->dims[0] < LEAST_COLUMNS) {
+    reason = "a row has few results";
+  } else if (!is_over_last(rewrite, node)) {
     reason = "it is not over the results of a row";
   } else if (!etx_rewrite_is_only_use(rewrite, layer->outputs[0])) {
     reason = "the results are used elsewhere, too";

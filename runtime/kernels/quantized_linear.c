@@ -538,7 +538,8 @@ static void run_pieces(const void* context, size_t first, size_t end) {
   job j = *(const job*)context;
   for (size_t piece = first; piece < end; ++piece) {
     const size_t from = j.tiles * piece / ETX_BEST_PIECES;
-    j.best = etx_row_best_piece(j.linear->best, piece, j.rows, from * j.width);
+    j.best = etx_row_best_piece(j.linear->best, piece, piece > first, j.rows,
+                                from * j.width);
     run_tiles(&j, from, j.tiles * (piece + 1) / ETX_BEST_PIECES);
   }
 }

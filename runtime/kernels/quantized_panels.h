@@ -27,9 +27,10 @@ typedef struct etx_quantized_panels {
   ptrdiff_t left_row;       // in elements
   const float* row_scales;  // [rows]
   size_t rows, columns;     // of the result
-  etx_row_best* best;       // [rows] that results are compared with, or NULL:
-  char* out;                // [rows, columns], dense
-  etx_dtype dtype;          // a float's
+  // [rows] that results are compared with; NULL: they are stored.
+  etx_row_best* best;
+  char* out;        // [rows, columns], dense; not used with `best`
+  etx_dtype dtype;  // a float's, of `out`
 } etx_quantized_panels;
 
 // What becomes of the sums of columns, each step rounded: times the scale (1 if

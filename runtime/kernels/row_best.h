@@ -8,6 +8,7 @@
 #define ETX_RUNTIME_KERNELS_ROW_BEST_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ enum { ETX_BEST_PIECES = 64 };
 
 typedef struct etx_row_best {
   float value;
-  uint32_t column;
+  uint32_t column;  // sizes of tensors have 31 bits
 } etx_row_best;
 
 // Nothing is larger; the column is the answer if nothing else comes.
@@ -29,11 +30,16 @@ static inline void etx_row_best_take(etx_row_best* best, float value,
   *best = (etx_row_best){value, (uint32_t)column};
 }
 
-// What a piece has of `rows` rows, with nothing yet: its first column's answer.
+// What a piece has of `rows` rows before its first column. One that follows
+// another at once goes on with what that one has found: what is no larger is no
+// answer, whichever piece it stands in.
 static inline etx_row_best* etx_row_best_piece(etx_row_best* all, size_t piece,
-                                               size_t rows, size_t column) {
+                                               bool follows, size_t rows,
+                                               size_t column) {
   etx_row_best* best = all + piece * rows;
-  for (size_t row = 0; row < rows; ++row) best[row] = etx_row_best_none(column);
+  for (size_t row = 0; row < rows; ++row) {
+    best[row] = follows ? (best - rows)[row] : etx_row_best_none(column);
+  }
   return best;
 }
 

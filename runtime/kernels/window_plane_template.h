@@ -50,7 +50,8 @@ window_view_of(const etx_window_plane* p, ptrdiff_t x, ptrdiff_t stride) {
   return v;
 }
 
-// The three taps' elements of input row `y`.
+// The three taps' elements of input row `y`. Asks for what lies as many rows
+// behind as there are results: of a whole plane that is the next one.
 static inline __attribute__((always_inline)) void window_see(
     const etx_window_plane* p, const window_view* v, ptrdiff_t y,
     ptrdiff_t stride, bool asks, etx_fused* seen) {

@@ -407,6 +407,26 @@ static void largest_results_are_found(void** state) {
   }
 }
 
+// Sums of columns that a file states and its weights do not have.
+static void other_sums_do_no_harm(void** state) {
+  const etx_instruction_set last = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  operands o;
+  test_block panels, sums;
+  make_operands(&o, 8, true, (shape){25, 40, 64, 0});
+  pack(&o, &panels, &sums);
+  int32_t* const stated = (int32_t*)(void*)sums.bytes.data;
+  for (size_t c = 0; c < 40; ++c)
+    stated[c] = c % 2 == 0 ? INT32_MIN : INT32_MAX;
+  for (int set = ETX_SET_BASE; set <= (int)last; ++set) {
+    run_set(&o, (etx_instruction_set)set);
+  }
+  assert_true(test_block_end(&panels));
+  assert_true(test_block_end(&sums));
+  end_operands(&o);
+}
+
 // A row that has NaN, infinity or numbers near the largest.
 static void rows_without_a_scale_are_alike(void** state) {
   static const float odd[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f};
@@ -511,6 +531,7 @@ int main(void) {
       cmocka_unit_test(one_row_times_many_bytes),
       cmocka_unit_test(panels_are_alike),
       cmocka_unit_test(largest_results_are_found),
+      cmocka_unit_test(other_sums_do_no_harm),
       cmocka_unit_test(rows_without_a_scale_are_alike),
       cmocka_unit_test(weights_from_far_are_alike),
       cmocka_unit_test(long_sums_do_not_wrap),

@@ -286,7 +286,10 @@ static inline __attribute__((always_inline)) void load_columns(
 
 static inline __attribute__((always_inline)) floats result_of(
     ints sum, const column_numbers* n, size_t part, const etx_byte_row* row) {
-  const ints whole = sum - n->own[part] * row->base;
+  // Wraps where the sums of a file are none of its weights.
+  typedef unsigned int bits __attribute__((vector_size(64)));
+  const ints whole =
+      (ints)((bits)sum - (bits)n->own[part] * (unsigned int)row->base);
   return __builtin_convertvector(whole, floats) * n->scale[part] * row->scale +
          n->bias[part];
 }

@@ -53,9 +53,12 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     }
   }
   // A few rows ask for their share, once for all groups of lanes.
-  const size_t pieces = is_scattered || group > 0 ? 0 : b->ahead_pieces;
-  const size_t first = pieces * row / b->rows;
-  const size_t end = pieces * (row + rows) / b->rows;
+  const size_t lines = b->ahead_lines + 1;
+  const size_t asked = is_scattered || group > 0 ? 0 : b->ahead_pieces * lines;
+  const size_t first = asked * row / b->rows;
+  const size_t end = asked * (row + rows) / b->rows;
+  const char* ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
+  const size_t first_line = first % lines;
   const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
                          row + 2 * rows <= b->rows;
   const size_t step = first < end || asks_rows ? ETX_PANEL_AHEAD : b->taps;
@@ -77,13 +80,13 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     for (size_t r = rows; asks_rows && r < 2 * rows; ++r) {
       __builtin_prefetch(weights + (ptrdiff_t)r * b->weight_row + k);
     }
+    const char* piece = ahead + k / ETX_PANEL_AHEAD * b->ahead_step;
+    size_t line = first_line;
     for (size_t i = first; i < end; ++i) {
-      const char *ahead = b->ahead + (ptrdiff_t)i * b->ahead_row +
-                          k / ETX_PANEL_AHEAD * b->ahead_step;
-      __builtin_prefetch(ahead);
-      for (size_t n = b->ahead_lines; n > 0; --n) {
-        __builtin_prefetch(ahead + n * ETX_PANEL_GROUP_BYTES);
-      }
+      __builtin_prefetch(piece + line * ETX_PANEL_GROUP_BYTES);
+      if (++line < lines) continue;
+      line = 0;
+      piece += b->ahead_row;
     }
 #ifdef EIGHTS_OF_TAPS
     if (rows > 3 && vectors == 2 && k + 8 <= stop) {

@@ -11,6 +11,7 @@
 enum {
   ETX_PAIR_COLUMNS = 16,  // of a panel
   ETX_PAIR_SUMS = 8,      // partial sums of groups (quantized_loops.h)
+  ETX_PAIR_FEW = 3,       // rows that pass bytes as they are stored
 };
 
 // Rows of a prepared input times a panel.
@@ -18,6 +19,7 @@ typedef struct etx_pair_block {
   const int16_t* left;
   ptrdiff_t left_row;    // in elements
   const int16_t* panel;  // pairs of ETX_PAIR_COLUMNS times two elements
+  const int8_t* bytes;   // of `few`, instead: a panel of packed_rows.h
   size_t rows;
   size_t count;  // elements; behind an odd one any may follow
   // Of whole sums: rows of ETX_PAIR_COLUMNS; not read if the sums start.
@@ -54,7 +56,12 @@ typedef struct etx_pair_loops {
   // The same of 4 bits, each sixteen bytes as sixteen high halves, then sixteen
   // low ones, minus 8. `count` is a multiple of sixteen.
   etx_pair_turn turn4;
+  // `count` elements of a panel of bytes (packed_rows.h) as one of pairs.
+  void (*widen)(const int8_t* in, size_t count, int16_t* out);
   etx_pair_loop whole;
+  // Whole sums of at most ETX_PAIR_FEW rows with a panel of bytes, from zero
+  // on.
+  etx_pair_loop few;
   // The panel has each group's even elements, then its odd ones, as left has
   // those of each chunk of 256; the block is a chunk.
   etx_pair_loop groups;

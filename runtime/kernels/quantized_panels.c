@@ -13,6 +13,7 @@ enum {
   ROWS_AT_ONCE = 6,  // between questions for memory
   // Rows for which copying weights is worth it.
   LEAST_ROWS = 20,
+  MOST_FEW = 5 * ETX_PAIR_FEW,  // for which widening panels is not
 };
 
 bool etx_quantized_panels_know(const etx_packed_rows* w, size_t rows) {
@@ -130,17 +131,24 @@ static etx_pair_block block_at(const piece* b, size_t k, size_t most,
       .group = w->group};
 }
 
-// Fours of bytes of a panel as pairs, two and two.
-static void widen_panel(const int8_t* from, size_t count, int16_t* to) {
-  enum { SIDE = ETX_PACKED_SIDE, FOUR = SIDE * COLUMNS, PAIR = 2 * COLUMNS };
-  for (size_t k = 0; k < count; k += SIDE, from += FOUR, to += FOUR) {
-    for (size_t c = 0; c < COLUMNS; ++c) {
-      to[2 * c] = from[SIDE * c];
-      to[2 * c + 1] = from[SIDE * c + 1];
-      to[PAIR + 2 * c] = from[SIDE * c + 2];
-      to[PAIR + 2 * c + 1] = from[SIDE * c + 3];
-    }
+// Bytes that are panels pass as they are if rows are so few that widening them
+// would cost more than it saves.
+static __attribute__((noinline)) void run_bytes(piece* b) {
+  int32_t sums[MOST_FEW * COLUMNS];
+  const etx_packed_rows* w = b->p->weight;
+  etx_pair_block block = block_at(b, 0, w->inner, NULL);
+  block.bytes = etx_packed_panel(w, b->column, 0);
+  for (size_t done = 0; done < b->p->rows; done += block.rows) {
+    const size_t left = b->p->rows - done;
+    block.rows = left == ETX_PAIR_FEW + 1 ? 2
+                 : left < ETX_PAIR_FEW    ? left
+                                          : ETX_PAIR_FEW;
+    block.whole = sums + done * COLUMNS;
+    b->p->loops->few(&block);
+    block.left += (ptrdiff_t)block.rows * block.left_row;
   }
+  b->rows = b->p->rows;
+  store(b, sums, NULL);
 }
 
 static __attribute__((noinline)) void run_whole(piece* b) {
@@ -157,7 +165,7 @@ static __attribute__((noinline)) void run_whole(piece* b) {
       block.whole = sums;
       block.starts = k == 0;
       if (w->has_panels) {
-        widen_panel(etx_packed_panel(w, b->column, k), block.count, panel);
+        p->loops->widen(etx_packed_panel(w, b->column, k), block.count, panel);
       } else {
         p->loops->turn8(from + k, (ptrdiff_t)w->row_bytes, b->columns,
                         block.count, panel);
@@ -209,7 +217,9 @@ static __attribute__((noinline)) void run_groups(piece* b) {
 void etx_quantized_panels_run(const etx_quantized_panels* panels, size_t column,
                               size_t columns, const etx_panel_line* line) {
   piece b = {.p = panels, .line = line, .column = column, .columns = columns};
-  if (panels->weight->bits == 8) {
+  if (panels->weight->has_panels && panels->rows <= MOST_FEW) {
+    run_bytes(&b);
+  } else if (panels->weight->bits == 8) {
     run_whole(&b);
   } else {
     run_groups(&b);

@@ -12,6 +12,7 @@ typedef int8_t signed16 __attribute__((vector_size(16)));
 typedef uint8_t unsigned16 __attribute__((vector_size(16)));
 typedef short words __attribute__((vector_size(32)));
 typedef int longs __attribute__((vector_size(32)));
+typedef long long quads __attribute__((vector_size(32)));
 typedef float eight __attribute__((vector_size(32)));
 
 enum {
@@ -144,9 +145,32 @@ static void turn4(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
+// Fours of sixteen columns as two pairs.
+static void widen8(const int8_t* in, size_t count, int16_t* out) {
+  enum { SIDE_BYTES = 32, SIDES = 2, FOUR = SIDES * SIDE_BYTES };
+  for (size_t k = 0; k < count; k += 4, in += FOUR, out += 2 * PAIR) {
+    ETX_UNROLLED
+    for (int side = 0; side < SIDES; ++side) {
+      words x;
+      memcpy(&x, in + side * SIDE_BYTES, sizeof(x));
+      // First elements of four columns, then their last; then of all eight.
+      x = __builtin_shufflevector(x, x, 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14,
+                                  9, 11, 13, 15);
+      const quads y = __builtin_shufflevector((quads)x, (quads)x, 0, 2, 1, 3);
+      const words first = widen((signed16)__builtin_shufflevector(y, y, 0, 1));
+      const words last = widen((signed16)__builtin_shufflevector(y, y, 2, 3));
+      memcpy(out + side * WORDS, &first, sizeof(first));
+      memcpy(out + PAIR + side * WORDS, &last, sizeof(last));
+    }
+  }
+}
+
 // ------------------------------------------------ sums
 
-enum { ROWS = 6 };  // whose sums are in registers
+enum {
+  ROWS = 6,          // whose sums are in registers
+  FEW_AHEAD = 1024,  // bytes that are asked for in advance
+};
 
 // Adds the products of `pairs` pairs. Inlined with constants, so that the sums
 // stay in registers.
@@ -197,6 +221,57 @@ static inline __attribute__((always_inline)) void whole_rows(
       memcpy(at + r * ETX_PAIR_COLUMNS + part * SIDE, &sums[r][part],
              sizeof(longs));
     }
+  }
+}
+
+// Rows with bytes: sums of four columns are in a register, those of a column's
+// first elements beside those of its last.
+static inline __attribute__((always_inline)) void few_rows(
+    const etx_pair_block* b, size_t rows) {
+  enum { COLUMNS = 4, QUARTERS = ETX_PAIR_COLUMNS / COLUMNS };
+  const int16_t* left = b->left;
+  const int8_t* from = b->bytes;
+  longs sums[ETX_PAIR_FEW][QUARTERS] = {{{0}}};
+  for (size_t k = 0; k < b->count; k += 4, left += 4) {
+    quads seen[ETX_PAIR_FEW];
+    __builtin_prefetch(from + FEW_AHEAD);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      long long x;
+      memcpy(&x, left + (ptrdiff_t)r * b->left_row, sizeof(x));
+      seen[r] = (quads){x, x, x, x};
+    }
+    ETX_UNROLLED
+    for (int i = 0; i < QUARTERS; ++i, from += 4 * COLUMNS) {
+      signed16 x;
+      memcpy(&x, from, sizeof(x));
+      const words w = widen(x);
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        sums[r][i] += multiply_pairs((longs)seen[r], (longs)w);
+      }
+    }
+  }
+  int32_t* out = b->whole;
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (int i = 0; i < QUARTERS; i += 2, out += SIDE) {
+      const quads both =
+          (quads)__builtin_ia32_phaddd256(sums[r][i], sums[r][i + 1]);
+      const quads all = __builtin_shufflevector(both, both, 0, 2, 1, 3);
+      memcpy(out, &all, sizeof(all));
+    }
+  }
+}
+
+static void few(const etx_pair_block* b) {
+  if (b->rows == 3) {
+    few_rows(b, 3);
+  } else if (b->rows == 2) {
+    few_rows(b, 2);
+  } else {
+    few_rows(b, 1);
   }
 }
 
@@ -299,4 +374,5 @@ static void last(const etx_pair_line* line) {
   }
 }
 
-const etx_pair_loops etx_pair_loops_avx2 = {turn8, turn4, whole, group, last};
+const etx_pair_loops etx_pair_loops_avx2 = {turn8, turn4, widen8, whole,
+                                            few,   group, last};

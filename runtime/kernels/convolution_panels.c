@@ -13,6 +13,7 @@ enum {
   POSITIONS = 60,        // of an item, at most
   LEAST_POSITIONS = 24,  // of several items
   TAPS = 160,            // that are summed at a time, so that weights stay near
+  FEW_TAPS = 128,        // where one panel is read at a time, not several
   ITEMS = 4,             // for each thread
   FEW_POSITIONS = 48,    // of a thread: lines of memory have those of two
 };
@@ -32,7 +33,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static void sum_part(const job* j, const float* seen, size_t positions,
                      size_t panel, float* sums) {
   const size_t all = j->channels, panels = least(2, j->panel_count - panel);
-  const size_t chunks = (all + TAPS - 1) / TAPS;
+  const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
+  const size_t chunks = (all + fit - 1) / fit;
   const size_t most = (all + chunks - 1) / chunks;
   for (size_t first = 0; first < all; first += most) {
     const size_t count = least(most, all - first), left = all - first - count;

@@ -44,7 +44,21 @@ static inline __attribute__((always_inline)) void dense_block(
   }
   const char* const ahead = s->ahead + (ptrdiff_t)piece * s->ahead_piece;
   const size_t lines = piece < s->ahead_pieces ? s->ahead_lines : 0;
-  for (size_t k = 0; k < s->taps; ++k, seen += seen_row) {
+  size_t k = 0;
+#ifdef DENSE_EIGHTS
+  // Eight by eight while lines are asked for; then all at once.
+  while (count > 3 && k + 8 <= s->taps) {
+    const size_t eights = k < lines ? 1 : (s->taps - k) / 8;
+    for (size_t i = k; i < k + 8 && i < lines; ++i) {
+      __builtin_prefetch(ahead + i * ETX_DENSE_LINE);
+    }
+    DENSE_EIGHTS(seen, seen_row, weights, eights, count, own);
+    seen += (ptrdiff_t)(8 * eights) * seen_row;
+    weights += 8 * eights * ETX_DENSE_CHANNELS;
+    k += 8 * eights;
+  }
+#endif
+  for (; k < s->taps; ++k, seen += seen_row) {
     etx_fused weight[DENSE_VECTORS];
     if (k < lines) __builtin_prefetch(ahead + k * ETX_DENSE_LINE);
     ETX_UNROLLED
@@ -75,12 +89,12 @@ static inline __attribute__((always_inline)) void dense_block(
 
 // How many of the `left` positions come next.
 static inline size_t dense_count(size_t left) {
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
   // Blocks of as equal a size as can be: small ones have too few sums to hide
   // how long a step takes.
   const size_t blocks = (left + DENSE_POSITIONS - 1) / DENSE_POSITIONS;
   const size_t count = (left + blocks - 1) / blocks;
-  return count < DENSE_POSITIONS / 2 ? 1 : count;
+  return VECTOR_BYTES == 64 && count < DENSE_POSITIONS / 2 ? 1 : count;
 #else
   return left >= DENSE_POSITIONS ? DENSE_POSITIONS : left >= 2 ? 2 : 1;
 #endif
@@ -112,6 +126,17 @@ static void sum_dense_spots(const etx_dense_spots* s) {
           dense_block(s, at, 7, panel, piece);
           break;
 #else
+#if VECTOR_BYTES == 32
+        case 5:
+          dense_block(s, at, 5, panel, piece);
+          break;
+        case 4:
+          dense_block(s, at, 4, panel, piece);
+          break;
+        case 3:
+          dense_block(s, at, 3, panel, piece);
+          break;
+#endif
         case 2:
           dense_block(s, at, 2, panel, piece);
           break;

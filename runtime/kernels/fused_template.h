@@ -85,6 +85,8 @@ static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
 // for every use.
 #if VECTOR_BYTES == 64 && defined(__AVX512F__)
 #define ETX_FUSED_LOADED(x) __asm__("" : "+v"(x))
+#elif VECTOR_BYTES == 32 && defined(__AVX2__)
+#define ETX_FUSED_LOADED(x) __asm__("" : "+x"(x))
 #else
 #define ETX_FUSED_LOADED(x) (void)0
 #endif

@@ -1,8 +1,9 @@
 // The loops of panel_loops.h for one instruction set, whose vector registers
 // have VECTOR_BYTES. Sums of PANEL_ROWS rows and PANEL_GROUPS groups of lanes,
 // or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; PANEL_FEW_SUMS
-// vectors of them hide how long a step takes. PANEL_FLOAT_TAPS, if it is
-// defined, is a set's own way through eights of taps.
+// vectors of them hide how long a step takes. PANEL_FLOAT_TAPS and
+// DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
+// taps.
 
 #include "runtime/kernels/row_template.h"
 #include "runtime/kernels/small_template.h"
@@ -12,13 +13,20 @@
 #include "runtime/kernels/plane_template.h"
 #include "runtime/kernels/dense_spot_template.h"
 #include "runtime/kernels/winograd_template.h"
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
 #include "runtime/kernels/spot_template.h"
 #include "runtime/kernels/point_template.h"
-#include "runtime/kernels/window_plane_template.h"
-#define PANEL_SPOTS sum_windows, sum_spots, store_spots, sum_points
+#define PANEL_SPOTS sum_spots, store_spots, sum_points
 #else
-#define PANEL_SPOTS NULL, NULL, NULL, NULL
+#define PANEL_SPOTS NULL, NULL, NULL
+#endif
+// Half as many registers, of half the size, do better with planes that are
+// copied beside zeros.
+#if VECTOR_BYTES == 64
+#include "runtime/kernels/window_plane_template.h"
+#define PANEL_WINDOWS sum_windows
+#else
+#define PANEL_WINDOWS NULL
 #endif
 
 #define T float
@@ -52,13 +60,20 @@
 #undef STEP
 #undef ROWS
 
-#define ETX_PANEL_SET(name)                                           \
-  {                                                                   \
-    name,                                                             \
-        {add_products_i64, add_products_f32,                          \
-         ETX_IF_DTYPE(FLOAT64, add_products_f64)},                    \
-        dots, multiply_small, turn, copy_rows, store_rows, sum_plane, \
-        row_most, weigh_scores, sum_dense_spots,                      \
-        {winograd_input, winograd_weights, winograd_output},          \
-        PANEL_SPOTS, PANEL_GROUPS                                     \
-  }
+#define ETX_PANEL_SET(name)                             \
+  {name,                                                \
+   {add_products_i64, add_products_f32,                 \
+    ETX_IF_DTYPE(FLOAT64, add_products_f64)},           \
+   dots,                                                \
+   multiply_small,                                      \
+   turn,                                                \
+   copy_rows,                                           \
+   store_rows,                                          \
+   sum_plane,                                           \
+   row_most,                                            \
+   weigh_scores,                                        \
+   sum_dense_spots,                                     \
+   {winograd_input, winograd_weights, winograd_output}, \
+   PANEL_WINDOWS,                                       \
+   PANEL_SPOTS,                                         \
+   PANEL_GROUPS}

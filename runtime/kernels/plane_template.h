@@ -8,15 +8,13 @@
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"
 
-typedef int plane_mask __attribute__((vector_size(VECTOR_BYTES)));
-
 enum {
   PLANE_LANES = ETX_FUSED_LANES,
   PLANE_VECTORS = 4,
   PLANE_TAPS = 9,  // whose weights stay in registers
 };
 
-ROW_FINISH(finish_plane, etx_fused, plane_mask)
+ROW_FINISH(finish_plane, etx_fused, clamp_piece)
 
 // Vectors of a row: those from `first` on, the last of them at `last`.
 typedef struct plane_span {

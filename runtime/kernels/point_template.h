@@ -1,46 +1,58 @@
 // Sums with result positions as lanes that stay in registers from the first tap
-// to the result (etx_points). Read once for each instruction set with 32
-// registers of a group of lanes each, after plane_template.h.
+// to the result (etx_points). Read once for each instruction set whose
+// registers have eight lanes or sixteen, after plane_template.h. The last
+// vector of a row overlaps the one before it, which is of the same block.
 
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"
 
-enum { POINT_LANES = ETX_FUSED_LANES, POINT_GROUPS = 3 };
+enum {
+  POINT_LANES = ETX_FUSED_LANES,
+  POINT_GROUPS = 3,
+  POINT_LINE = ETX_PANEL_GROUP_BYTES / 4,
+#if VECTOR_BYTES == 64
+  POINT_CHANNELS = ETX_POINT_CHANNELS,  // of a block
+#else
+  POINT_CHANNELS = ETX_POINT_CHANNELS / 2,
+#endif
+};
 
 // What a block is about: some channels of a line, from position `at` on, and
-// which lanes of its last vector exist.
+// where its last vector is.
 typedef struct point_place {
-  size_t channel, line, at;
-  row_lanes lanes;
+  size_t channel, line, at, last;
 } point_place;
+
+// Where a vector of a block is, from the block's first position on.
+static inline size_t point_at(const point_place* place, size_t g,
+                              size_t groups) {
+  return g + 1 < groups ? g * POINT_LANES : place->last - place->at;
+}
 
 // What becomes of the sums, at `to` from the first result on.
 static inline __attribute__((always_inline)) void point_store(
     const etx_points* p, const point_place* place, size_t groups, ptrdiff_t to,
-    etx_fused own[ETX_POINT_CHANNELS][POINT_GROUPS]) {
+    etx_fused own[POINT_CHANNELS][POINT_GROUPS]) {
   etx_row_store store = p->store;
   const float* bias = p->bias;
   if (bias != NULL) bias += (ptrdiff_t)place->channel * p->bias_step;
   ETX_UNROLLED
-  for (size_t c = 0; c < ETX_POINT_CHANNELS; ++c, to += p->out_channel) {
+  for (size_t c = 0; c < POINT_CHANNELS; ++c, to += p->out_channel) {
     store.bias = bias == NULL ? -0.0f : bias[(ptrdiff_t)c * p->bias_step];
     if (store.added != NULL) {
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
-        const row_lanes lanes =
-            g + 1 < groups ? row_first(POINT_LANES) : place->lanes;
-        const etx_fused other =
-            ROW_LOAD_SOME(store.added + to + g * POINT_LANES, lanes);
+        etx_fused other;
+        memcpy(&other, store.added + to + point_at(place, g, groups),
+               sizeof other);
         own[c][g] = other + (own[c][g] + store.bias);
       }
       store.bias = -0.0f;
     }
     ETX_UNROLLED
     for (size_t g = 0; g < groups; ++g) {
-      float* const out = store.out + to + g * POINT_LANES;
-      etx_fused x;
-      finish_plane(&store, &own[c][g], NULL, g + 1 < groups ? out : (float*)&x);
-      if (g + 1 == groups) ROW_STORE_SOME(out, x, place->lanes);
+      finish_plane(&store, &own[c][g], NULL,
+                   store.out + to + point_at(place, g, groups));
     }
   }
 }
@@ -56,13 +68,12 @@ static inline __attribute__((always_inline)) void point_block(
   const ptrdiff_t* const offsets = p->offsets;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
-  etx_fused own[ETX_POINT_CHANNELS][POINT_GROUPS] = {{{0}}};
+  etx_fused own[POINT_CHANNELS][POINT_GROUPS] = {{{0}}};
   ETX_UNROLLED
-  for (ptrdiff_t c = 0; c < ETX_POINT_CHANNELS; ++c) {
+  for (ptrdiff_t c = 0; c < POINT_CHANNELS; ++c) {
     ETX_UNROLLED
-    for (size_t g = 0; g < groups; ++g) {
-      __builtin_prefetch(
-          p->store.out + to + c * p->out_channel + g * POINT_LANES, 1);
+    for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
+      __builtin_prefetch(p->store.out + to + c * p->out_channel + i, 1);
     }
   }
   for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
@@ -72,15 +83,11 @@ static inline __attribute__((always_inline)) void point_block(
       etx_fused x[POINT_GROUPS];
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
-        if (g + 1 < groups) {
-          memcpy(&x[g], from + g * POINT_LANES, sizeof x[g]);
-        } else {
-          x[g] = ROW_LOAD_SOME(from + g * POINT_LANES, place->lanes);
-        }
+        memcpy(&x[g], from + point_at(place, g, groups), sizeof x[g]);
         ETX_FUSED_LOADED(x[g]);
       }
       ETX_UNROLLED
-      for (ptrdiff_t c = 0; c < ETX_POINT_CHANNELS; ++c) {
+      for (ptrdiff_t c = 0; c < POINT_CHANNELS; ++c) {
         const etx_fused weight = ETX_FUSED_ALL(weights[c * weight_row]);
         ETX_UNROLLED
         for (size_t g = 0; g < groups; ++g) {
@@ -115,16 +122,18 @@ static inline void point_line(const etx_points* p, size_t channel,
   for (size_t first = 0, groups; first < all; first += groups) {
     const size_t left = all - first;
     groups = left > 4 || left == 3 ? 3 : 2;
-    point_place place = {channel, line, first * POINT_LANES, 0};
-    place.lanes = row_first((ptrdiff_t)(count - place.at) -
-                            (ptrdiff_t)((groups - 1) * POINT_LANES));
+    const size_t at = first * POINT_LANES;
+    point_place place = {channel, line, at, at + (groups - 1) * POINT_LANES};
+    if (left == groups) place.last = count - POINT_LANES;
     if (line == 0 && next < p->channels) {
       point_fetch(p, next, first, groups, all);
     }
-    if (groups == 3) {
-      point_block(p, &place, 3);
-    } else {
-      point_block(p, &place, 2);
+    for (; place.channel < next; place.channel += POINT_CHANNELS) {
+      if (groups == 3) {
+        point_block(p, &place, 3);
+      } else {
+        point_block(p, &place, 2);
+      }
     }
   }
 }

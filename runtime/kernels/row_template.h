@@ -11,7 +11,6 @@ typedef float row_four __attribute__((vector_size(16)));
 #endif
 #if VECTOR_BYTES == 64
 typedef float row_piece __attribute__((vector_size(64)));
-typedef int row_mask __attribute__((vector_size(64)));
 typedef unsigned short row_lanes;
 enum { ROW_PIECE = 16 };
 
@@ -34,14 +33,22 @@ static inline row_lanes row_first(ptrdiff_t count) {
 }
 #elif VECTOR_BYTES > 16
 typedef float row_piece __attribute__((vector_size(32)));
-typedef int row_mask __attribute__((vector_size(32)));
+typedef int row_lanes __attribute__((vector_size(32)));
 enum { ROW_PIECE = 8 };
+
+// Some lanes of a vector in memory; of the others nothing is read.
+#define ROW_LOAD_SOME(from, lanes) \
+  __builtin_ia32_maskloadps256((const row_piece*)(const void*)(from), lanes)
+
+// The first lanes: `count`, if there are so many.
+static inline row_lanes row_first(ptrdiff_t count) {
+  const int n = count < 0 ? 0 : count < ROW_PIECE ? (int)count : ROW_PIECE;
+  const row_lanes lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return lane < (row_lanes){n, n, n, n, n, n, n, n};
+}
 #else
 typedef row_four row_piece;
 enum { ROW_PIECE = 4 };
-#endif
-#if VECTOR_BYTES < 64
-typedef int row_four_mask __attribute__((vector_size(16)));
 #endif
 
 // ------------------------------------------------ copies
@@ -151,11 +158,35 @@ static void copy_rows(const etx_row_copy* c) {
 // ------------------------------------------------ results
 
 // What is done with sums, which are not passed by value: that would depend on
-// flags of the compiler. MASK is the integer vector beside VECTOR.
-#if VECTOR_BYTES == 64
+// flags of the compiler. CLAMP keeps a vector between `low` and `high`.
+#define ROW_FINISH(name, VECTOR, CLAMP)                               \
+  static inline __attribute__((always_inline)) void name(             \
+      const etx_row_store* s, const VECTOR* sums, const float* added, \
+      float* out) {                                                   \
+    VECTOR x = *sums + s->bias;                                       \
+    if (added != NULL) {                                              \
+      VECTOR other;                                                   \
+      memcpy(&other, added, sizeof other);                            \
+      x = other + x;                                                  \
+    }                                                                 \
+    CLAMP(s, &x);                                                     \
+    memcpy(out, &x, sizeof x);                                        \
+  }
 
-// The second operand is what stays where there is no larger, or smaller, one:
-// a NaN, or -0 beside 0.
+// Of LARGER(a, b) the second operand is what stays where there is no larger
+// one: a NaN, or -0 beside 0; so it is of SMALLER. Where `below` is above
+// `low`, that is 0, -0 becomes 0: it is added.
+#define ROW_CLAMP(name, VECTOR, LARGER, SMALLER)             \
+  static inline __attribute__((always_inline)) void name(    \
+      const etx_row_store* s, VECTOR* x) {                   \
+    const VECTOR zero = {0};                                 \
+    const VECTOR low = s->low - zero, high = s->high - zero; \
+    *x = LARGER(low, *x);                                    \
+    *x = SMALLER(high, *x);                                  \
+    *x += s->below > s->low ? 0.0f : -0.0f;                  \
+  }
+
+#if VECTOR_BYTES == 64
 #ifndef ROW_LARGER  // tests have their own
 #ifdef __clang__
 #define ROW_LARGER(a, b) __builtin_ia32_maxps512(a, b, 4)
@@ -165,50 +196,31 @@ static void copy_rows(const etx_row_copy* c) {
 #define ROW_SMALLER(a, b) __builtin_ia32_minps512_mask(a, b, b, (short)-1, 4)
 #endif
 #endif
-#define ROW_ALL(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
-
-// Where `below` is above `low`, that is 0, -0 becomes 0: it is added.
-#define ROW_FINISH(name, VECTOR, MASK)                                    \
-  static inline __attribute__((always_inline)) void name(                 \
-      const etx_row_store* s, const VECTOR* sums, const float* added,     \
-      float* out) {                                                       \
-    VECTOR x = *sums + s->bias;                                           \
-    if (added != NULL) {                                                  \
-      VECTOR other;                                                       \
-      memcpy(&other, added, sizeof other);                                \
-      x = other + x;                                                      \
-    }                                                                     \
-    const VECTOR low = ROW_ALL(s->low), high = ROW_ALL(s->high);          \
-    x = ROW_LARGER(low, x);                                               \
-    x = ROW_SMALLER(high, x);                                             \
-    x += s->below > s->low ? 0.0f : -0.0f;                                \
-    memcpy(out, &x, sizeof x);                                            \
-  }
-
+ROW_CLAMP(clamp_piece, row_piece, ROW_LARGER, ROW_SMALLER)
+#elif VECTOR_BYTES == 32
+ROW_CLAMP(clamp_piece, row_piece, __builtin_ia32_maxps256,
+          __builtin_ia32_minps256)
+ROW_CLAMP(clamp_four, row_four, __builtin_ia32_maxps, __builtin_ia32_minps)
 #else
 
-#define ROW_FINISH(name, VECTOR, MASK)                                     \
-  static inline __attribute__((always_inline)) void name(                  \
-      const etx_row_store* s, const VECTOR* sums, const float* added,      \
-      float* out) {                                                        \
-    VECTOR x = *sums + s->bias;                                            \
-    if (added != NULL) {                                                   \
-      VECTOR other;                                                        \
-      memcpy(&other, added, sizeof other);                                 \
-      x = other + x;                                                       \
-    }                                                                      \
-    const VECTOR low = (VECTOR){0} + s->low, high = (VECTOR){0} + s->high; \
-    const MASK is_low = x<s->below, is_high = x> s->high;                  \
-    MASK bits = ((MASK)low & is_low) | ((MASK)x & ~is_low);                \
-    bits = ((MASK)high & is_high) | (bits & ~is_high);                     \
-    memcpy(out, &bits, sizeof bits);                                       \
-  }
+typedef int row_four_mask __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) void clamp_four(
+    const etx_row_store* s, row_four* x) {
+  const row_four low = (row_four){0} + s->low, high = (row_four){0} + s->high;
+  const row_four_mask is_low = *x<s->below, is_high = *x> s->high;
+  row_four_mask bits =
+      ((row_four_mask)low & is_low) | ((row_four_mask)*x & ~is_low);
+  bits = ((row_four_mask)high & is_high) | (bits & ~is_high);
+  *x = (row_four)bits;
+}
+#define clamp_piece clamp_four
 
 #endif
 
 #if VECTOR_BYTES == 64
 
-ROW_FINISH(finish_piece, row_piece, row_mask)
+ROW_FINISH(finish_piece, row_piece, clamp_piece)
 
 static inline __attribute__((always_inline)) void store_row(
     const etx_row_store* s, const float* sums, const float* added, float* out) {
@@ -229,9 +241,9 @@ static inline __attribute__((always_inline)) void store_row(
 
 #else
 
-ROW_FINISH(finish_four, row_four, row_four_mask)
+ROW_FINISH(finish_four, row_four, clamp_four)
 #if VECTOR_BYTES > 16
-ROW_FINISH(finish_piece, row_piece, row_mask)
+ROW_FINISH(finish_piece, row_piece, clamp_piece)
 #else
 #define finish_piece finish_four
 #endif

@@ -25,6 +25,8 @@ static inline __attribute__((always_inline)) etx_fused score_larger(
     etx_fused a, etx_fused b) {
 #if VECTOR_BYTES == 64
   return ROW_LARGER(a, b);
+#elif VECTOR_BYTES == 32
+  return __builtin_ia32_maxps256(a, b);
 #else
   const score_truths takes = a > b;
   return (etx_fused)((takes & (score_truths)a) | (~takes & (score_truths)b));

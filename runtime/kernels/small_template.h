@@ -16,21 +16,10 @@ enum {
 };
 
 // The first lanes of a vector in memory: of the others nothing is read.
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
 typedef row_lanes small_lanes;
 #define SMALL_FIRST(count) row_first((ptrdiff_t)(count))
 #define SMALL_LOAD(from, lanes) ROW_LOAD_SOME(from, lanes)
-#elif VECTOR_BYTES == 32
-typedef int small_lanes __attribute__((vector_size(VECTOR_BYTES)));
-#define SMALL_FIRST(count) small_first(count)
-#define SMALL_LOAD(from, lanes) \
-  __builtin_ia32_maskloadps256((const etx_fused*)(const void*)(from), lanes)
-
-static inline small_lanes small_first(size_t count) {
-  const int n = count < ETX_FUSED_LANES ? (int)count : ETX_FUSED_LANES;
-  const small_lanes first = {0, 1, 2, 3, 4, 5, 6, 7};
-  return first < (small_lanes){n, n, n, n, n, n, n, n};
-}
 #else
 typedef size_t small_lanes;  // how many
 #define SMALL_FIRST(count) (count)

@@ -1,13 +1,23 @@
 // Sums with result channels as lanes (row_loops.h). Read once for each
-// instruction set with 32 registers of a group of lanes each, after
+// instruction set whose registers have eight lanes or sixteen, after
 // turn_template.h and plane_template.h.
 
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"
 
-enum { SPOT_LANES = ETX_FUSED_LANES, SPOT_POSITIONS = 6, SPOT_GROUPS = 4 };
+enum {
+  SPOT_LANES = ETX_PANEL_GROUP_BYTES / 4,  // of a group
+  SPOT_PARTS = SPOT_LANES / ETX_FUSED_LANES,
+  SPOT_POSITIONS = 6,
+#if VECTOR_BYTES == 64
+  SPOT_GROUPS = 4,  // at a time
+#else
+  SPOT_GROUPS = 1,
+#endif
+  SPOT_VECTORS = SPOT_GROUPS * SPOT_PARTS,
+};
 
-// `count` positions by `groups` vectors. Inlined with constants, so that the
+// `count` positions by `groups` groups. Inlined with constants, so that the
 // sums stay in registers. `first` is the first row that this block asks for.
 static inline __attribute__((always_inline)) void spot_block(
     const etx_spots* s, size_t position, size_t count, size_t group,
@@ -21,14 +31,15 @@ static inline __attribute__((always_inline)) void spot_block(
   const float* weights = s->weights + (ptrdiff_t)group * weight_group;
   float* sums = s->sums + (ptrdiff_t)position * sum_row + group * SPOT_LANES;
   const ptrdiff_t* const offsets = s->offsets;
-  etx_fused own[SPOT_POSITIONS][SPOT_GROUPS] = {{{0}}};
+  const size_t vectors = groups * SPOT_PARTS;
+  etx_fused own[SPOT_POSITIONS][SPOT_VECTORS] = {{{0}}};
   if (!s->starts) {
     const float* from = sums;
     ETX_UNROLLED
     for (size_t i = 0; i < count; ++i, from += sum_row) {
       ETX_UNROLLED
-      for (size_t g = 0; g < groups; ++g) {
-        memcpy(&own[i][g], from + g * SPOT_LANES, sizeof own[i][g]);
+      for (size_t v = 0; v < vectors; ++v) {
+        memcpy(&own[i][v], from + v * ETX_FUSED_LANES, sizeof own[i][v]);
       }
     }
   }
@@ -45,19 +56,21 @@ static inline __attribute__((always_inline)) void spot_block(
     ahead += ETX_PANEL_GROUP_BYTES;
     for (const size_t stop = k + step; k < stop; ++k, weights += SPOT_LANES) {
       const float* const at = seen + offsets[k];
-      etx_fused weight[SPOT_GROUPS];
+      etx_fused weight[SPOT_VECTORS];
       ETX_UNROLLED
-      for (size_t g = 0; g < groups; ++g) {
-        memcpy(&weight[g], weights + (ptrdiff_t)g * weight_group,
-               sizeof weight[g]);
-        if (count > 1) ETX_FUSED_LOADED(weight[g]);
+      for (size_t v = 0; v < vectors; ++v) {
+        memcpy(&weight[v],
+               weights + (ptrdiff_t)(v / SPOT_PARTS) * weight_group +
+                   v % SPOT_PARTS * ETX_FUSED_LANES,
+               sizeof weight[v]);
+        if (count > 1) ETX_FUSED_LOADED(weight[v]);
       }
       ETX_UNROLLED
       for (size_t i = 0; i < count; ++i) {
         const etx_fused x = ETX_FUSED_ALL(at[apart[i]]);
         ETX_UNROLLED
-        for (size_t g = 0; g < groups; ++g) {
-          own[i][g] = ETX_FUSED_ADD(weight[g], x, own[i][g]);
+        for (size_t v = 0; v < vectors; ++v) {
+          own[i][v] = ETX_FUSED_ADD(weight[v], x, own[i][v]);
         }
       }
     }
@@ -65,8 +78,8 @@ static inline __attribute__((always_inline)) void spot_block(
   ETX_UNROLLED
   for (size_t i = 0; i < count; ++i, sums += sum_row) {
     ETX_UNROLLED
-    for (size_t g = 0; g < groups; ++g) {
-      memcpy(sums + g * SPOT_LANES, &own[i][g], sizeof own[i][g]);
+    for (size_t v = 0; v < vectors; ++v) {
+      memcpy(sums + v * ETX_FUSED_LANES, &own[i][v], sizeof own[i][v]);
     }
   }
 }
@@ -106,32 +119,42 @@ static inline __attribute__((always_inline)) void spot_row(const etx_spots* s,
 
 static void sum_spots(const etx_spots* s) {
   size_t group = 0;
+#if VECTOR_BYTES == 64
   for (; group + 4 <= s->groups; group += 4) spot_row(s, group, 4);
   for (; group + 2 <= s->groups; group += 2) spot_row(s, group, 2);
-  if (group < s->groups) spot_row(s, group, 1);
+#endif
+  for (; group < s->groups; ++group) spot_row(s, group, 1);
+}
+
+// A square of positions and channels: those that do not exist are not stored.
+static void store_square(const etx_spot_store* s, size_t at, size_t channel) {
+  etx_row_store one = s->store;
+  const size_t left = one.count - at, others = s->channels - channel;
+  const size_t count = left < TURN ? left : TURN;
+  const size_t channels = others < TURN ? others : TURN;
+  turn_vector x[TURN];
+  turn_in_registers(one.sums + (ptrdiff_t)at * one.sum_row + channel,
+                    one.sum_row, x);
+  const ptrdiff_t to = (ptrdiff_t)channel * s->out_channel + (ptrdiff_t)at;
+  float* out = one.out + to;
+  const float* added = one.added == NULL ? NULL : one.added + to;
+  for (size_t c = 0; c < channels; ++c, out += s->out_channel) {
+    float own[TURN], other[TURN] = {0};
+    one.bias = s->bias[channel + c];
+    if (count == TURN) {
+      finish_plane(&one, &x[c], added, out);
+    } else {
+      if (added != NULL) copy_row(added, other, count);
+      finish_plane(&one, &x[c], added == NULL ? NULL : other, own);
+      copy_row(own, out, count);
+    }
+    if (added != NULL) added += s->out_channel;
+  }
 }
 
 static void store_spots(const etx_spot_store* given) {
   const etx_spot_store s = *given;  // which results do not change
-  etx_row_store one = s.store;
-  for (size_t at = 0; at < one.count; at += SPOT_LANES) {
-    const size_t left = one.count - at;
-    const size_t count = left < SPOT_LANES ? left : SPOT_LANES;
-    turn_vector x[TURN];
-    turn_in_registers(one.sums + (ptrdiff_t)at * one.sum_row, one.sum_row, x);
-    float* out = one.out + at;
-    const float* added = one.added == NULL ? NULL : one.added + at;
-    for (size_t c = 0; c < s.channels; ++c, out += s.out_channel) {
-      float own[SPOT_LANES], other[SPOT_LANES] = {0};
-      one.bias = s.bias[c];
-      if (count == SPOT_LANES) {
-        finish_plane(&one, &x[c], added, out);
-      } else {
-        if (added != NULL) copy_row(added, other, count);
-        finish_plane(&one, &x[c], added == NULL ? NULL : other, own);
-        copy_row(own, out, count);
-      }
-      if (added != NULL) added += s.out_channel;
-    }
+  for (size_t at = 0; at < s.store.count; at += TURN) {
+    for (size_t c = 0; c < s.channels; c += TURN) store_square(&s, at, c);
   }
 }

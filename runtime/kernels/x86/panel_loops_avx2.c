@@ -2,6 +2,7 @@
 #ifdef __x86_64__
 #include "runtime/kernels/x86/panel_taps_avx2_template.h"
 #define PANEL_FLOAT_TAPS panel_eights_of_taps
+#define DENSE_EIGHTS panel_eights_of_spots
 #endif
 
 #define VECTOR_BYTES 32

@@ -77,6 +77,47 @@ typedef float panel_taps_vector __attribute__((vector_size(32)));
       : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "xmm13", "xmm14", "xmm15", \
         "cc", "memory")
 
+// Of positions that lie side by side, from rax on, times a tap's two vectors of
+// weights at rcx; those of the next tap are behind them, its positions `row`
+// bytes on.
+#define PANEL_SPOTS_4         \
+  PANEL_ROW("(%%rax)", 0, 1)  \
+  PANEL_ROW("4(%%rax)", 2, 3) \
+  PANEL_ROW("8(%%rax)", 4, 5) \
+  PANEL_ROW("12(%%rax)", 6, 7)
+#define PANEL_SPOTS_5 PANEL_SPOTS_4 PANEL_ROW("16(%%rax)", 8, 9)
+#define PANEL_SPOTS_6 PANEL_SPOTS_5 PANEL_ROW("20(%%rax)", 10, 11)
+
+#define PANEL_ADD_SPOTS(positions)                                \
+  __asm__ volatile(                                               \
+      "mov %[seen], %%rax\n\t"                                    \
+      "mov %[weights], %%rcx\n\t"                                 \
+      "mov %[eights], %%rsi\n"                                    \
+      "1:\n\t"                                                    \
+      ".rept 8\n\t"                                               \
+      "vmovups (%%rcx), %%ymm13\n\t"                              \
+      "vmovups 32(%%rcx), %%ymm14\n\t" PANEL_SPOTS_##positions    \
+      "add %[row], %%rax\n\t"                                     \
+      "add $64, %%rcx\n\t"                                        \
+      ".endr\n\t"                                                 \
+      "dec %%rsi\n\t"                                             \
+      "jnz 1b\n\t"                                                \
+      : PANEL_SUMS_##positions                                    \
+      : [seen] "r"(seen), [weights] "r"(weights), [row] "r"(row), \
+        [eights] "r"(eights)                                      \
+      : "rax", "rcx", "rsi", "xmm13", "xmm14", "xmm15", "cc", "memory")
+
+// sums [positions, 2] += seen [taps, positions] * weights [taps, 2], likewise,
+// of four to six positions; rows of what is seen lie `seen_row` floats apart.
+static inline __attribute__((always_inline)) void panel_eights_of_spots(
+    const float* seen, ptrdiff_t seen_row, const float* weights, size_t eights,
+    size_t positions, panel_taps_vector sums[6][2]) {
+  const ptrdiff_t row = seen_row * (ptrdiff_t)sizeof(float);
+  if (positions == 6) PANEL_ADD_SPOTS(6);
+  if (positions == 5) PANEL_ADD_SPOTS(5);
+  if (positions == 4) PANEL_ADD_SPOTS(4);
+}
+
 // sums [rows, 2] += weights [rows, taps] * panel [taps, 2], eights of taps, at
 // least one; rows of weights lie `weight_row` floats apart, those of the panel
 // `panel_row` or, if there are offsets, where these say.

@@ -1,6 +1,8 @@
-// Convolution whose windows are one pixel, of few positions: result channels are
-// lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1, 16], as
-// the loops read them (etx_dense_spots). Results have the bits that
+// Convolution whose windows are one pixel, of few positions: result channels
+// are lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1,
+// 16], as the loops read them (etx_dense_spots). Where registers hold sums of
+// one group of lanes and there are few taps, positions are lanes (etx_points):
+// turning the sums would cost more. Results have the bits that
 // etx::convolution_chain gives.
 
 #include "runtime/kernels/kernels.h"
@@ -16,6 +18,11 @@ enum {
   FEW_TAPS = 128,        // where one panel is read at a time, not several
   ITEMS = 4,             // for each thread
   FEW_POSITIONS = 48,    // of a thread: lines of memory have those of two
+  // Where sums stay in registers.
+  LEAST_POINTS = 96,  // positions of an image
+  MOST_POINTS = 200,  // of an item
+  MOST_TAPS = 128,    // more sums of channels at a time are worth a detour
+  PIECE = 16,         // taps whose places are known beforehand
 };
 
 typedef struct job {
@@ -25,6 +32,7 @@ typedef struct job {
   size_t channels, positions, panel_count;
   size_t pairs, parts;  // of an image
   bool parts_channels;  // pairs come first, then parts
+  bool has_points;      // positions are lanes
 } job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -60,6 +68,26 @@ static void sum_part(const job* j, const float* seen, size_t positions,
   }
 }
 
+// Results of a panel at some positions, whose sums stay in registers.
+static void run_points(const job* j, const float* seen, size_t image, size_t at,
+                       size_t count, size_t panel) {
+  ptrdiff_t offsets[PIECE];
+  for (ptrdiff_t k = 0; k < PIECE; ++k) offsets[k] = k * j->in.channel;
+  const size_t pieces = (j->channels + PIECE - 1) / PIECE;
+  const etx_points points = {
+      .store = {.sums = seen, .rows = 1, .count = count},
+      .channels = CHANNELS,
+      .weights = j->panels + panel * j->channels * CHANNELS,
+      .has_panels = true,
+      .offsets = offsets,
+      .taps = PIECE,
+      .last_taps = j->channels - (pieces - 1) * PIECE,
+      .pieces = pieces,
+      .piece = PIECE * j->in.channel};
+  etx_panel_results_points(j->results, points, (int64_t)image,
+                           (int64_t)(panel * CHANNELS), at);
+}
+
 // Items are parts of images, and pairs of panels of each.
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
@@ -68,8 +96,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const size_t image = i / (j->pairs * j->parts);
     const size_t place = i - image * j->pairs * j->parts;
-    const size_t part =
-        j->parts_channels ? place % j->parts : place / j->pairs;
+    const size_t part = j->parts_channels ? place % j->parts : place / j->pairs;
     const size_t panel =
         2 * (j->parts_channels ? place / j->parts : place % j->pairs);
     const size_t each = j->positions / j->parts, rest = j->positions % j->parts;
@@ -77,8 +104,15 @@ static void run_items(const void* context, size_t first, size_t end) {
     const size_t count = each + (part < rest);
     const float* const seen = (const float*)(const void*)j->in.data +
                               (ptrdiff_t)image * j->in.image + (ptrdiff_t)at;
+    const size_t panels = least(2, j->panel_count - panel);
+    if (j->has_points) {
+      for (size_t k = 0; k < panels; ++k) {
+        run_points(j, seen, image, at, count, panel + k);
+      }
+      continue;
+    }
     sum_part(j, seen, count, panel, sums);
-    for (size_t k = 0; k < 2 && panel + k < j->panel_count; ++k) {
+    for (size_t k = 0; k < panels; ++k) {
       etx_panel_results_store(j->results, sums + k * CHANNELS, PAIR,
                               (int64_t)image, (int64_t)((panel + k) * CHANNELS),
                               at, count);
@@ -88,7 +122,8 @@ static void run_items(const void* context, size_t first, size_t end) {
 
 // Parts of as equal a size as can be; more if threads would be idle.
 static size_t part_count(const job* j, size_t threads) {
-  size_t parts = (j->positions + POSITIONS - 1) / POSITIONS;
+  const size_t fit = j->has_points ? MOST_POINTS : POSITIONS;
+  size_t parts = (j->positions + fit - 1) / fit;
   if (threads == 1) return parts;
   const size_t items = j->pairs * (size_t)j->in.images;
   const size_t wanted = (ITEMS * threads + items - 1) / items;
@@ -100,6 +135,7 @@ static size_t part_count(const job* j, size_t threads) {
 // (input, panels, bias, others, steps, out)
 static void convolve(etx_call* call, const etx_panel_results* results) {
   const etx_parallel* parallel = call->parallel;
+  const etx_panel_loops* loops = results->loops;
   job j = {.in = etx_volumes_of(etx_call_tensor(call, 0)),
            .panels = etx_call_tensor(call, 1)->data,
            .results = results};
@@ -107,14 +143,15 @@ static void convolve(etx_call* call, const etx_panel_results* results) {
   j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
   j.panel_count = (size_t)results->out.channels / CHANNELS;
   j.pairs = (j.panel_count + 1) / 2;
+  j.has_points = loops->sum_points != NULL && loops->groups == 1 &&
+                 j.channels <= MOST_TAPS && j.positions >= LEAST_POINTS;
   j.parts = part_count(&j, parallel->thread_count);
-  j.parts_channels =
-      parallel->thread_count > 1 &&
-      (j.channels <= (size_t)results->out.channels ||
-       j.positions < parallel->thread_count * FEW_POSITIONS);
+  j.parts_channels = parallel->thread_count > 1 &&
+                     (j.channels <= (size_t)results->out.channels ||
+                      j.positions < parallel->thread_count * FEW_POSITIONS);
   const size_t items = (size_t)j.in.images * j.parts * j.pairs;
-  const double work = (double)etx_tensor_numel(etx_call_tensor(call, 5)) *
-                      (double)j.channels;
+  const double work =
+      (double)etx_tensor_numel(etx_call_tensor(call, 5)) * (double)j.channels;
   etx_shares_run(parallel, items, work, run_items, &j);
 }
 

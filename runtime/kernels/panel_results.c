@@ -4,6 +4,29 @@ enum { CHANNELS = ETX_TURNED_ROWS };
 
 // ------------------------------------------------ results
 
+static float* out_of(const etx_panel_results* r, int64_t image, int64_t channel,
+                     size_t at) {
+  return (float*)(void*)r->out.data + (ptrdiff_t)image * r->out.image +
+         (ptrdiff_t)channel * r->out.channel + (ptrdiff_t)at;
+}
+
+static const float* added_to(const etx_panel_results* r, const float* out) {
+  return etx_chain_store_added(&r->store, r->chain,
+                               (const float*)(const void*)r->out.data, out);
+}
+
+// What is left of the chain, of `channels` from `channel` on.
+static void run_chain(const etx_panel_results* r, int64_t image,
+                      int64_t channel, size_t channels, size_t at,
+                      size_t count) {
+  if (r->chain == NULL || r->store.is_all) return;
+  const size_t plane = (size_t)(image * r->out.channels + channel);
+  float* out = out_of(r, image, channel, at);
+  for (size_t c = 0; c < channels; ++c, out += r->out.channel) {
+    etx_chain_run(r->chain, out, out, plane + c, at, count);
+  }
+}
+
 // Loops for the widest registers turn squares where they are; others on the
 // stack.
 static void store_line(const etx_panel_results* r, const float* sums,
@@ -20,8 +43,7 @@ static void store_line(const etx_panel_results* r, const float* sums,
                       .out_channel = r->out.channel,
                       .bias = bias,
                       .channels = CHANNELS};
-  s.store.added = etx_chain_store_added(
-      &r->store, r->chain, (const float*)(const void*)r->out.data, out);
+  s.store.added = added_to(r, out);
   if (r->loops->store_spots != NULL) {
     r->loops->store_spots(&s);
     return;
@@ -46,21 +68,33 @@ static void store_line(const etx_panel_results* r, const float* sums,
 void etx_panel_results_store(const etx_panel_results* r, const float* sums,
                              ptrdiff_t row, int64_t image, int64_t channel,
                              size_t at, size_t count) {
-  float* out = (float*)(void*)r->out.data + (ptrdiff_t)image * r->out.image +
-               (ptrdiff_t)channel * r->out.channel + (ptrdiff_t)at;
+  float* out = out_of(r, image, channel, at);
   float bias[CHANNELS];
   for (int64_t i = 0; i < CHANNELS; ++i) {
     bias[i] = r->bias == NULL
                   ? -0.0f
-                  : ((const float*)r->bias
-                         ->data)[(channel + i) * r->bias->strides[0]];
+                  : ((const float*)
+                         r->bias->data)[(channel + i) * r->bias->strides[0]];
   }
   store_line(r, sums, row, bias, out, count);
-  if (r->chain == NULL || r->store.is_all) return;
-  const size_t plane = (size_t)(image * r->out.channels + channel);
-  for (size_t c = 0; c < CHANNELS; ++c, out += r->out.channel) {
-    etx_chain_run(r->chain, out, out, plane + c, at, count);
+  run_chain(r, image, channel, CHANNELS, at, count);
+}
+
+void etx_panel_results_points(const etx_panel_results* r, etx_points points,
+                              int64_t image, int64_t channel, size_t at) {
+  etx_row_store* store = &points.store;
+  store->out = out_of(r, image, channel, at);
+  store->below = r->store.below;
+  store->low = r->store.low;
+  store->high = r->store.high;
+  store->added = added_to(r, store->out);
+  points.out_channel = r->out.channel;
+  if (r->bias != NULL) {
+    points.bias_step = r->bias->strides[0];
+    points.bias = (const float*)r->bias->data + channel * points.bias_step;
   }
+  r->loops->sum_points(&points);
+  run_chain(r, image, channel, points.channels, at, store->count);
 }
 
 // ------------------------------------------------ operators
@@ -68,10 +102,12 @@ void etx_panel_results_store(const etx_panel_results* r, const float* sums,
 enum { WEIGHTS = 1, BIAS = 2 };
 
 // The result is the last argument.
-static size_t out_of(const etx_call* call) { return call->argument_count - 1; }
+static size_t out_argument(const etx_call* call) {
+  return call->argument_count - 1;
+}
 
 etx_status etx_panel_results_check(etx_call* call) {
-  const size_t out = out_of(call);
+  const size_t out = out_argument(call);
   ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_dtype(call, WEIGHTS, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, WEIGHTS));
@@ -86,9 +122,8 @@ etx_status etx_panel_results_check(etx_call* call) {
 static void start(etx_call* call, const etx_chain* chain,
                   etx_panel_results_function sum) {
   const etx_panel_results results = {
-      .out = etx_volumes_of(etx_call_tensor(call, out_of(call))),
-      .bias =
-          etx_call_is_none(call, BIAS) ? NULL : etx_call_tensor(call, BIAS),
+      .out = etx_volumes_of(etx_call_tensor(call, out_argument(call))),
+      .bias = etx_call_is_none(call, BIAS) ? NULL : etx_call_tensor(call, BIAS),
       .chain = chain,
       .store = etx_chain_store_of(chain),
       .loops = etx_panel_loops_of(
@@ -98,8 +133,8 @@ static void start(etx_call* call, const etx_chain* chain,
 
 etx_status etx_panel_results_run(etx_call* call,
                                  etx_panel_results_function sum) {
-  const etx_tensor* out = etx_call_tensor(call, out_of(call));
-  const size_t others = out_of(call) - 2, numel = etx_tensor_numel(out);
+  const etx_tensor* out = etx_call_tensor(call, out_argument(call));
+  const size_t others = out_argument(call) - 2, numel = etx_tensor_numel(out);
   if (numel == 0) return ETX_OK;
   const size_t columns = (size_t)out->sizes[3];
   const size_t planes = (size_t)out->sizes[0] * (size_t)out->sizes[1];

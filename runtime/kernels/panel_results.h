@@ -16,19 +16,25 @@ typedef struct etx_panel_results {
   const etx_panel_loops* loops;
 } etx_panel_results;
 
-// `count` results of the channels from `channel` on, a multiple of sixteen, that
-// lie side by side from position `at` of an image on. Sums are `row` apart, and
-// read up to a whole sixteen of positions.
+// `count` results of the channels from `channel` on, a multiple of sixteen,
+// that lie side by side from position `at` of an image on. Sums are `row`
+// apart, and read up to a whole sixteen of positions.
 void etx_panel_results_store(const etx_panel_results* results,
                              const float* sums, ptrdiff_t row, int64_t image,
                              int64_t channel, size_t at, size_t count);
+
+// The same of sums that the loop for points takes with the weights, their sizes
+// and what they see as `points` has them: all but its results.
+void etx_panel_results_points(const etx_panel_results* results,
+                              etx_points points, int64_t image, int64_t channel,
+                              size_t at);
 
 // Computes the sums of a call and hands them to etx_panel_results_store.
 typedef void (*etx_panel_results_function)(etx_call* call,
                                            const etx_panel_results* results);
 
-// For prepare, of (input, panels, bias, .., others, steps, out), where steps may
-// be x alone: refuses other types than float32, and what is not dense.
+// For prepare, of (input, panels, bias, .., others, steps, out), where steps
+// may be x alone: refuses other types than float32, and what is not dense.
 ETX_MUST_USE etx_status etx_panel_results_check(etx_call* call);
 
 // For run: what `sum` has to do before a chain and what is left of the chain.

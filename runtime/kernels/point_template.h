@@ -60,11 +60,13 @@ static inline __attribute__((always_inline)) void point_store(
 // `groups` vectors of a line. Inlined with constants, so that the sums stay in
 // registers.
 static inline __attribute__((always_inline)) void point_block(
-    const etx_points* p, const point_place* place, size_t groups) {
+    const etx_points* p, const point_place* place, size_t groups,
+    bool has_panels) {
   const ptrdiff_t channel = (ptrdiff_t)place->channel;
   const ptrdiff_t line = (ptrdiff_t)place->line, at = (ptrdiff_t)place->at;
   const ptrdiff_t to = channel * p->out_channel + line * p->store.out_row + at;
-  const ptrdiff_t weight_row = p->weight_row;
+  const ptrdiff_t weight_row = has_panels ? 1 : p->weight_row;
+  const ptrdiff_t weight_tap = has_panels ? ETX_DENSE_CHANNELS : 1;
   const ptrdiff_t* const offsets = p->offsets;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
@@ -78,7 +80,7 @@ static inline __attribute__((always_inline)) void point_block(
   }
   for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
-    for (size_t k = 0; k < taps; ++k, ++weights) {
+    for (size_t k = 0; k < taps; ++k, weights += weight_tap) {
       const float* const from = seen + offsets[k];
       etx_fused x[POINT_GROUPS];
       ETX_UNROLLED
@@ -115,8 +117,8 @@ static void point_fetch(const etx_points* p, size_t channel, size_t first,
 }
 
 // Blocks of three vectors, or two where one alone would be left.
-static inline void point_line(const etx_points* p, size_t channel,
-                              size_t line) {
+static inline __attribute__((always_inline)) void point_line(
+    const etx_points* p, size_t channel, size_t line, bool has_panels) {
   const size_t count = p->store.count, next = channel + ETX_POINT_CHANNELS;
   const size_t all = (count + POINT_LANES - 1) / POINT_LANES;
   for (size_t first = 0, groups; first < all; first += groups) {
@@ -125,14 +127,14 @@ static inline void point_line(const etx_points* p, size_t channel,
     const size_t at = first * POINT_LANES;
     point_place place = {channel, line, at, at + (groups - 1) * POINT_LANES};
     if (left == groups) place.last = count - POINT_LANES;
-    if (line == 0 && next < p->channels) {
+    if (line == 0 && next < p->channels && !has_panels) {
       point_fetch(p, next, first, groups, all);
     }
     for (; place.channel < next; place.channel += POINT_CHANNELS) {
       if (groups == 3) {
-        point_block(p, &place, 3);
+        point_block(p, &place, 3, has_panels);
       } else {
-        point_block(p, &place, 2);
+        point_block(p, &place, 2, has_panels);
       }
     }
   }
@@ -143,7 +145,11 @@ static void sum_points(const etx_points* given) {
   for (size_t channel = 0; channel < p.channels;
        channel += ETX_POINT_CHANNELS) {
     for (size_t line = 0; line < p.store.rows; ++line) {
-      point_line(&p, channel, line);
+      if (p.has_panels) {
+        point_line(&p, channel, line, true);
+      } else {
+        point_line(&p, channel, line, false);
+      }
     }
   }
 }

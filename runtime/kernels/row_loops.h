@@ -67,9 +67,9 @@ typedef struct etx_window_plane {
 typedef void (*etx_window_plane_loop)(const etx_window_plane* plane);
 
 // out [i] = the largest of `rows` times `taps` elements from in + i stride on,
-// rows `in_row` and taps `tap` apart, in this order: of equal ones the first, of
-// NaNs the last, -infinity if there is none. `stride` is 1 or 2; no others are
-// read.
+// rows `in_row` and taps `tap` apart, in this order: of equal ones the first,
+// of NaNs the last, -infinity if there is none. `stride` is 1 or 2; no others
+// are read.
 typedef struct etx_row_most {
   const float* in;
   ptrdiff_t in_row, tap, stride;
@@ -116,9 +116,9 @@ typedef struct etx_spot_store {
 
 typedef void (*etx_spot_store_loop)(const etx_spot_store* store);
 
-// The same of positions that lie side by side: sums [positions][channels] += seen
-// [taps][positions] times weights [panels][taps][16]. Sums have whole pairs of
-// panels; those beside a panel that stands alone may be written.
+// The same of positions that lie side by side: sums [positions][channels] +=
+// seen [taps][positions] times weights [panels][taps][16]. Sums have whole
+// pairs of panels; those beside a panel that stands alone may be written.
 enum { ETX_DENSE_CHANNELS = 16, ETX_DENSE_LINE = 64 };
 
 typedef struct etx_dense_spots {
@@ -154,7 +154,10 @@ typedef struct etx_points {
   const float* bias;  // of the first channel; NULL: none
   ptrdiff_t bias_step;
   const float* weights;
-  ptrdiff_t weight_row;  // from channel to channel
+  // Taps of a channel lie side by side; or, in panels, those of
+  // ETX_DENSE_CHANNELS channels, of which there are no more then.
+  bool has_panels;
+  ptrdiff_t weight_row;  // from channel to channel, if they are not
   const ptrdiff_t* offsets;
   size_t taps, last_taps, pieces;
   ptrdiff_t piece;

@@ -356,21 +356,20 @@ static void spots_are_summed_one_by_one(void** state) {
       offsets[i] = test_random_integer(0, PLACES);
     }
     const size_t taps = (size_t)test_random_integer(0, MOST);
-    const etx_spots s = {
-        .seen = left,
-        .places = places,
-        .offsets = offsets,
-        .weights = right,
-        .weight_group = (ptrdiff_t)(taps * ETX_TURNED_ROWS),
-        .sums = other,
-        .sum_row = PITCH,
-        .positions = (size_t)test_random_integer(0, MOST),
-        .taps = taps,
-        .groups = (size_t)test_random_integer(1, 4),
-        .starts = test_random_bits() % 2 == 0,
-        .ahead = (const char*)right,
-        .ahead_row = 4,
-        .ahead_rows = (size_t)test_random_integer(0, 64)};
+    const etx_spots s = {.seen = left,
+                         .places = places,
+                         .offsets = offsets,
+                         .weights = right,
+                         .weight_group = (ptrdiff_t)(taps * ETX_TURNED_ROWS),
+                         .sums = other,
+                         .sum_row = PITCH,
+                         .positions = (size_t)test_random_integer(0, MOST),
+                         .taps = taps,
+                         .groups = (size_t)test_random_integer(1, 4),
+                         .starts = test_random_bits() % 2 == 0,
+                         .ahead = (const char*)right,
+                         .ahead_row = 4,
+                         .ahead_rows = (size_t)test_random_integer(0, 64)};
     for (size_t i = 0; i < s.positions * s.groups * ETX_TURNED_ROWS; ++i) {
       const size_t position = i / (s.groups * ETX_TURNED_ROWS);
       const size_t channel = i % (s.groups * ETX_TURNED_ROWS);
@@ -397,10 +396,8 @@ static void spots_are_stored_as_rows(void** state) {
     start_round();
     etx_row_store s = random_store();
     const size_t channels = (size_t)test_random_integer(1, ETX_TURNED_ROWS);
-    etx_spot_store spots = {.store = s,
-                            .out_channel = PITCH,
-                            .bias = right,
-                            .channels = channels};
+    etx_spot_store spots = {
+        .store = s, .out_channel = PITCH, .bias = right, .channels = channels};
     if (s.count > 50) continue;  // whole groups are read
     spots.store.out = other;
     loops_of_64_bytes.store_spots(&spots);
@@ -419,13 +416,15 @@ static void spots_are_stored_as_rows(void** state) {
   }
 }
 
-// What a row at `seen` of a channel with such weights comes to.
-static float point_sum(const etx_points* p, const float* weights,
-                       const float* seen) {
+// What a row at `seen` of a channel comes to.
+static float point_sum(const etx_points* p, size_t channel, const float* seen) {
+  const ptrdiff_t tap = p->has_panels ? ETX_DENSE_CHANNELS : 1;
+  const float* weights =
+      p->weights + (ptrdiff_t)channel * (p->has_panels ? 1 : p->weight_row);
   float sum = 0;
   for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
-    for (size_t k = 0; k < taps; ++k, ++weights) {
+    for (size_t k = 0; k < taps; ++k, weights += tap) {
       sum = fmaf(*weights, seen[p->offsets[k]], sum);
     }
   }
@@ -454,6 +453,7 @@ static void points_are_summed_one_by_one(void** state) {
         .bias = test_random_bits() % 3 == 0 ? NULL : right,
         .bias_step = test_random_integer(1, 3),
         .weights = right + PITCH,
+        .has_panels = test_random_bits() % 2 == 0,
         .weight_row = PITCH,
         .offsets = offsets,
         .taps = (size_t)test_random_integer(1, TAPS),
@@ -468,9 +468,7 @@ static void points_are_summed_one_by_one(void** state) {
       for (size_t i = 0; i < s.rows * s.count; ++i) {
         const ptrdiff_t y = (ptrdiff_t)(i / s.count);
         const ptrdiff_t x = (ptrdiff_t)(i % s.count);
-        sums[y * s.sum_row + x] =
-            point_sum(&p, p.weights + (ptrdiff_t)c * PITCH,
-                      left + y * s.sum_row + x);
+        sums[y * s.sum_row + x] = point_sum(&p, c, left + y * s.sum_row + x);
       }
       s.bias = p.bias == NULL ? -0.0f : p.bias[(ptrdiff_t)c * p.bias_step];
       etx_panel_loops_base.store_rows(&s);
@@ -507,19 +505,19 @@ static void winograds_form_is_alike(void** state) {
     loops_of_64_bytes.winograd.weights(right, count, other);
     assert_memory_equal(one, other, sizeof(one));
     etx_dense_spots sum = {.seen = left,
-                            .seen_row = PITCH,
-                            .weights = right,
-                            .weight_panel = ETX_DENSE_CHANNELS * COUNT,
-                            .sums = one,
-                            .sum_row = PITCH,
-                            .positions = (size_t)test_random_integer(1, 50),
-                            .taps = count,
-                            .panels = (size_t)test_random_integer(1, 3),
-                            .starts = test_random_bits() % 2 == 0,
-                            .ahead = (const char*)right,
-                            .ahead_piece = 64,
-                            .ahead_pieces = (size_t)test_random_integer(0, 3),
-                            .ahead_lines = (size_t)test_random_integer(0, 9)};
+                           .seen_row = PITCH,
+                           .weights = right,
+                           .weight_panel = ETX_DENSE_CHANNELS * COUNT,
+                           .sums = one,
+                           .sum_row = PITCH,
+                           .positions = (size_t)test_random_integer(1, 50),
+                           .taps = count,
+                           .panels = (size_t)test_random_integer(1, 3),
+                           .starts = test_random_bits() % 2 == 0,
+                           .ahead = (const char*)right,
+                           .ahead_piece = 64,
+                           .ahead_pieces = (size_t)test_random_integer(0, 3),
+                           .ahead_lines = (size_t)test_random_integer(0, 9)};
     etx_panel_loops_base.sum_dense_spots(&sum);
     sum.sums = other;
     loops_of_64_bytes.sum_dense_spots(&sum);
@@ -529,14 +527,13 @@ static void winograds_form_is_alike(void** state) {
       memcpy(one + at, other + at, ETX_DENSE_CHANNELS * sizeof *one);
     }
     assert_memory_equal(one, other, sizeof(one));
-    etx_winograd_output output = {
-        .sums = left,
-        .place = ROOM,
-        .tile = CHANNELS,
-        .channels = CHANNELS,
-        .height = (size_t)test_random_integer(1, 5),
-        .width = (size_t)test_random_integer(1, 8),
-        .out = one};
+    etx_winograd_output output = {.sums = left,
+                                  .place = ROOM,
+                                  .tile = CHANNELS,
+                                  .channels = CHANNELS,
+                                  .height = (size_t)test_random_integer(1, 5),
+                                  .width = (size_t)test_random_integer(1, 8),
+                                  .out = one};
     etx_panel_loops_base.winograd.output(&output);
     output.out = other;
     loops_of_64_bytes.winograd.output(&output);

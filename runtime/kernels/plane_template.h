@@ -105,8 +105,13 @@ static inline __attribute__((always_inline)) void plane_rows(
   const etx_row_store* s = &p->store;
   const float* seen = s->sums;
   float* out = s->out;
+  const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
   for (size_t r = 0; r < s->rows; ++r) {
-    if (s->count < PLANE_LANES) {
+    if (is_dense && s->count < PLANE_LANES &&
+        (s->rows - r) * s->count >= PLANE_LANES) {
+      // What does not belong to the row is a later row's, and not there yet.
+      plane_block(p, weights, seen, NULL, out, (plane_span){0, 0, 1});
+    } else if (s->count < PLANE_LANES) {
       plane_short_row(p, weights, seen, added, out);
     } else {
       plane_row(p, weights, seen, added, out);
@@ -118,7 +123,8 @@ static inline __attribute__((always_inline)) void plane_rows(
 }
 
 static void sum_plane(const etx_plane* given) {
-  const etx_plane p = *given;  // which results do not change
+  etx_plane p = *given;  // which results do not change
+  p.store.bias = row_bias(&p.store, p.store.bias);
   if (p.taps == PLANE_TAPS && p.store.added == NULL) {
     etx_fused weights[PLANE_TAPS];
     for (size_t k = 0; k < PLANE_TAPS; ++k) {

@@ -39,6 +39,7 @@ static inline __attribute__((always_inline)) void point_store(
   ETX_UNROLLED
   for (size_t c = 0; c < POINT_CHANNELS; ++c, to += p->out_channel) {
     store.bias = bias == NULL ? -0.0f : bias[(ptrdiff_t)c * p->bias_step];
+    store.bias = row_bias(&store, store.bias);
     if (store.added != NULL) {
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {

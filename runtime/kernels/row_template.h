@@ -22,9 +22,9 @@ enum { ROW_PIECE = 16 };
   __builtin_ia32_storeups512_mask(to, x, lanes)
 #endif
 
-#define ROW_EVEN(a, b)                                                       \
-  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, \
-                          24, 26, 28, 30)
+#define ROW_EVEN(a, b)                                                         \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
+                          26, 28, 30)
 
 // The first lanes: `count`, if there are so many.
 static inline row_lanes row_first(ptrdiff_t count) {
@@ -55,9 +55,9 @@ enum { ROW_PIECE = 4 };
 
 #if VECTOR_BYTES == 64
 
-static inline __attribute__((always_inline)) void pick_row(const float* from,
-                                                           float* to,
-                                                           size_t count) {
+static inline
+    __attribute__((always_inline)) void pick_row(const float* from, float* to,
+                                                 size_t count) {
   for (size_t i = 0; i < count; i += ROW_PIECE) {
     const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
     const float* const at = from + 2 * i;
@@ -174,8 +174,7 @@ static void copy_rows(const etx_row_copy* c) {
   }
 
 // Of LARGER(a, b) the second operand is what stays where there is no larger
-// one: a NaN, or -0 beside 0; so it is of SMALLER. Where `below` is above
-// `low`, that is 0, -0 becomes 0: it is added.
+// one: a NaN, or -0 beside 0; so it is of SMALLER.
 #define ROW_CLAMP(name, VECTOR, LARGER, SMALLER)             \
   static inline __attribute__((always_inline)) void name(    \
       const etx_row_store* s, VECTOR* x) {                   \
@@ -183,8 +182,14 @@ static void copy_rows(const etx_row_copy* c) {
     const VECTOR low = s->low - zero, high = s->high - zero; \
     *x = LARGER(low, *x);                                    \
     *x = SMALLER(high, *x);                                  \
-    *x += s->below > s->low ? 0.0f : -0.0f;                  \
   }
+
+// The bias to add, for that: where `below` is above `low`, which is 0, -0 is to
+// become 0. A sum to which 0 was added, not -0, is no -0, nor is what is added
+// to it; all else stays.
+static inline float row_bias(const etx_row_store* s, float bias) {
+  return s->below > s->low ? bias + 0.0f : bias;
+}
 
 #if VECTOR_BYTES == 64
 #ifndef ROW_LARGER  // tests have their own
@@ -290,7 +295,8 @@ static inline __attribute__((always_inline)) void store_row(
 #endif
 
 static void store_rows(const etx_row_store* given) {
-  const etx_row_store s = *given;  // which results do not change
+  etx_row_store s = *given;  // which results do not change
+  s.bias = row_bias(&s, s.bias);
   const float* sums = s.sums;
   float* out = s.out;
   for (size_t r = 0; r < s.rows; ++r, sums += s.sum_row, out += s.out_row) {

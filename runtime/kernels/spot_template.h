@@ -140,7 +140,7 @@ static void store_square(const etx_spot_store* s, size_t at, size_t channel) {
   const float* added = one.added == NULL ? NULL : one.added + to;
   for (size_t c = 0; c < channels; ++c, out += s->out_channel) {
     float own[TURN], other[TURN] = {0};
-    one.bias = s->bias[channel + c];
+    one.bias = row_bias(&one, s->bias[channel + c]);
     if (count == TURN) {
       finish_plane(&one, &x[c], added, out);
     } else {

@@ -138,7 +138,8 @@ static inline __attribute__((always_inline)) void window_columns(
 }
 
 static void sum_windows(const etx_window_plane* given) {
-  const etx_window_plane p = *given;  // which results do not change
+  etx_window_plane p = *given;  // which results do not change
+  p.store.bias = row_bias(&p.store, p.store.bias);
   const float* const added = p.store.added;
   const bool asks = p.in_columns > WINDOW_SHORT;
   etx_fused weights[WINDOW_TAPS];

@@ -56,11 +56,12 @@ typedef struct etx_pair_loops {
   // The same of 4 bits, each sixteen bytes as sixteen high halves, then sixteen
   // low ones, minus 8. `count` is a multiple of sixteen.
   etx_pair_turn turn4;
-  // `count` elements of a panel of bytes (packed_rows.h) as one of pairs.
+  // `count` elements of a panel of bytes (packed_rows.h), a multiple of
+  // ETX_PACKED_SIDE, as one of pairs.
   void (*widen)(const int8_t* in, size_t count, int16_t* out);
   etx_pair_loop whole;
   // Whole sums of at most ETX_PAIR_FEW rows with a panel of bytes, from zero
-  // on.
+  // on; `count` is such a multiple, too.
   etx_pair_loop few;
   // The panel has each group's even elements, then its odd ones, as left has
   // those of each chunk of 256; the block is a chunk.

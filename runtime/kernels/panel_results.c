@@ -27,8 +27,7 @@ static void run_chain(const etx_panel_results* r, int64_t image,
   }
 }
 
-// Loops for the widest registers turn squares where they are; others on the
-// stack.
+// Sets with a loop for it turn squares in registers; others on the stack.
 static void store_line(const etx_panel_results* r, const float* sums,
                        ptrdiff_t row, const float* bias, float* out,
                        size_t count) {

@@ -24,12 +24,13 @@ void etx_panel_results_store(const etx_panel_results* results,
                              int64_t channel, size_t at, size_t count);
 
 // The same of sums that the loop for points takes with the weights, their sizes
-// and what they see as `points` has them: all but its results.
+// and what they see as `points` has them: all but its results. The set has that
+// loop, and more than a group of positions are given.
 void etx_panel_results_points(const etx_panel_results* results,
                               etx_points points, int64_t image, int64_t channel,
                               size_t at);
 
-// Computes the sums of a call and hands them to etx_panel_results_store.
+// Computes the sums of a call and hands them to one of these.
 typedef void (*etx_panel_results_function)(etx_call* call,
                                            const etx_panel_results* results);
 

@@ -57,7 +57,8 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const size_t asked = is_scattered || group > 0 ? 0 : b->ahead_pieces * lines;
   const size_t first = asked * row / b->rows;
   const size_t end = asked * (row + rows) / b->rows;
-  const char* ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
+  const char* ahead = NULL;
+  if (first < end) ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
   const size_t first_line = first % lines;
   const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
                          row + 2 * rows <= b->rows;
@@ -80,7 +81,8 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     for (size_t r = rows; asks_rows && r < 2 * rows; ++r) {
       __builtin_prefetch(weights + (ptrdiff_t)r * b->weight_row + k);
     }
-    const char* piece = ahead + k / ETX_PANEL_AHEAD * b->ahead_step;
+    const char* piece = ahead;
+    if (first < end) piece += k / ETX_PANEL_AHEAD * b->ahead_step;
     size_t line = first_line;
     for (size_t i = first; i < end; ++i) {
       __builtin_prefetch(piece + line * ETX_PANEL_GROUP_BYTES);

@@ -2,8 +2,8 @@
 // instruction set, after fused_template.h and row_template.h.
 //
 // A few vectors of a row are summed in registers. The last one of a row
-// overlaps the one before it, so that nothing behind a row is written; rows do
-// not wait for each other, which hides how long a step takes.
+// overlaps the one before it, so that nothing behind the last row is written;
+// sums do not wait for those of other rows, which hides how long a step takes.
 
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"

@@ -11,9 +11,9 @@ enum {
   POINT_GROUPS = 3,
   POINT_LINE = ETX_PANEL_GROUP_BYTES / 4,
 #if VECTOR_BYTES == 64
-  POINT_CHANNELS = ETX_POINT_CHANNELS,  // of a block
+  POINT_ROWS = ETX_POINT_CHANNELS,  // channels of a block
 #else
-  POINT_CHANNELS = ETX_POINT_CHANNELS / 2,
+  POINT_ROWS = ETX_POINT_CHANNELS / 2,
 #endif
 };
 
@@ -32,12 +32,12 @@ static inline size_t point_at(const point_place* place, size_t g,
 // What becomes of the sums, at `to` from the first result on.
 static inline __attribute__((always_inline)) void point_store(
     const etx_points* p, const point_place* place, size_t groups, ptrdiff_t to,
-    etx_fused own[POINT_CHANNELS][POINT_GROUPS]) {
+    etx_fused own[POINT_ROWS][POINT_GROUPS]) {
   etx_row_store store = p->store;
   const float* bias = p->bias;
   if (bias != NULL) bias += (ptrdiff_t)place->channel * p->bias_step;
   ETX_UNROLLED
-  for (size_t c = 0; c < POINT_CHANNELS; ++c, to += p->out_channel) {
+  for (size_t c = 0; c < POINT_ROWS; ++c, to += p->out_channel) {
     store.bias = bias == NULL ? -0.0f : bias[(ptrdiff_t)c * p->bias_step];
     store.bias = row_bias(&store, store.bias);
     if (store.added != NULL) {
@@ -71,9 +71,9 @@ static inline __attribute__((always_inline)) void point_block(
   const ptrdiff_t* const offsets = p->offsets;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
-  etx_fused own[POINT_CHANNELS][POINT_GROUPS] = {{{0}}};
+  etx_fused own[POINT_ROWS][POINT_GROUPS] = {{{0}}};
   ETX_UNROLLED
-  for (ptrdiff_t c = 0; c < POINT_CHANNELS; ++c) {
+  for (ptrdiff_t c = 0; c < POINT_ROWS; ++c) {
     ETX_UNROLLED
     for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
       __builtin_prefetch(p->store.out + to + c * p->out_channel + i, 1);
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void point_block(
         ETX_FUSED_LOADED(x[g]);
       }
       ETX_UNROLLED
-      for (ptrdiff_t c = 0; c < POINT_CHANNELS; ++c) {
+      for (ptrdiff_t c = 0; c < POINT_ROWS; ++c) {
         const etx_fused weight = ETX_FUSED_ALL(weights[c * weight_row]);
         ETX_UNROLLED
         for (size_t g = 0; g < groups; ++g) {
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) void point_line(
     if (line == 0 && next < p->channels && !has_panels) {
       point_fetch(p, next, first, groups, all);
     }
-    for (; place.channel < next; place.channel += POINT_CHANNELS) {
+    for (; place.channel < next; place.channel += POINT_ROWS) {
       if (groups == 3) {
         point_block(p, &place, 3, has_panels);
       } else {

@@ -1,6 +1,8 @@
 // Products of many quantised rows with quantised weights: sixteen rows of the
 // weights at a time are copied to the stack as pairs of 16-bit integers, which
-// processors multiply and add two at a time, and all rows of the input pass.
+// processors multiply and add two at a time, and all rows of the input pass. Of
+// weights that are panels of bytes, few rows are multiplied with these as they
+// lie.
 //
 //            sixteen columns                 a panel on the stack:
 //            .---------.                       [pairs][16][2]

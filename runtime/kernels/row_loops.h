@@ -42,7 +42,8 @@ typedef void (*etx_row_store_loop)(const etx_row_store* store);
 // weights [taps] times what lies at i + offsets [taps], from zero on, where
 // `store.sums` begins and a row is `store.sum_row` behind the one before; each
 // step is rounded once (fused_template.h). Up to ETX_PANEL_GROUP_BYTES behind a
-// row are read, too.
+// row are read, too. Rows are written in order: what is written of those behind
+// one that lie right there is overwritten.
 typedef struct etx_plane {
   etx_row_store store;
   const float* weights;
@@ -139,7 +140,7 @@ typedef struct etx_dense_spots {
 
 typedef void (*etx_dense_spot_loop)(const etx_dense_spots* spots);
 
-enum { ETX_POINT_CHANNELS = 8 };  // whose sums are taken at a time
+enum { ETX_POINT_CHANNELS = 8 };  // channels are a multiple of it
 
 // Sums with result positions as lanes, in registers from the first tap to the
 // result: element i of a row of a channel is that channel's weights times what

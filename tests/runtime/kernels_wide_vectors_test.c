@@ -271,6 +271,10 @@ static void planes_are_summed_alike(void** state) {
                    .weights = right + MOST,
                    .offsets = offsets,
                    .taps = counts[test_random_bits() % 4]};
+    if (test_random_bits() % 2 == 0) {
+      p.store.out_row = (ptrdiff_t)p.store.count;
+      p.store.added = NULL;
+    }
     etx_panel_loops_base.sum_plane(&p);
     p.store.out = other;
     loops_of_64_bytes.sum_plane(&p);

@@ -141,6 +141,10 @@ static etx_cost cost_of(const profile* p, const etx_call* call) {
       for (size_t item = 0; item < value->as.tensors.count; ++item) {
         add_tensor(p, &cost, i, value->as.tensors.items[item], is_written);
       }
+    } else if (value->kind == ETX_VALUE_INTS) {
+      if (value->as.integers.count != 4) continue;
+      etx_cost_call_add_order(&cost, i,
+                              value->as.integers.items[2]->as.integer);
     } else {
       add_tensor(p, &cost, i, value, is_written);
     }

@@ -47,6 +47,11 @@ static etx_cost cost_of(const etx_program* program, const etx_pte_plan* plan,
     const etx_pte_value value = etx_pte_value_at(plan, index);
     const bool is_list = value.kind == ETX_PTE_TENSOR_LIST ||
                          value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
+    if (value.kind == ETX_PTE_INT_LIST && value.as.integers.count == 4) {
+      const size_t third = (size_t)value.as.integers.items[2];
+      etx_cost_call_add_order(&cost, i,
+                              etx_pte_value_at(plan, third).as.integer);
+    }
     if (!is_list) {
       add_tensor(program, plan, &cost, i, (int64_t)index, is_written);
       continue;

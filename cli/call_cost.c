@@ -11,6 +11,7 @@ typedef enum work {
   WORK_PANELS,
   WORK_WINOGRAD,
   WORK_ATTENTION,
+  WORK_ORDERED_ATTENTION,
 } work;
 
 typedef enum counted_bytes { BYTES_ALL, BYTES_PART, BYTES_INTO } counted_bytes;
@@ -35,6 +36,12 @@ const char* etx_cost_kind(const etx_op* op) { return row_of(op)->kind; }
 
 void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor) {
   if (call->count < ETX_COST_TENSORS) call->tensors[call->count++] = *tensor;
+}
+
+void etx_cost_call_add_order(etx_cost_call* call, size_t argument,
+                             int64_t third) {
+  if (call->order_count == ETX_COST_ORDERS) return;
+  call->orders[call->order_count++] = (etx_cost_order){argument, third};
 }
 
 static uint64_t numel(const etx_cost_tensor* tensor) {
@@ -124,6 +131,22 @@ static uint64_t work_of_attention(const etx_cost_call* call) {
   return 2 * numel(query) * positions;
 }
 
+// The same for etx::attention, whose keys have rows in the dimension that the
+// third of key_order names.
+static uint64_t work_of_ordered_attention(const etx_cost_call* call) {
+  enum { KEY = 1, KEY_ORDER = 6 };
+  const etx_cost_tensor* query = tensor_at(call, 0);
+  const etx_cost_tensor* key = tensor_at(call, KEY);
+  const etx_cost_tensor* to = first_written(call);
+  if (query == NULL || key == NULL || to == NULL) return 0;
+  for (size_t i = 0; i < call->order_count; ++i) {
+    const etx_cost_order* order = &call->orders[i];
+    if (order->argument != KEY_ORDER) continue;
+    return (numel(query) + numel(to)) * size_at(key, (size_t)order->rows_dim);
+  }
+  return 0;
+}
+
 static uint64_t work_of(const etx_cost_call* call, work how) {
   switch (how) {
     case WORK_PRODUCT:
@@ -140,6 +163,8 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_winograd(call);
     case WORK_ATTENTION:
       return work_of_attention(call);
+    case WORK_ORDERED_ATTENTION:
+      return work_of_ordered_attention(call);
     default:
       return 0;
   }

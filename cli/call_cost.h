@@ -28,14 +28,30 @@ typedef struct etx_cost_tensor {
 
 enum { ETX_COST_TENSORS = 64 };
 
+// What lies in the third dimension of an operand in the order that attention
+// reads it in: the rows of keys.
+typedef struct etx_cost_order {
+  size_t argument;  // position of the int[] in the schema
+  int64_t rows_dim;
+} etx_cost_order;
+
+enum { ETX_COST_ORDERS = 4 };
+
 typedef struct etx_cost_call {
   const etx_op* op;
   etx_cost_tensor tensors[ETX_COST_TENSORS];
   size_t count;  // those beyond the most are left out
+  etx_cost_order orders[ETX_COST_ORDERS];
+  size_t order_count;
 } etx_cost_call;
 
 // Adds a tensor, which borrows `sizes`.
 void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor);
+
+// Adds a list of four integers, `third` the one at 2; lists beyond the most
+// are left out.
+void etx_cost_call_add_order(etx_cost_call* call, size_t argument,
+                             int64_t third);
 
 etx_cost etx_cost_of(const etx_cost_call* call);
 

@@ -243,6 +243,17 @@ static void costs_are_those_of_the_operators(void** state) {
   assert_int_equal(
       cost_of_call("aten::convolution.out", convolution, 3).multiply_adds,
       6 * 8 * 8 * 2 * 9);
+  // Keys and values of [positions, heads, elements], queries of two heads.
+  const etx_cost_tensor attention[] = {TENSOR(0, false, false, 1, 1, 2, 4, 8),
+                                       TENSOR(1, false, false, 2, 1, 9, 2, 8),
+                                       TENSOR(2, false, false, 3, 1, 9, 2, 16),
+                                       TENSOR(13, true, false, 4, 1, 2, 4, 16)};
+  etx_cost_call ordered = {
+      .op = etx_op_find(etx_text_of("etx::attention.out"), (etx_text){NULL, 0})};
+  for (size_t i = 0; i < 4; ++i) etx_cost_call_add(&ordered, &attention[i]);
+  etx_cost_call_add_order(&ordered, 5, 2);  // of the query
+  etx_cost_call_add_order(&ordered, 6, 1);  // of the keys
+  assert_int_equal(etx_cost_of(&ordered).multiply_adds, 2 * 4 * 9 * (8 + 16));
   // Rows of a table: only those that are taken.
   const etx_cost_tensor embedding[] = {TENSOR(0, false, true, 1, 1000, 16),
                                        TENSOR(1, false, false, 2, 2),

@@ -191,7 +191,9 @@ typedef struct etx_pte_content {
   size_t initial_data_count;
   const etx_pte_named_data* named_data;
   size_t named_data_count;
-  uint32_t constant_alignment;     // of each constant, at least 16
+  // Of each constant, at least 16; those of 64 bytes and more begin a line of
+  // 64 besides.
+  uint32_t constant_alignment;
   const etx_bytes* delegate_data;  // kept in the FlatBuffer
   size_t delegate_data_count;
 } etx_pte_content;

@@ -15,6 +15,10 @@
 // What the stock writer aligns segments to, so that they can be mapped apart.
 enum { SEGMENT_ALIGNMENT = 128 };
 
+// What lines of caches are aligned to. A constant as long as one begins one:
+// kernels read weights in vectors of a line, and one of two halves costs two.
+enum { CACHE_LINE = 64 };
+
 // Position of the first byte of each part, from the segment base on.
 typedef struct layout {
   uint64_t constant_bytes;
@@ -35,17 +39,20 @@ typedef struct blob_list {
   const uint32_t* hosts;   // NULL, or by entry: the one whose bytes hold its
                            // bytes, 0 if it has its own
   size_t count;
-  uint64_t alignment;
+  uint64_t alignment;       // of each
+  uint64_t line_alignment;  // of those of CACHE_LINE bytes and more
 } blob_list;
 
 static blob_list constants_of(const etx_pte_content* content) {
-  return (blob_list){content->constants, content->constant_hosts,
-                     content->constant_count, content->constant_alignment};
+  const uint64_t each = content->constant_alignment;
+  return (blob_list){content->constants,      content->constant_hosts,
+                     content->constant_count, each,
+                     each < CACHE_LINE ? CACHE_LINE : each};
 }
 
 static blob_list initial_data_of(const etx_pte_content* content) {
   return (blob_list){content->initial_data, NULL, content->initial_data_count,
-                     1};
+                     1, 1};
 }
 
 static bool has_host(const blob_list* blobs, size_t index) {
@@ -58,9 +65,12 @@ static bool next_blob(const blob_list* blobs, size_t index, uint64_t* position,
                       uint64_t* out_start) {
   *out_start = 0;
   if (index == 0 || has_host(blobs, index)) return true;
-  if (!etx_align_up_u64(*position, blobs->alignment, position)) return false;
+  const uint64_t size = blobs->items[index].size;
+  const uint64_t alignment =
+      size < CACHE_LINE ? blobs->alignment : blobs->line_alignment;
+  if (!etx_align_up_u64(*position, alignment, position)) return false;
   *out_start = *position;
-  return etx_add_u64(*position, blobs->items[index].size, position);
+  return etx_add_u64(*position, size, position);
 }
 
 static bool blobs_bytes(const blob_list* blobs, uint64_t* out_bytes) {

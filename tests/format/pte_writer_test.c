@@ -88,7 +88,10 @@ static void constants_are_aligned_as_asked(void** state) {
     assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
     for (uint32_t i = 1; i < COUNT(constants); ++i) {
       const etx_bytes data = etx_pte_constant(&pte, i);
-      assert_int_equal((size_t)(data.data - file.data) % alignment, 0);
+      const size_t at = (size_t)(data.data - file.data);
+      assert_int_equal(at % alignment, 0);
+      // Vectors of 64 bytes are read from what is as long.
+      if (constants[i].size >= 64) assert_int_equal(at % 64, 0);
       assert_true(data.size >= constants[i].size);
       if (constants[i].size > 0) assert_int_equal(data.data[0], 1);
     }
@@ -116,7 +119,7 @@ static void a_constant_may_lie_in_another(void** state) {
   const etx_bytes_mut file = sample_write(&content);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   etx_pte_segment_at(&pte, 0, &offset, &size);
-  assert_int_equal(size, 16 + 96);
+  assert_int_equal(size, 64 + 96);  // entry 3 begins the next line
   const uint8_t* const whole = etx_pte_constant(&pte, 3).data;
   assert_memory_equal(whole, bytes, sizeof bytes);
   assert_ptr_equal(etx_pte_constant(&pte, 1).data, whole + 32);

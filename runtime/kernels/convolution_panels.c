@@ -49,8 +49,10 @@ static void sum_part(const job* j, const float* seen, size_t positions,
     const size_t next =
         left > 0 ? panel * all + first + count : (panel + panels) * all;
     const bool has_next = left > 0 || panel + panels < j->panel_count;
+    const float* const from = seen + (ptrdiff_t)first * j->in.channel;
     const etx_dense_spots s = {
-        .seen = seen + (ptrdiff_t)first * j->in.channel,
+        .seen = from,
+        .next = left > 0 ? from + (ptrdiff_t)count * j->in.channel : seen,
         .seen_row = j->in.channel,
         .weights = j->panels + (panel * all + first) * CHANNELS,
         .weight_panel = (ptrdiff_t)(all * CHANNELS),
@@ -143,7 +145,7 @@ static void convolve(etx_call* call, const etx_panel_results* results) {
   j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
   j.panel_count = (size_t)results->out.channels / CHANNELS;
   j.pairs = (j.panel_count + 1) / 2;
-  j.has_points = loops->sum_points != NULL && loops->groups == 1 &&
+  j.has_points = loops->sum_points != NULL &&
                  j.channels <= MOST_TAPS && j.positions >= LEAST_POINTS;
   j.parts = part_count(&j, parallel->thread_count);
   j.parts_channels = parallel->thread_count > 1 &&

@@ -20,10 +20,11 @@ enum {
 };
 
 // `count` positions by DENSE_PANELS panels. Inlined with a constant, so that the
-// sums stay in registers. `piece` is what it asks for.
+// sums stay in registers. `piece` is what it asks for, and of each tap what lies
+// where `soon` says: rows are too short for a processor to see the next coming.
 static inline __attribute__((always_inline)) void dense_block(
     const etx_dense_spots* s, size_t position, size_t count, size_t panel,
-    size_t piece) {
+    size_t piece, const float* soon) {
   const ptrdiff_t sum_row = s->sum_row, seen_row = s->seen_row;
   // A panel that stands alone is multiplied twice.
   const ptrdiff_t next = panel + 1 < s->panels ? s->weight_panel : 0;
@@ -58,8 +59,9 @@ static inline __attribute__((always_inline)) void dense_block(
     k += 8 * eights;
   }
 #endif
-  for (; k < s->taps; ++k, seen += seen_row) {
+  for (; k < s->taps; ++k, seen += seen_row, soon += seen_row) {
     etx_fused weight[DENSE_VECTORS];
+    __builtin_prefetch(soon);
     if (k < lines) __builtin_prefetch(ahead + k * ETX_DENSE_LINE);
     ETX_UNROLLED
     for (size_t v = 0; v < DENSE_VECTORS; ++v) {
@@ -100,52 +102,59 @@ static inline size_t dense_count(size_t left) {
 #endif
 }
 
+// The last of the positions that come behind `at`.
+static inline const float* dense_soon(const etx_dense_spots* s, size_t at) {
+  if (at == s->positions) return s->next;
+  return s->seen + at + dense_count(s->positions - at) - 1;
+}
+
 static void sum_dense_spots(const etx_dense_spots* s) {
   for (size_t panel = 0; panel < s->panels; panel += DENSE_PANELS) {
     size_t piece = panel == 0 ? 0 : s->ahead_pieces;
     for (size_t at = 0, count; at < s->positions; at += count) {
       count = dense_count(s->positions - at);
+      const float* const soon = dense_soon(s, at + count);
       switch (count) {
 #if VECTOR_BYTES == 64
         case 12:
-          dense_block(s, at, 12, panel, piece);
+          dense_block(s, at, 12, panel, piece, soon);
           break;
         case 11:
-          dense_block(s, at, 11, panel, piece);
+          dense_block(s, at, 11, panel, piece, soon);
           break;
         case 10:
-          dense_block(s, at, 10, panel, piece);
+          dense_block(s, at, 10, panel, piece, soon);
           break;
         case 9:
-          dense_block(s, at, 9, panel, piece);
+          dense_block(s, at, 9, panel, piece, soon);
           break;
         case 8:
-          dense_block(s, at, 8, panel, piece);
+          dense_block(s, at, 8, panel, piece, soon);
           break;
         case 7:
-          dense_block(s, at, 7, panel, piece);
+          dense_block(s, at, 7, panel, piece, soon);
           break;
 #else
 #if VECTOR_BYTES == 32
         case 5:
-          dense_block(s, at, 5, panel, piece);
+          dense_block(s, at, 5, panel, piece, soon);
           break;
         case 4:
-          dense_block(s, at, 4, panel, piece);
+          dense_block(s, at, 4, panel, piece, soon);
           break;
         case 3:
-          dense_block(s, at, 3, panel, piece);
+          dense_block(s, at, 3, panel, piece, soon);
           break;
 #endif
         case 2:
-          dense_block(s, at, 2, panel, piece);
+          dense_block(s, at, 2, panel, piece, soon);
           break;
 #endif
         case 6:
-          dense_block(s, at, 6, panel, piece);
+          dense_block(s, at, 6, panel, piece, soon);
           break;
         default:
-          dense_block(s, at, 1, panel, piece);
+          dense_block(s, at, 1, panel, piece, soon);
           break;
       }
       ++piece;

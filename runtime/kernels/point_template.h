@@ -69,6 +69,9 @@ static inline __attribute__((always_inline)) void point_block(
   const ptrdiff_t weight_row = has_panels ? 1 : p->weight_row;
   const ptrdiff_t weight_tap = has_panels ? ETX_DENSE_CHANNELS : 1;
   const ptrdiff_t* const offsets = p->offsets;
+  // Where the next block of the line is, if there is one.
+  const size_t behind = place->last + POINT_LANES;
+  const size_t soon = behind < p->store.count ? behind - place->at : 0;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
   etx_fused own[POINT_ROWS][POINT_GROUPS] = {{{0}}};
@@ -84,6 +87,11 @@ static inline __attribute__((always_inline)) void point_block(
     for (size_t k = 0; k < taps; ++k, weights += weight_tap) {
       const float* const from = seen + offsets[k];
       etx_fused x[POINT_GROUPS];
+      // Taps lie too far from each other for a processor to see what comes.
+      ETX_UNROLLED
+      for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
+        __builtin_prefetch(from + soon + i);
+      }
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
         memcpy(&x[g], from + point_at(place, g, groups), sizeof x[g]);

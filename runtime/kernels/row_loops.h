@@ -136,6 +136,9 @@ typedef struct etx_dense_spots {
   const char* ahead;
   ptrdiff_t ahead_piece;
   size_t ahead_pieces, ahead_lines;
+  // And where the positions that are seen next lie at the first tap; `seen` if
+  // they were seen before.
+  const float* next;
 } etx_dense_spots;
 
 typedef void (*etx_dense_spot_loop)(const etx_dense_spots* spots);

@@ -5,8 +5,8 @@
 //   query tile [rows, width] | key block [64, width] | value block [64, value
 //   width] | sums [rows, value width]
 //
-// Keys are turned for a tile, a group of them at a time, so that each score is
-// summed from the first element to the last, whatever is computed beside it;
+// Keys are turned for some tiles, a group of them at a time, so that each score
+// is summed from the first element to the last, whatever is computed beside it;
 // few queries multiply them where they lie.
 //
 // A single query waits for memory more than it computes. What is done once for
@@ -27,6 +27,7 @@ enum {
   HEADS = 8,    // of a single query that make a tile, at most
   BLOCK = 6,    // rows that panel loops take at a time
   TURNED = 64,  // elements of the keys of a block that are turned at a time
+  TILES = 4,    // of a batch, at most, whose rows meet turned keys
   // Multiply-adds below which other threads are not worth waking.
   PARALLEL_LEAST = 100000,
   ASKED = 12,  // rows of a head, at most, that are asked for
@@ -104,26 +105,41 @@ static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
   }
 }
 
+// Some elements of a block's keys as columns.
+typedef struct turned_keys {
+  float elements[KEYS / GROUP][TURNED][GROUP]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  size_t count;  // keys that a later tile need not turn again
+} turned_keys;
+
+static void turn_keys(const tile* t, rows keys, size_t count, size_t first,
+                      size_t taps, turned_keys* turned) {
+  for (size_t k = 0; k < count; k += GROUP) {
+    t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first, keys.stride,
+                   count - k < GROUP ? count - k : GROUP, taps,
+                   turned->elements[k / GROUP][0]);
+  }
+  // Heads have keys of their own.
+  turned->count = t->has_heads || taps < t->attention->width ? 0 : count;
+}
+
 // The same, each score summed from the first element to the last.
 static void multiply_turned(const tile* t, size_t r, size_t many, rows keys,
-                            size_t count, float scores[][KEYS]) {
-  float turned[KEYS / GROUP][TURNED][GROUP]
-      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+                            size_t count, float scores[][KEYS],
+                            turned_keys* turned) {
   const float* query = t->query.data + (ptrdiff_t)r * t->query.stride;
   const size_t width = t->attention->width;
   size_t first = 0;
   do {
     const size_t taps = width - first < TURNED ? width - first : TURNED;
-    for (size_t k = 0; k < count; k += GROUP) {
-      t->loops->turn(keys.data + (ptrdiff_t)k * keys.stride + first,
-                     keys.stride, count - k < GROUP ? count - k : GROUP, taps,
-                     turned[k / GROUP][0]);
+    if (turned->count < count) {
+      turn_keys(t, keys, count, first, taps, turned);
     }
     const etx_panel_block b = {.sums = scores[0],
                                .sum_row = KEYS,
                                .weights = query + first,
                                .weight_row = t->query.stride,
-                               .panel = turned,
+                               .panel = turned->elements,
                                .panel_row = GROUP,
                                .panel_group = TURNED * GROUP,
                                .rows = many,
@@ -308,7 +324,8 @@ static __attribute__((noinline)) void ask_rows(const tile* t,
   }
 }
 
-static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS]) {
+static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS],
+                       turned_keys* turned) {
   const etx_attention* a = t->attention;
   const ptrdiff_t at = etx_attention_at(a, &a->key, t->batch, first);
   const ptrdiff_t values = etx_attention_at(a, &a->value, t->batch, first);
@@ -323,8 +340,11 @@ static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS]) {
     ask_rows(t, &a->value, values, r, count, a->value_width);
     const rows keys =
         meet(t, &a->key, at, r, first, count, a->width, t->key_piece);
-    (has_dots(a) ? multiply_in_place : multiply_turned)(t, r, many, keys, count,
-                                                        scores + r);
+    if (has_dots(a)) {
+      multiply_in_place(t, r, many, keys, count, scores + r);
+    } else {
+      multiply_turned(t, r, many, keys, count, scores + r, turned);
+    }
   }
 }
 
@@ -341,16 +361,27 @@ static void sum_values(tile* t, size_t first, float weights[TILE][KEYS]) {
   }
 }
 
-static void run_tile(tile* t) {
-  const size_t keys = etx_attention_look(t);
-  start_tile(t);
-  for (size_t k = 0; k < keys; k += KEYS) {
-    float scores[TILE][KEYS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
-    score_keys(t, k, scores);
-    weigh_scores(t, k, keys - k < KEYS ? keys - k : KEYS, scores);
-    sum_values(t, k, scores);
+// Tiles of one batch, up to `end`.
+static void run_tiles(tile* tiles, const tile* end) {
+  float scores[TILE][KEYS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  turned_keys turned;
+  size_t most = 0;
+  for (tile* t = tiles; t < end; ++t) {
+    t->most_keys = etx_attention_look(t);
+    if (t->most_keys > most) most = t->most_keys;
+    start_tile(t);
   }
-  finish_tile(t);
+  for (size_t k = 0; k < most; k += KEYS) {
+    turned.count = 0;
+    for (tile* t = tiles; t < end; ++t) {
+      if (k >= t->most_keys) continue;
+      const size_t left = t->most_keys - k;
+      score_keys(t, k, scores, &turned);
+      weigh_scores(t, k, left < KEYS ? left : KEYS, scores);
+      sum_values(t, k, scores);
+    }
+  }
+  for (tile* t = tiles; t < end; ++t) finish_tile(t);
 }
 
 // ------------------------------------------------ shares
@@ -369,25 +400,25 @@ typedef struct share {
   size_t count;        // shares
 } share;
 
+static void place_tile(const share* s, size_t unit, tile* t) {
+  const etx_attention* a = s->attention;
+  t->attention = a;
+  t->loops = s->loops;
+  t->line = s->line;
+  t->batch = unit / s->tiles;
+  t->first = unit % s->tiles * s->rows;
+  t->has_heads = s->has_heads;
+  t->query_piece = t->key_piece = t->value_piece = t->sum_piece = NULL;
+  t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
+}
+
 // A tile from `unit` on. Returns how many units it is made of: heads are one
-// each.
-static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
+// each. Noinline as the next: each takes the stack it needs.
+static __attribute__((noinline)) size_t run_tile(const share* s, size_t unit,
+                                                 size_t end, char* piece) {
   const etx_attention* a = s->attention;
   tile t;  // whose rows are many, and set when there are some
-  t.attention = a;
-  t.loops = s->loops;
-  t.line = s->line;
-  t.batch = unit / s->tiles;
-  t.first = unit % s->tiles * s->rows;
-  t.has_heads = s->has_heads;
-  t.query_piece = t.key_piece = t.value_piece = t.sum_piece = NULL;
-  t.count = a->queries - t.first < s->rows ? a->queries - t.first : s->rows;
-  if (is_double(a)) {
-    for (size_t r = 0; r < t.count; ++r) {
-      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
-    }
-    return 1;
-  }
+  place_tile(s, unit, &t);
   if (s->has_heads) {
     const size_t left = s->heads - unit % s->heads;
     t.count = left < HEADS ? left : HEADS;
@@ -399,8 +430,36 @@ static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
     t.value_piece = t.key_piece + KEYS * a->width;
     t.sum_piece = t.value_piece + KEYS * a->value_width;
   }
-  run_tile(&t);
+  run_tiles(&t, &t + 1);
   return s->has_heads ? t.count : 1;
+}
+
+static __attribute__((noinline)) void run_some_tiles(const share* s,
+                                                     size_t unit,
+                                                     size_t count) {
+  tile tiles[TILES];
+  for (size_t i = 0; i < count; ++i) place_tile(s, unit + i, &tiles[i]);
+  run_tiles(tiles, tiles + count);
+}
+
+// Some units from `unit` on. Returns how many.
+static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
+  const etx_attention* a = s->attention;
+  if (is_double(a)) {
+    tile t;
+    place_tile(s, unit, &t);
+    for (size_t r = 0; r < t.count; ++r) {
+      etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
+    }
+    return 1;
+  }
+  size_t count = s->tiles - unit % s->tiles;
+  if (count > end - unit) count = end - unit;
+  if (count > TILES) count = TILES;
+  // Tiles that are converted have one piece.
+  if (count < 2 || piece != NULL) return run_tile(s, unit, end, piece);
+  run_some_tiles(s, unit, count);
+  return count;
 }
 
 static void run_share(void* argument, size_t index) {

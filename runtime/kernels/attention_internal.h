@@ -36,6 +36,7 @@ typedef struct etx_attention_tile {
   ptrdiff_t sums_stride;
   int64_t reach[ETX_ATTENTION_TILE];  // the first key that a row does not see
   int64_t least_reach;                // of all rows
+  size_t most_keys;                   // that are read for any
   size_t keys[ETX_ATTENTION_TILE];  // that are read for it and those it shares
                                     // keys with
   float largest[ETX_ATTENTION_TILE];  // of the scores so far

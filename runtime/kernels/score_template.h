@@ -2,8 +2,9 @@
 // row_template.h and fused_template.h.
 //
 // The exponential is 2^n 2^r with |r| <= 1/2. Its argument is rounded once when
-// it is multiplied by log2 e, and r is not made more exact than that: where |n|
-// is large the weight is small beside the largest one, 1. The steps of 2^r are
+// it is multiplied by scale and log2 e, which are one number, and r is not made
+// more exact than that: where |n| is large the weight is small beside the largest
+// one, 1. The steps of 2^r are
 // fused ones, half as many as a product and a sum each.
 
 #include <string.h>
@@ -33,12 +34,11 @@ static inline __attribute__((always_inline)) etx_fused score_larger(
 #endif
 }
 
-// Adding 1.5 * 2^23 + 127 rounds to the nearest whole number n, and leaves the
+// 2^x. Adding 1.5 * 2^23 + 127 rounds to the nearest whole number n, and leaves the
 // exponent's bits of 2^n in the low ones: none for -127. NaN stays what it is.
 static inline __attribute__((always_inline)) etx_fused score_power(
     etx_fused x) {
-  const etx_fused t = x * 1.44269504f;
-  const etx_fused u = score_larger((etx_fused)ETX_FUSED_ALL(-127.0f), t);
+  const etx_fused u = score_larger((etx_fused)ETX_FUSED_ALL(-127.0f), x);
   const etx_fused shifted = u + 12583039.0f;
   const etx_fused r = u - (shifted - 12583039.0f);
   etx_fused q = ETX_FUSED_ALL(0.00132647273f);
@@ -107,13 +107,14 @@ static inline float score_shift(float largest) {
 // its largest score, others need not.
 static void weigh_scores(const etx_score_rows* given) {
   const etx_score_rows s = *given;  // which results do not change
+  const float scale = s.scale * 1.44269504f;
   float* row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
     const float before = s.largest[r];
     const float largest = s.count == SCORE_MANY
                               ? score_largest(row, SCORE_MANY, before)
                               : score_largest(row, s.count, before);
-    s.factor[r] = (before - score_shift(largest)) * s.scale;
+    s.factor[r] = (before - score_shift(largest)) * scale;
     s.largest[r] = largest;
   }
   for (size_t r = 0; r < s.rows; r += ETX_FUSED_LANES) {
@@ -126,9 +127,9 @@ static void weigh_scores(const etx_score_rows* given) {
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
     const float shift = score_shift(s.largest[r]);
     if (s.count == SCORE_MANY) {
-      score_weigh(row, SCORE_MANY, s.scale, shift, s.factor[r], s.totals[r]);
+      score_weigh(row, SCORE_MANY, scale, shift, s.factor[r], s.totals[r]);
     } else {
-      score_weigh(row, s.count, s.scale, shift, s.factor[r], s.totals[r]);
+      score_weigh(row, s.count, scale, shift, s.factor[r], s.totals[r]);
     }
   }
 }

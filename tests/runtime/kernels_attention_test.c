@@ -1,5 +1,6 @@
 // Attention and caches, where vectors of right calls show nothing.
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/support/assert_status.h"
@@ -109,6 +110,65 @@ static void rows_do_not_depend_on_their_neighbours(void** state) {
     test_call_end(&c);
   }
   test_call_end(&all);
+}
+
+enum { MANY = 420, NARROW = 48 };
+
+// Row `row` of a causal call, in doubles.
+static void attend_plainly(const float* q, const float* k, const float* v,
+                           size_t row, double* out) {
+  double total = 0, largest = -1e300, scores[MANY];
+  for (size_t i = 0; i <= row; ++i) {
+    scores[i] = 0;
+    for (size_t d = 0; d < NARROW; ++d) {
+      scores[i] += (double)q[row * NARROW + d] * (double)k[i * NARROW + d];
+    }
+    scores[i] /= sqrt(NARROW);
+    if (scores[i] > largest) largest = scores[i];
+  }
+  for (size_t d = 0; d < NARROW; ++d) out[d] = 0;
+  for (size_t i = 0; i <= row; ++i) {
+    const double weight = exp(scores[i] - largest);
+    total += weight;
+    for (size_t d = 0; d < NARROW; ++d) {
+      out[d] += weight * (double)v[i * NARROW + d];
+    }
+  }
+  for (size_t d = 0; d < NARROW; ++d) out[d] /= total;
+}
+
+// More rows than a tile has: tiles meet the keys of a block one after the other,
+// each as many of them as it sees, and how many do so depends on the threads.
+static void tiles_that_share_keys_see_their_own(void** state) {
+  (void)state;
+  static float q[MANY * NARROW], k[MANY * NARROW], v[MANY * NARROW];
+  static float first[MANY * NARROW];
+  static const int32_t sizes[] = {MANY, NARROW};
+  test_random_floats(q, MANY * NARROW, 3);
+  test_random_floats(k, MANY * NARROW, 3);
+  test_random_floats(v, MANY * NARROW, 1);
+  for (size_t threads = 1; threads < 6; ++threads) {
+    test_call c;
+    test_call_begin(&c, "etx::scaled_dot_product_attention.out");
+    c.threads = threads;
+    test_call_floats(&c, 2, sizes, q);
+    test_call_floats(&c, 2, sizes, k);
+    test_call_floats(&c, 2, sizes, v);
+    test_call_none(&c);
+    end_arguments(&c, true);
+    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+    const float* got = test_call_result(&c, 0)->data;
+    if (threads == 1) memcpy(first, got, sizeof first);
+    assert_memory_equal(got, first, sizeof first);
+    test_call_end(&c);
+  }
+  for (size_t row = 0; row < MANY; ++row) {
+    double expected[NARROW];
+    attend_plainly(q, k, v, row, expected);
+    for (size_t d = 0; d < NARROW; ++d) {
+      assert_true(fabs((double)first[row * NARROW + d] - expected[d]) < 2e-5);
+    }
+  }
 }
 
 // A whole block without a key, before and after one that has some.
@@ -475,6 +535,7 @@ int main(void) {
       cmocka_unit_test(int8_without_scales_is_refused),
       cmocka_unit_test(threads_do_not_change_a_bit),
       cmocka_unit_test(rows_do_not_depend_on_their_neighbours),
+      cmocka_unit_test(tiles_that_share_keys_see_their_own),
       cmocka_unit_test(blocks_without_a_key_are_passed_over),
       cmocka_unit_test(fewer_keys_than_queries_are_seen_by_all_later_rows),
       cmocka_unit_test(a_refused_update_leaves_the_cache_alone),

@@ -8,6 +8,7 @@
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/moments.h"
 #include "runtime/kernels/rescale.h"
+#include "runtime/kernels/shares.h"
 
 typedef struct norm {
   etx_dtype dtype;
@@ -141,14 +142,16 @@ static bool is_plain(const norm* n, const statistics* s) {
          weight && bias && n->count > 0 && n->count <= SHORT_ROW;
 }
 
-static void normalize_floats(const norm* n, const statistics* s, size_t rows,
-                             const float* in, float* out) {
+static void normalize_floats(const norm* n, const statistics* s, size_t first,
+                             size_t end, const float* in, float* out) {
   const float* weight = (const float*)(const void*)n->weight.data;
   const float* bias = (const float*)(const void*)n->bias.data;
   float* means = (float*)(void*)s->means;
   float* scales = (float*)(void*)s->scales;
   const float eps = (float)n->eps, count = (float)n->count;
-  for (size_t row = 0; row < rows; ++row) {
+  in += first * n->count;
+  out += first * n->count;
+  for (size_t row = first; row < end; ++row) {
     float mean, squares;
     etx_moments_of_floats(in, n->count, &mean, &squares);
     const float variance = squares / count;
@@ -210,31 +213,43 @@ static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
   return n;
 }
 
+// Rows of a layer.
+typedef struct layer {
+  norm n;
+  statistics s;
+  const char* in;
+  char* out;
+} layer;
+
+static void normalize_rows(const void* context, size_t first, size_t end) {
+  const layer* l = context;
+  if (is_plain(&l->n, &l->s)) {
+    normalize_floats(&l->n, &l->s, first, end, (const float*)(const void*)l->in,
+                     (float*)(void*)l->out);
+    return;
+  }
+  const size_t bytes = l->n.count * etx_dtype_bytes(l->n.dtype);
+  for (size_t row = first; row < end; ++row) {
+    double mean, scale;
+    measure(&l->n, l->in + row * bytes, &mean, &scale);
+    write_row(&l->n, l->in + row * bytes, l->out + row * bytes, mean, scale);
+    write_statistics(&l->s, row, mean, scale);
+  }
+}
+
 // (input, normalized_shape, weight, bias, eps, out0, out1, out2)
 static etx_status run_layer_norm(etx_call* call) {
-  const norm n = norm_of(call, 2, 4);
-  const statistics s = statistics_of(call, 6);
-  const size_t bytes = n.count * etx_dtype_bytes(n.dtype);
-  const char* in = etx_call_tensor(call, 0)->data;
-  char* out = etx_call_tensor(call, 5)->data;
+  enum { WORK = 4 };  // operations for an element
+  const layer l = {norm_of(call, 2, 4), statistics_of(call, 6),
+                   etx_call_tensor(call, 0)->data,
+                   etx_call_tensor(call, 5)->data};
   const size_t rows = (size_t)call->prepared[0];
-  if (is_plain(&n, &s)) {
-    normalize_floats(&n, &s, rows, (const float*)(const void*)in,
-                     (float*)(void*)out);
+  if (is_short(&l.n)) {
+    normalize_halves(&l.n, &l.s, rows, l.in, l.out);
     return ETX_OK;
   }
-  if (is_short(&n)) {
-    normalize_halves(&n, &s, rows, in, out);
-    return ETX_OK;
-  }
-  for (size_t row = 0; row < rows; ++row) {
-    double mean, scale;
-    measure(&n, in, &mean, &scale);
-    write_row(&n, in, out, mean, scale);
-    write_statistics(&s, row, mean, scale);
-    in += bytes;
-    out += bytes;
-  }
+  etx_shares_run(call->parallel, rows,
+                 WORK * (double)rows * (double)l.n.count, normalize_rows, &l);
   return ETX_OK;
 }
 

@@ -52,7 +52,9 @@ static void sum_part(const job* j, const float* seen, size_t positions,
     const float* const from = seen + (ptrdiff_t)first * j->in.channel;
     const etx_dense_spots s = {
         .seen = from,
-        .next = left > 0 ? from + (ptrdiff_t)count * j->in.channel : seen,
+        .next = left > 0                          ? from + (ptrdiff_t)count * j->in.channel
+                : has_next && !j->parts_channels ? seen
+                                                 : seen + positions,
         .seen_row = j->in.channel,
         .weights = j->panels + (panel * all + first) * CHANNELS,
         .weight_panel = (ptrdiff_t)(all * CHANNELS),

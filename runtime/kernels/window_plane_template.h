@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void window_columns(
     }
     window_see(p, &view, y++, stride, asks, seen);
     window_add(weights + 6, seen, &second);
-    if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 0, 2);
+    if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
     window_store(s, &second, added, out, lanes);
     if (added != NULL) added += s->out_row;
     if (stride == 1) {

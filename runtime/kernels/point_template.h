@@ -29,32 +29,42 @@ static inline size_t point_at(const point_place* place, size_t g,
   return g + 1 < groups ? g * POINT_LANES : place->last - place->at;
 }
 
-// What becomes of the sums, at `to` from the first result on.
+// Steps a pointer from channel to channel: a compiler that knows all of them
+// beforehand would keep more addresses than there are registers.
+#define POINT_STEP(pointer, step) \
+  do {                            \
+    (pointer) += (step);          \
+    __asm__("" : "+r"(pointer));  \
+  } while (0)
+
+// What becomes of the sums, from the first result on.
 static inline __attribute__((always_inline)) void point_store(
-    const etx_points* p, const point_place* place, size_t groups, ptrdiff_t to,
-    etx_fused own[POINT_ROWS][POINT_GROUPS]) {
+    const etx_points* p, const point_place* place, size_t groups, float* out,
+    const float* added, etx_fused own[POINT_ROWS][POINT_GROUPS]) {
+  static const float none = -0.0f;
   etx_row_store store = p->store;
-  const float* bias = p->bias;
-  if (bias != NULL) bias += (ptrdiff_t)place->channel * p->bias_step;
+  const ptrdiff_t step = p->bias == NULL ? 0 : p->bias_step;
+  const float* bias = p->bias == NULL ? &none : p->bias;
+  bias += (ptrdiff_t)place->channel * step;
   ETX_UNROLLED
-  for (size_t c = 0; c < POINT_ROWS; ++c, to += p->out_channel) {
-    store.bias = bias == NULL ? -0.0f : bias[(ptrdiff_t)c * p->bias_step];
-    store.bias = row_bias(&store, store.bias);
-    if (store.added != NULL) {
+  for (size_t c = 0; c < POINT_ROWS; ++c) {
+    store.bias = row_bias(&store, *bias);
+    if (added != NULL) {
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
         etx_fused other;
-        memcpy(&other, store.added + to + point_at(place, g, groups),
-               sizeof other);
+        memcpy(&other, added + point_at(place, g, groups), sizeof other);
         own[c][g] = other + (own[c][g] + store.bias);
       }
       store.bias = -0.0f;
+      POINT_STEP(added, p->out_channel);
     }
     ETX_UNROLLED
     for (size_t g = 0; g < groups; ++g) {
-      finish_plane(&store, &own[c][g], NULL,
-                   store.out + to + point_at(place, g, groups));
+      finish_plane(&store, &own[c][g], NULL, out + point_at(place, g, groups));
     }
+    POINT_STEP(out, p->out_channel);
+    POINT_STEP(bias, step);
   }
 }
 
@@ -74,12 +84,14 @@ static inline __attribute__((always_inline)) void point_block(
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;
   etx_fused own[POINT_ROWS][POINT_GROUPS] = {{{0}}};
+  const float* asked = p->store.out + to;
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < POINT_ROWS; ++c) {
     ETX_UNROLLED
     for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
-      __builtin_prefetch(p->store.out + to + c * p->out_channel + i, 1);
+      __builtin_prefetch(asked + i, 1);
     }
+    POINT_STEP(asked, p->out_channel);
   }
   for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
@@ -106,7 +118,8 @@ static inline __attribute__((always_inline)) void point_block(
       }
     }
   }
-  point_store(p, place, groups, to, own);
+  point_store(p, place, groups, p->store.out + to,
+              p->store.added == NULL ? NULL : p->store.added + to, own);
 }
 
 // Asks memory for a share of the weights of the channels from `channel` on:

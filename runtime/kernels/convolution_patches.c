@@ -536,12 +536,16 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
 }
 
 static void run_items(const void* context, size_t first, size_t end) {
-  float patches[ETX_PATCHES + ETX_PATCH_BEHIND], sums[ETX_PATCH_SUMS];
+  enum { ALIGNED = ETX_PANEL_GROUP_BYTES };
+  _Alignas(ALIGNED) float patches[ETX_PATCHES + ETX_PATCH_BEHIND];
+  _Alignas(ALIGNED) float sums[ETX_PATCH_SUMS];
   run_some(context, first, end, patches, sums);
 }
 
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
-  float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND], sums[ETX_SPOT_SUMS];
+  enum { ALIGNED = ETX_PANEL_GROUP_BYTES };
+  _Alignas(ALIGNED) float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND];
+  _Alignas(ALIGNED) float sums[ETX_SPOT_SUMS];
   run_some(context, first, end, patches, sums);
 }
 

@@ -90,6 +90,10 @@ static bool size_patch(etx_patch_plan* p, int64_t height, int64_t width) {
       width == p->x.window.out && height > 1 ? shared_zeros(&p->x) : 0;
   p->pitch = (size_t)width + p->x.extra - shared;
   p->phase = ((size_t)height + p->y.extra) * p->pitch + shared;
+  // Phases of a single row begin where a group of lanes does.
+  if ((size_t)height + p->y.extra == 1) {
+    p->phase = (p->phase + GROUP - 1) / GROUP * GROUP;
+  }
   p->patch = p->phase * p->y.phases * p->x.phases;
   return p->patch <= p->room &&
          ((size_t)height - 1) * p->pitch + (size_t)width <= p->lanes;

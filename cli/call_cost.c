@@ -39,9 +39,9 @@ void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor) {
 }
 
 void etx_cost_call_add_order(etx_cost_call* call, size_t argument,
-                             int64_t third) {
+                             int64_t rows_dim) {
   if (call->order_count == ETX_COST_ORDERS) return;
-  call->orders[call->order_count++] = (etx_cost_order){argument, third};
+  call->orders[call->order_count++] = (etx_cost_order){argument, rows_dim};
 }
 
 static uint64_t numel(const etx_cost_tensor* tensor) {

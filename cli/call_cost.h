@@ -28,8 +28,8 @@ typedef struct etx_cost_tensor {
 
 enum { ETX_COST_TENSORS = 64 };
 
-// What lies in the third dimension of an operand in the order that attention
-// reads it in: the rows of keys.
+// Which dimension of an operand has its rows: the third of the order that
+// attention reads it in.
 typedef struct etx_cost_order {
   size_t argument;  // position of the int[] in the schema
   int64_t rows_dim;
@@ -48,10 +48,10 @@ typedef struct etx_cost_call {
 // Adds a tensor, which borrows `sizes`.
 void etx_cost_call_add(etx_cost_call* call, const etx_cost_tensor* tensor);
 
-// Adds a list of four integers, `third` the one at 2; lists beyond the most
-// are left out.
+// Adds a list of four integers by the third of them; lists beyond the most are
+// left out.
 void etx_cost_call_add_order(etx_cost_call* call, size_t argument,
-                             int64_t third);
+                             int64_t rows_dim);
 
 etx_cost etx_cost_of(const etx_cost_call* call);
 

@@ -89,22 +89,6 @@ static bool has_dots(const etx_attention* a) {
   return a->queries <= ETX_PRODUCT_DOT_ROWS && a->width % GROUP == 0;
 }
 
-// scores[i][k] = query row r + i * key k, for i below `many` and `count` keys.
-// Rows come one by one: the first leaves the keys in the first cache.
-static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
-                              size_t count, float scores[][KEYS]) {
-  etx_dot_block b = {.out = scores[0],
-                     .left = t->query.data + (ptrdiff_t)r * t->query.stride,
-                     .right = keys.data,
-                     .right_row = keys.stride,
-                     .rows = 1,
-                     .columns = count,
-                     .count = t->attention->width};
-  for (size_t i = 0; i < many; ++i, b.out += KEYS, b.left += t->query.stride) {
-    t->loops->dots(&b);
-  }
-}
-
 // Some elements of a block's keys as columns.
 typedef struct turned_keys {
   float elements[KEYS / GROUP][TURNED][GROUP]
@@ -121,6 +105,22 @@ static void turn_keys(const tile* t, rows keys, size_t count, size_t first,
   }
   // Heads have keys of their own.
   turned->count = t->has_heads || taps < t->attention->width ? 0 : count;
+}
+
+// scores[i][k] = query row r + i * key k, for i below `many` and `count` keys.
+// Rows come one by one: the first leaves the keys in the first cache.
+static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
+                              size_t count, float scores[][KEYS]) {
+  etx_dot_block b = {.out = scores[0],
+                     .left = t->query.data + (ptrdiff_t)r * t->query.stride,
+                     .right = keys.data,
+                     .right_row = keys.stride,
+                     .rows = 1,
+                     .columns = count,
+                     .count = t->attention->width};
+  for (size_t i = 0; i < many; ++i, b.out += KEYS, b.left += t->query.stride) {
+    t->loops->dots(&b);
+  }
 }
 
 // The same, each score summed from the first element to the last.

@@ -1,9 +1,8 @@
 // Convolution whose windows are one pixel, of few positions: result channels
 // are lanes, and their weights come in panels of sixteen, [O / 16, I, 1, 1,
-// 16], as the loops read them (etx_dense_spots). Where registers hold sums of
-// one group of lanes and there are few taps, positions are lanes (etx_points):
-// turning the sums would cost more. Results have the bits that
-// etx::convolution_chain gives.
+// 16], as the loops read them (etx_dense_spots). Where there are few taps,
+// positions are lanes (etx_points): turning the sums would cost more. Results
+// have the bits that etx::convolution_chain gives.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/panel_results.h"
@@ -44,6 +43,10 @@ static void sum_part(const job* j, const float* seen, size_t positions,
   const size_t fit = j->results->loops->groups > 1 ? TAPS : FEW_TAPS;
   const size_t chunks = (all + fit - 1) / fit;
   const size_t most = (all + chunks - 1) / chunks;
+  // The next item sees the same of another pair of panels, or what follows.
+  const bool is_seen_again =
+      !j->parts_channels && panel + panels < j->panel_count;
+  const float* const behind = is_seen_again ? seen : seen + positions;
   for (size_t first = 0; first < all; first += most) {
     const size_t count = least(most, all - first), left = all - first - count;
     const size_t next =
@@ -52,9 +55,7 @@ static void sum_part(const job* j, const float* seen, size_t positions,
     const float* const from = seen + (ptrdiff_t)first * j->in.channel;
     const etx_dense_spots s = {
         .seen = from,
-        .next = left > 0                          ? from + (ptrdiff_t)count * j->in.channel
-                : has_next && !j->parts_channels ? seen
-                                                 : seen + positions,
+        .next = left > 0 ? from + (ptrdiff_t)count * j->in.channel : behind,
         .seen_row = j->in.channel,
         .weights = j->panels + (panel * all + first) * CHANNELS,
         .weight_panel = (ptrdiff_t)(all * CHANNELS),
@@ -147,8 +148,8 @@ static void convolve(etx_call* call, const etx_panel_results* results) {
   j.positions = (size_t)(j.in.sizes[1] * j.in.sizes[2]);
   j.panel_count = (size_t)results->out.channels / CHANNELS;
   j.pairs = (j.panel_count + 1) / 2;
-  j.has_points = loops->sum_points != NULL &&
-                 j.channels <= MOST_TAPS && j.positions >= LEAST_POINTS;
+  j.has_points = loops->sum_points != NULL && j.channels <= MOST_TAPS &&
+                 j.positions >= LEAST_POINTS;
   j.parts = part_count(&j, parallel->thread_count);
   j.parts_channels = parallel->thread_count > 1 &&
                      (j.channels <= (size_t)results->out.channels ||

@@ -20,8 +20,9 @@ enum {
 };
 
 // `count` positions by DENSE_PANELS panels. Inlined with a constant, so that the
-// sums stay in registers. `piece` is what it asks for, and of each tap what lies
-// where `soon` says: rows are too short for a processor to see the next coming.
+// sums stay in registers. `piece` is what it asks for, and, but for eights, of each
+// tap what lies where `soon` says: rows are too short for a processor to see the
+// next coming.
 static inline __attribute__((always_inline)) void dense_block(
     const etx_dense_spots* s, size_t position, size_t count, size_t panel,
     size_t piece, const float* soon) {
@@ -55,6 +56,7 @@ static inline __attribute__((always_inline)) void dense_block(
     }
     DENSE_EIGHTS(seen, seen_row, weights, eights, count, own);
     seen += (ptrdiff_t)(8 * eights) * seen_row;
+    soon += (ptrdiff_t)(8 * eights) * seen_row;
     weights += 8 * eights * ETX_DENSE_CHANNELS;
     k += 8 * eights;
   }

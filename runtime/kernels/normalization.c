@@ -1,8 +1,8 @@
 // Layer and group normalisation.
 //
 // Per group of elements: mean and variance (moments.h), then one pass that
-// writes. Mean and 1/deviation are written last, so that they and the result
-// may overwrite an operand of their size.
+// writes, then mean and 1/deviation, so that these and the result may overwrite
+// an operand of their size.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
@@ -171,8 +171,8 @@ static bool is_short(const norm* n) {
          n->count > 0 && n->count <= ETX_BLOCK;
 }
 
-static void normalize_halves(const norm* n, const statistics* s, size_t rows,
-                             const char* in, char* out) {
+static void normalize_halves(const norm* n, const statistics* s, size_t first,
+                             size_t end, const char* in, char* out) {
   const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
   const size_t step = etx_dtype_bytes(s->dtype);
   etx_block x, y, weights, biases, means, scales;
@@ -184,7 +184,7 @@ static void normalize_halves(const norm* n, const statistics* s, size_t rows,
   if (n->bias.data != NULL) {
     bias = etx_parameter_load(&n->bias, 0, n->count, n->wide, &biases);
   }
-  for (size_t row = 0, held = 0; row < rows; ++row) {
+  for (size_t row = first, held = 0; row < end; ++row) {
     etx_moments m = {0};
     double* mean = &means.f64[held];
     double* scale = &scales.f64[held];
@@ -194,7 +194,7 @@ static void normalize_halves(const norm* n, const statistics* s, size_t rows,
     write_floats(weight, bias, x.f32, y.f32, n->count, (float)*mean,
                  (float)*scale);
     etx_block_store(&y, n->wide, n->dtype, out + row * bytes, 1, n->count);
-    if (++held < ETX_BLOCK && row + 1 < rows) continue;
+    if (++held < ETX_BLOCK && row + 1 < end) continue;
     const size_t at = (row + 1 - held) * step;
     etx_block_store(&means, ETX_WIDE_F64, s->dtype, s->means + at, 1, held);
     etx_block_store(&scales, ETX_WIDE_F64, s->dtype, s->scales + at, 1, held);
@@ -228,6 +228,10 @@ static void normalize_rows(const void* context, size_t first, size_t end) {
                      (float*)(void*)l->out);
     return;
   }
+  if (is_short(&l->n)) {
+    normalize_halves(&l->n, &l->s, first, end, l->in, l->out);
+    return;
+  }
   const size_t bytes = l->n.count * etx_dtype_bytes(l->n.dtype);
   for (size_t row = first; row < end; ++row) {
     double mean, scale;
@@ -237,6 +241,15 @@ static void normalize_rows(const void* context, size_t first, size_t end) {
   }
 }
 
+// True if means or scales lie where all rows read: as many rows as elements.
+static bool overwrites_parameters(const layer* l) {
+  const char* const read[] = {l->n.weight.data, l->n.bias.data};
+  for (size_t i = 0; i < 2; ++i) {
+    if (read[i] == l->s.means || read[i] == l->s.scales) return true;
+  }
+  return false;
+}
+
 // (input, normalized_shape, weight, bias, eps, out0, out1, out2)
 static etx_status run_layer_norm(etx_call* call) {
   enum { WORK = 4 };  // operations for an element
@@ -244,12 +257,9 @@ static etx_status run_layer_norm(etx_call* call) {
                    etx_call_tensor(call, 0)->data,
                    etx_call_tensor(call, 5)->data};
   const size_t rows = (size_t)call->prepared[0];
-  if (is_short(&l.n)) {
-    normalize_halves(&l.n, &l.s, rows, l.in, l.out);
-    return ETX_OK;
-  }
-  etx_shares_run(call->parallel, rows,
-                 WORK * (double)rows * (double)l.n.count, normalize_rows, &l);
+  const double work =
+      overwrites_parameters(&l) ? 0 : WORK * (double)rows * (double)l.n.count;
+  etx_shares_run(call->parallel, rows, work, normalize_rows, &l);
   return ETX_OK;
 }
 

@@ -79,7 +79,8 @@ static inline __attribute__((always_inline)) void point_block(
   const ptrdiff_t weight_row = has_panels ? 1 : p->weight_row;
   const ptrdiff_t weight_tap = has_panels ? ETX_DENSE_CHANNELS : 1;
   const ptrdiff_t* const offsets = p->offsets;
-  // Where the next block is: of the line, or of the tile behind it.
+  // Where the next block of the line is; behind the last one, where a tile of
+  // positions that lie side by side goes on.
   const size_t soon = place->last + POINT_LANES - place->at;
   const float* weights = p->weights + channel * weight_row;
   const float* seen = p->store.sums + line * p->store.sum_row + at;

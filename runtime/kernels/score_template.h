@@ -3,9 +3,9 @@
 //
 // The exponential is 2^n 2^r with |r| <= 1/2. Its argument is rounded once when
 // it is multiplied by scale and log2 e, which are one number, and r is not made
-// more exact than that: where |n| is large the weight is small beside the largest
-// one, 1. The steps of 2^r are
-// fused ones, half as many as a product and a sum each.
+// more exact than that: where |n| is large the weight is small beside the
+// largest one, 1. The steps of 2^r are fused ones, half as many as a product and
+// a sum each.
 
 #include <string.h>
 
@@ -107,7 +107,9 @@ static inline float score_shift(float largest) {
 // its largest score, others need not.
 static void weigh_scores(const etx_score_rows* given) {
   const etx_score_rows s = *given;  // which results do not change
-  const float scale = s.scale * 1.44269504f;
+  // No larger than a number is: the largest score times it is 0.
+  const float log2_scale = s.scale * 1.44269504f, most = 3.40282347e38f;
+  const float scale = log2_scale > most ? most : log2_scale;
   float* row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
     const float before = s.largest[r];

@@ -206,9 +206,8 @@ static void sum_part(const job* j, const part* p, size_t panel, size_t panels,
     const bool has_next =
         left > 0 || (panel + panels) * CHANNELS < (size_t)j->results->out.channels;
     for (size_t place = 0; place < PLACES; ++place) {
-      const size_t soon = place + 1 < PLACES
-                              ? (place + 1) * all + first
-                              : left > 0 ? first + count : 0;
+      size_t soon = (place + 1) * all + first;
+      if (place + 1 == PLACES) soon = left > 0 ? first + count : 0;
       etx_dense_spots s = {
           .seen = p->seen + (place * all + first) * j->pitch,
           .next = p->seen + soon * j->pitch,

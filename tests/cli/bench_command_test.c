@@ -131,6 +131,19 @@ static void threads_and_sizes_are_options(void** state) {
   json_decref(root);
 }
 
+// Multiply-adds of etx::attention.
+static double attention_of(const json_t* method) {
+  size_t i;
+  const json_t* row;
+  json_array_foreach(json_object_get(method, "operators"), i, row) {
+    const char* const name = json_string_value(json_object_get(row, "name"));
+    if (strcmp(name, "etx::attention") == 0) {
+      return cost_of(row, "multiply_adds");
+    }
+  }
+  return 0;
+}
+
 static void static_figures_need_no_run(void** state) {
   (void)state;
   json_t* const root =
@@ -148,6 +161,11 @@ static void static_figures_need_no_run(void** state) {
     assert_true(number_at(counted, "instructions") >=
                 number_at(measured, "instructions"));
   }
+  // Three layers of six heads, whose queries meet 64 keys and values of 16.
+  const double each = 3 * 6 * 64 * (16 + 16);
+  assert_true(attention_of(method_of(root, "decode")) == each);
+  assert_true(attention_of(method_of(root, "prefill")) == 32 * each);
+  assert_true(attention_of(method_of(run, "decode")) == each);
   json_decref(root);
   json_decref(run);
 }

@@ -90,7 +90,7 @@ static void constants_are_aligned_as_asked(void** state) {
       const etx_bytes data = etx_pte_constant(&pte, i);
       const size_t at = (size_t)(data.data - file.data);
       assert_int_equal(at % alignment, 0);
-      // Vectors of 64 bytes are read from what is as long.
+      // Vectors of 64 bytes are read from what has as many.
       if (constants[i].size >= 64) assert_int_equal(at % 64, 0);
       assert_true(data.size >= constants[i].size);
       if (constants[i].size > 0) assert_int_equal(data.data[0], 1);

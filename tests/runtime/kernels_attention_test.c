@@ -112,61 +112,73 @@ static void rows_do_not_depend_on_their_neighbours(void** state) {
   test_call_end(&all);
 }
 
-enum { MANY = 420, NARROW = 48 };
+enum { MANY = 420, KEY_HEADS = 2, SHARERS = 2, MOST_WIDE = 80 };
 
 // Row `row` of a causal call, in doubles.
 static void attend_plainly(const float* q, const float* k, const float* v,
-                           size_t row, double* out) {
+                           size_t row, size_t width, double* out) {
   double total = 0, largest = -1e300, scores[MANY];
   for (size_t i = 0; i <= row; ++i) {
     scores[i] = 0;
-    for (size_t d = 0; d < NARROW; ++d) {
-      scores[i] += (double)q[row * NARROW + d] * (double)k[i * NARROW + d];
+    for (size_t d = 0; d < width; ++d) {
+      scores[i] += (double)q[row * width + d] * (double)k[i * width + d];
     }
-    scores[i] /= sqrt(NARROW);
+    scores[i] /= sqrt((double)width);
     if (scores[i] > largest) largest = scores[i];
   }
-  for (size_t d = 0; d < NARROW; ++d) out[d] = 0;
+  for (size_t d = 0; d < width; ++d) out[d] = 0;
   for (size_t i = 0; i <= row; ++i) {
     const double weight = exp(scores[i] - largest);
     total += weight;
-    for (size_t d = 0; d < NARROW; ++d) {
-      out[d] += weight * (double)v[i * NARROW + d];
+    for (size_t d = 0; d < width; ++d) {
+      out[d] += weight * (double)v[i * width + d];
     }
   }
-  for (size_t d = 0; d < NARROW; ++d) out[d] /= total;
+  for (size_t d = 0; d < width; ++d) out[d] /= total;
 }
 
-// More rows than a tile has: tiles meet the keys of a block one after the other,
-// each as many of them as it sees, and how many do so depends on the threads.
+// More rows than a tile has, of heads of which two share keys: tiles meet the
+// keys of a block one after the other, each as many of them as it sees, and how
+// many do so depends on the threads. Rows of 80 are turned in two pieces.
 static void tiles_that_share_keys_see_their_own(void** state) {
   (void)state;
-  static float q[MANY * NARROW], k[MANY * NARROW], v[MANY * NARROW];
-  static float first[MANY * NARROW];
-  static const int32_t sizes[] = {MANY, NARROW};
-  test_random_floats(q, MANY * NARROW, 3);
-  test_random_floats(k, MANY * NARROW, 3);
-  test_random_floats(v, MANY * NARROW, 1);
-  for (size_t threads = 1; threads < 6; ++threads) {
-    test_call c;
-    test_call_begin(&c, "etx::scaled_dot_product_attention.out");
-    c.threads = threads;
-    test_call_floats(&c, 2, sizes, q);
-    test_call_floats(&c, 2, sizes, k);
-    test_call_floats(&c, 2, sizes, v);
-    test_call_none(&c);
-    end_arguments(&c, true);
-    assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
-    const float* got = test_call_result(&c, 0)->data;
-    if (threads == 1) memcpy(first, got, sizeof first);
-    assert_memory_equal(got, first, sizeof first);
-    test_call_end(&c);
-  }
-  for (size_t row = 0; row < MANY; ++row) {
-    double expected[NARROW];
-    attend_plainly(q, k, v, row, expected);
-    for (size_t d = 0; d < NARROW; ++d) {
-      assert_true(fabs((double)first[row * NARROW + d] - expected[d]) < 2e-5);
+  enum { ALL = KEY_HEADS * SHARERS * MANY * MOST_WIDE };
+  static float q[ALL], k[ALL], v[ALL], first[ALL];
+  static const int32_t widths[] = {48, 80};
+  test_random_floats(q, ALL, 3);
+  test_random_floats(k, ALL, 3);
+  test_random_floats(v, ALL, 1);
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t width = (size_t)widths[i], head = MANY * width;
+    const size_t bytes = KEY_HEADS * SHARERS * head * sizeof(float);
+    const int32_t heads[] = {1, KEY_HEADS * SHARERS, MANY, widths[i]};
+    const int32_t groups[] = {1, KEY_HEADS, MANY, widths[i]};
+    for (size_t threads = 1; threads < 6; ++threads) {
+      test_call c;
+      test_call_begin(&c, "etx::scaled_dot_product_attention.out");
+      c.threads = threads;
+      test_call_floats(&c, 4, heads, q);
+      test_call_floats(&c, 4, groups, k);
+      test_call_floats(&c, 4, groups, v);
+      test_call_none(&c);
+      test_call_real(&c, 0);
+      test_call_boolean(&c, true);  // causal
+      test_call_none(&c);
+      test_call_boolean(&c, true);  // heads share keys
+      assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
+      const float* got = test_call_result(&c, 0)->data;
+      if (threads == 1) memcpy(first, got, bytes);
+      assert_memory_equal(got, first, bytes);
+      test_call_end(&c);
+    }
+    for (size_t at = 0; at < KEY_HEADS * SHARERS * MANY; at += 7) {
+      double expected[MOST_WIDE];
+      const size_t h = at / MANY, group = h / SHARERS;
+      attend_plainly(q + h * head, k + group * head, v + group * head,
+                     at % MANY, width, expected);
+      for (size_t d = 0; d < width; ++d) {
+        assert_true(fabs((double)first[at * width + d] - expected[d]) < 2e-5);
+      }
     }
   }
 }

@@ -509,6 +509,7 @@ static void winograds_form_is_alike(void** state) {
     loops_of_64_bytes.winograd.weights(right, count, other);
     assert_memory_equal(one, other, sizeof(one));
     etx_dense_spots sum = {.seen = left,
+                           .next = left,
                            .seen_row = PITCH,
                            .weights = right,
                            .weight_panel = ETX_DENSE_CHANNELS * COUNT,

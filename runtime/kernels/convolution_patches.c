@@ -536,16 +536,16 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
 }
 
 static void run_items(const void* context, size_t first, size_t end) {
-  enum { ALIGNED = ETX_PANEL_GROUP_BYTES };
-  _Alignas(ALIGNED) float patches[ETX_PATCHES + ETX_PATCH_BEHIND];
-  _Alignas(ALIGNED) float sums[ETX_PATCH_SUMS];
+  float patches[ETX_PATCHES + ETX_PATCH_BEHIND]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  float sums[ETX_PATCH_SUMS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   run_some(context, first, end, patches, sums);
 }
 
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
-  enum { ALIGNED = ETX_PANEL_GROUP_BYTES };
-  _Alignas(ALIGNED) float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND];
-  _Alignas(ALIGNED) float sums[ETX_SPOT_SUMS];
+  float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  float sums[ETX_SPOT_SUMS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   run_some(context, first, end, patches, sums);
 }
 

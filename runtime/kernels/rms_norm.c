@@ -7,6 +7,7 @@
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/operand.h"
+#include "runtime/kernels/shares.h"
 
 enum { INPUT, SHAPE, WEIGHT, EPS, OUT };
 
@@ -15,6 +16,8 @@ typedef struct norm {
   double eps;
   etx_dtype dtype;     // of all tensors
   const char* weight;  // [count]; NULL: ones
+  const char* in;
+  char* out;
 } norm;
 
 static void row_f32(const norm* n, const float* in, float* out) {
@@ -74,10 +77,28 @@ static void row_of_any(const norm* n, const char* in, char* out) {
   }
 }
 
+static void run_rows(const void* context, size_t first, size_t end) {
+  const norm* n = context;
+  const size_t bytes = n->count * etx_dtype_bytes(n->dtype);
+  for (size_t row = first; row < end; ++row) {
+    const char* from = n->in + row * bytes;
+    char* to = n->out + row * bytes;
+    if (n->dtype == ETX_DTYPE_FLOAT32) {
+      row_f32(n, (const float*)(const void*)from, (float*)(void*)to);
+    } else {
+      row_of_any(n, from, to);
+    }
+  }
+}
+
 static etx_status run(etx_call* call) {
+  enum { WORK = 4 };  // operations for an element
   const etx_tensor* input = etx_call_tensor(call, INPUT);
   const etx_tensor* out = etx_call_tensor(call, OUT);
-  norm n = {.count = (size_t)call->prepared[0], .dtype = input->dtype};
+  norm n = {.count = (size_t)call->prepared[0],
+            .dtype = input->dtype,
+            .in = input->data,
+            .out = out->data};
   if (n.count == 0) return ETX_OK;
   // Without eps: what separates 1 from the next number, of float for halves.
   n.eps = input->dtype == ETX_DTYPE_FLOAT64 ? 2.220446049250313e-16
@@ -86,17 +107,9 @@ static etx_status run(etx_call* call) {
   if (!etx_call_is_none(call, WEIGHT)) {
     n.weight = etx_call_tensor(call, WEIGHT)->data;
   }
-  const size_t rows = etx_tensor_numel(input) / n.count;
-  const size_t bytes = n.count * etx_dtype_bytes(input->dtype);
-  for (size_t row = 0; row < rows; ++row) {
-    const char* from = (const char*)input->data + row * bytes;
-    char* to = (char*)out->data + row * bytes;
-    if (n.dtype == ETX_DTYPE_FLOAT32) {
-      row_f32(&n, (const float*)(const void*)from, (float*)(void*)to);
-    } else {
-      row_of_any(&n, from, to);
-    }
-  }
+  const size_t numel = etx_tensor_numel(input);
+  etx_shares_run(call->parallel, numel / n.count, WORK * (double)numel,
+                 run_rows, &n);
   return ETX_OK;
 }
 

@@ -246,26 +246,35 @@ static void layer_norm_centres_and_scales_rows(void** unused) {
   }
 }
 
-// Rows enough for several threads, short ones and those that are not summed in
-// float: result, means and scales have the same bits.
-static void threads_share_the_rows_of_a_layer_norm(void** unused) {
+// Rows enough for several threads: short ones, those that are not summed in
+// float, and halves that are converted once. Results, means and scales have the
+// same bits.
+static void threads_share_the_rows_of_a_norm(void** unused) {
   (void)unused;
   enum { ELEMENTS = 400 * 300 };
   static float x[ELEMENTS], first[3][ELEMENTS];
-  static const int32_t sizes[2][2] = {{400, 300}, {60, 2000}};
+  static const int32_t sizes[3][2] = {{400, 300}, {60, 2000}, {1500, 60}};
+  static uint16_t halves[ELEMENTS];
   test_random_floats(x, ELEMENTS, 3);
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < ELEMENTS; ++i) {
+    halves[i] = (uint16_t)(test_random_bits() & 0xbfff);  // below 2
+  }
+  for (size_t i = 0; i < 6; ++i) {
+    const int32_t* rows = sizes[i / 2];
+    const bool is_rms = i % 2 == 1, is_half = i / 2 == 2;
     for (size_t threads = 1; threads <= 8; ++threads) {
       test_call c;
-      test_call_begin(&c, "aten::native_layer_norm.out");
+      test_call_begin(&c, is_rms ? "etx::rms_norm.out"
+                                 : "aten::native_layer_norm.out");
       c.threads = threads;
-      test_call_floats(&c, 2, sizes[i], x);
-      test_call_integers(&c, 1, (int64_t[]){sizes[i][1]});
+      test_call_tensor(&c, is_half ? ETX_DTYPE_BFLOAT16 : ETX_DTYPE_FLOAT32, 2,
+                       rows, NULL, is_half ? (void*)halves : x);
+      test_call_integers(&c, 1, (int64_t[]){rows[1]});
       test_call_none(&c);
-      test_call_none(&c);
+      if (!is_rms) test_call_none(&c);
       test_call_real(&c, 1e-5);
       assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
-      for (size_t k = 0; k < 3; ++k) {
+      for (size_t k = 0; k < (is_rms ? 1 : 3); ++k) {
         const etx_tensor* got = test_call_result(&c, k);
         const size_t bytes = etx_tensor_bytes(got);
         if (threads == 1) memcpy(first[k], got->data, bytes);
@@ -387,7 +396,7 @@ int main(void) {
       cmocka_unit_test(softmax_of_any_dimension_sums_to_one),
       cmocka_unit_test(softmax_of_masked_rows_is_nan),
       cmocka_unit_test(layer_norm_centres_and_scales_rows),
-      cmocka_unit_test(threads_share_the_rows_of_a_layer_norm),
+      cmocka_unit_test(threads_share_the_rows_of_a_norm),
       cmocka_unit_test(running_sums_follow_a_dimension),
   };
   test_random_start();

@@ -176,7 +176,7 @@ static void weigh_scores(tile* t, size_t first, size_t count,
   const bool is_first = scales_first(a);
   const bool are_seen =
       count % GROUP == 0 && t->least_reach >= (int64_t)(first + count);
-  float factors[TILE];
+  float factors[TILE], shifts[TILE];
   const etx_score_rows s = {.scores = scores[0],
                             .row = KEYS,
                             .rows = t->count,
@@ -184,6 +184,7 @@ static void weigh_scores(tile* t, size_t first, size_t count,
                             .scale = is_first ? 1.0f : (float)a->scale,
                             .largest = t->largest,
                             .factor = factors,
+                            .shift = shifts,
                             .totals = t->totals};
   for (size_t r = 0; r < t->count && !(are_seen && !is_first); ++r) {
     if (is_first) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 typedef float etx_fused __attribute__((vector_size(VECTOR_BYTES)));
+typedef int etx_fused_truths __attribute__((vector_size(VECTOR_BYTES)));
 
 enum {
   ETX_FUSED_LANES = VECTOR_BYTES / (int)sizeof(float),
@@ -79,6 +80,35 @@ static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
 }
 
 #endif
+#endif
+
+// The larger and the smaller of each pair: b if they are equal or not ordered.
+#if VECTOR_BYTES == 64
+#ifndef ETX_FUSED_LARGER  // tests have their own
+#ifdef __clang__
+#define ETX_FUSED_LARGER(a, b) __builtin_ia32_maxps512(a, b, 4)
+#define ETX_FUSED_SMALLER(a, b) __builtin_ia32_minps512(a, b, 4)
+#else
+#define ETX_FUSED_LARGER(a, b) \
+  __builtin_ia32_maxps512_mask(a, b, b, ETX_ALL_LANES, 4)
+#define ETX_FUSED_SMALLER(a, b) \
+  __builtin_ia32_minps512_mask(a, b, b, ETX_ALL_LANES, 4)
+#endif
+#endif
+#elif VECTOR_BYTES == 32
+#define ETX_FUSED_LARGER(a, b) __builtin_ia32_maxps256(a, b)
+#define ETX_FUSED_SMALLER(a, b) __builtin_ia32_minps256(a, b)
+#else
+#define ETX_FUSED_LARGER(a, b) etx_fused_picked(a, b, (a) > (b))
+#define ETX_FUSED_SMALLER(a, b) etx_fused_picked(a, b, (a) < (b))
+
+// Lanes of a where `takes` has them, of b elsewhere.
+static inline __attribute__((unused, always_inline)) etx_fused
+etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
+  return (etx_fused)((takes & (etx_fused_truths)a) |
+                     (~takes & (etx_fused_truths)b));
+}
+
 #endif
 
 // Keeps a vector that was loaded in its register: gcc would rather load it again

@@ -56,20 +56,6 @@ ETX_IN_LOOP float etx_exp_f32(float x) {
   return etx_scale_f32(etx_exp_power_f32(e.r), e.n);
 }
 
-// 2^x for x <= 0, 2.5 ulp; 0 below -126.5. Half the steps of the one for every
-// x: the exponent's bits of 2^n stand in the low ones of `shifted`.
-ETX_IN_LOOP float etx_exp2_below_f32(float x) {
-  const float bounded = x < -127.0f ? -127.0f : x;
-  const float shifted = bounded + 12583039.0f;
-  const float r = bounded - (shifted - 12583039.0f);
-  float q = 0.00132647273f;
-  q = q * r + 0.00967151299f;
-  q = q * r + 0.0555073358f;
-  q = q * r + 0.240222424f;
-  q = q * r + 0.693147004f;
-  return (q * r + 1.0f) * etx_f32_of_bits(etx_bits_of_f32(shifted) << 23);
-}
-
 // 2^x, 1.1 ulp.
 ETX_IN_LOOP float etx_exp2_f32(float x) {
   x = x > 128.5f ? 128.5f : x;
@@ -550,26 +536,6 @@ ETX_IN_LOOP float etx_erf_f32(float x) {
   const float away = 1.0f - etx_exp_f32(-bounded * bounded) * (q * t);
   const float value = a < 1.0f ? x + x * p : etx_with_sign_f32(away, x);
   return x != x ? x : value;
-}
-
-// x/2 (1 + erf(x/sqrt 2)), absolute error 3e-7 |x|. erf|u| =
-// 1 - e^(-u^2) p(t) with t = 1/(1 + u/2): p was fitted so that the error of
-// the product is level (1.1e-8).
-ETX_IN_LOOP float etx_gelu_f32(float x) {
-  const float t = 1.0f / (1.0f + 0.353553391f * etx_abs_f32(x));
-  float p = 0.0588020541f;
-  p = p * t - 0.218240154f;
-  p = p * t + 0.122182849f;
-  p = p * t + 0.30767557f;
-  p = p * t + 0.130846804f;
-  p = p * t + 0.321697657f;
-  p = p * t + 0.277035182f;
-  const float rest = etx_exp2_below_f32(x * x * -0.72134752f) * (p * t);
-  // For x < 0 the factor is rest itself: nothing cancels. Minus infinity
-  // times 0 would be NaN; the factor is exactly 0 from -14 on.
-  const float factor = x < 0.0f ? rest : 2.0f - rest;
-  const float safe = x < -1e30f ? -1e30f : x;
-  return 0.5f * safe * factor;
 }
 
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Written as

@@ -5,6 +5,8 @@
 // DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
 // taps.
 
+#include "runtime/kernels/fused_template.h"
+#include "runtime/kernels/power_template.h"
 #include "runtime/kernels/row_template.h"
 #include "runtime/kernels/small_template.h"
 #include "runtime/kernels/dots_template.h"

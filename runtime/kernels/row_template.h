@@ -1,5 +1,5 @@
 // The loops of row_loops.h. Read once for each instruction set, after
-// VECTOR_BYTES is defined. A row is done a piece at a time; the last piece
+// fused_template.h. A row is done a piece at a time; the last piece
 // overlaps the one before it, so that nothing behind a row is touched.
 
 #include <string.h>
@@ -192,19 +192,9 @@ static inline float row_bias(const etx_row_store* s, float bias) {
 }
 
 #if VECTOR_BYTES == 64
-#ifndef ROW_LARGER  // tests have their own
-#ifdef __clang__
-#define ROW_LARGER(a, b) __builtin_ia32_maxps512(a, b, 4)
-#define ROW_SMALLER(a, b) __builtin_ia32_minps512(a, b, 4)
-#else
-#define ROW_LARGER(a, b) __builtin_ia32_maxps512_mask(a, b, b, (short)-1, 4)
-#define ROW_SMALLER(a, b) __builtin_ia32_minps512_mask(a, b, b, (short)-1, 4)
-#endif
-#endif
-ROW_CLAMP(clamp_piece, row_piece, ROW_LARGER, ROW_SMALLER)
+ROW_CLAMP(clamp_piece, row_piece, ETX_FUSED_LARGER, ETX_FUSED_SMALLER)
 #elif VECTOR_BYTES == 32
-ROW_CLAMP(clamp_piece, row_piece, __builtin_ia32_maxps256,
-          __builtin_ia32_minps256)
+ROW_CLAMP(clamp_piece, row_piece, ETX_FUSED_LARGER, ETX_FUSED_SMALLER)
 ROW_CLAMP(clamp_four, row_four, __builtin_ia32_maxps, __builtin_ia32_minps)
 #else
 

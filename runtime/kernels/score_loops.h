@@ -8,14 +8,20 @@
 
 enum { ETX_SCORE_LANES = 16 };
 
-// Some rows of scores, each of which becomes its weight, e^((score - largest)
-// scale), where `largest` is that of the row so far. What was summed
-// with earlier weights, the sums of the weights themselves among them, is
-// multiplied by `factor`: the largest score may have grown.
+#define ETX_SCORE_GROWTH 8.0f   // powers of two
+#define ETX_SCORE_FAR 0x1p20f  // the same
+
+// Some rows of scores, each of which becomes its weight, 2^(score s - shift),
+// where s is scale times log2 e as a float and `shift` is s times `largest`: the
+// largest score of the row so far, or one that is so near to it that weights
+// stay below 2^ETX_SCORE_GROWTH. What was summed with earlier weights, the sums
+// of the weights themselves among them, is to be multiplied by `factor`.
 //
-// The difference is rounded, and its product. A weight is off by 1.6e-7 at most, 1 being the largest, and 0 if the exponent
-// is below -88.1. Of the arrays `largest` and `factor` whole ETX_SCORE_LANES
-// are read and written.
+// A weight is off by 1.8e-7 of itself, and 0 below 2^-126.5. Where a shift is
+// beyond ETX_SCORE_FAR, `largest` is taken off the scores first, and the
+// difference is rounded: the largest score has the weight 1 however large it is.
+// Of the arrays `largest`, `factor` and `shift` whole ETX_SCORE_LANES are read
+// and written.
 typedef struct etx_score_rows {
   float* scores;       // rows that are `row` apart
   ptrdiff_t row;       // in elements
@@ -23,6 +29,7 @@ typedef struct etx_score_rows {
   float scale;         // above 0
   float* largest;      // of each row: -infinity at first; NaN is none
   float* factor;       // of each row: written
+  float* shift;        // of each row: written
   // Of each row, partial sums of the weights: element i of scores is in sum i
   // mod ETX_SCORE_LANES.
   float (*totals)[ETX_SCORE_LANES];

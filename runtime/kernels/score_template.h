@@ -1,11 +1,10 @@
 // The loop of score_loops.h. Read once for each instruction set, after
-// row_template.h and fused_template.h.
+// power_template.h.
 //
-// The exponential is 2^n 2^r with |r| <= 1/2. Its argument is rounded once when
-// it is multiplied by scale and log2 e, which are one number, and r is not made
-// more exact than that: where |n| is large the weight is small beside the
-// largest one, 1. The steps of 2^r are fused ones, half as many as a product and
-// a sum each.
+// A row's shift is rounded, but what it is rounded to is taken off exactly
+// (a fused step), and off all of the row: it cancels when sums are divided by
+// totals, and factors are made of the rounded ones. Beyond ETX_SCORE_FAR it
+// would be off by more than a power of two can bear.
 
 #include <string.h>
 
@@ -13,72 +12,111 @@
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/score_loops.h"
 
-typedef int score_truths __attribute__((vector_size(VECTOR_BYTES)));
-typedef uint32_t score_bits __attribute__((vector_size(VECTOR_BYTES)));
-
 enum {
   SCORE_PARTS = ETX_SCORE_LANES / ETX_FUSED_LANES,
   SCORE_MANY = 64,  // scores of a row that are written out
 };
 
-// The larger of each pair, b if they are not ordered.
-static inline __attribute__((always_inline)) etx_fused score_larger(
-    etx_fused a, etx_fused b) {
-#if VECTOR_BYTES == 64
-  return ROW_LARGER(a, b);
-#elif VECTOR_BYTES == 32
-  return __builtin_ia32_maxps256(a, b);
-#else
-  const score_truths takes = a > b;
-  return (etx_fused)((takes & (score_truths)a) | (~takes & (score_truths)b));
-#endif
-}
+#define SCORE_NONE (-__builtin_inff())  // less than any score
 
-// 2^x. Adding 1.5 * 2^23 + 127 rounds to the nearest whole number n, and leaves the
-// exponent's bits of 2^n in the low ones: none for -127. NaN stays what it is.
+// NaN stays what it is.
 static inline __attribute__((always_inline)) etx_fused score_power(
     etx_fused x) {
-  const etx_fused u = score_larger((etx_fused)ETX_FUSED_ALL(-127.0f), x);
-  const etx_fused shifted = u + 12583039.0f;
-  const etx_fused r = u - (shifted - 12583039.0f);
-  etx_fused q = ETX_FUSED_ALL(0.00132647273f);
-  q = ETX_FUSED_ADD(q, r, (etx_fused)ETX_FUSED_ALL(0.00967151299f));
-  q = ETX_FUSED_ADD(q, r, (etx_fused)ETX_FUSED_ALL(0.0555073358f));
-  q = ETX_FUSED_ADD(q, r, (etx_fused)ETX_FUSED_ALL(0.240222424f));
-  q = ETX_FUSED_ADD(q, r, (etx_fused)ETX_FUSED_ALL(0.693147004f));
-  q = ETX_FUSED_ADD(q, r, (etx_fused)ETX_FUSED_ALL(1.0f));
-  return q * (etx_fused)((score_bits)shifted << 23);
+  const etx_fused least = ETX_FUSED_ALL(ETX_POWER_LEAST);
+  return etx_fused_power(ETX_FUSED_LARGER(least, x));
 }
 
-static inline __attribute__((always_inline)) float score_largest(
-    const float* row, size_t count, float least) {
-  etx_fused all[SCORE_PARTS];
-  ETX_UNROLLED
-  for (int part = 0; part < SCORE_PARTS; ++part) {
-    all[part] = (etx_fused)ETX_FUSED_ALL(least);
-  }
+// The larger of the neighbours in a, and then of those in b.
+static inline __attribute__((always_inline)) etx_fused score_halved(
+    etx_fused a, etx_fused b) {
+#if VECTOR_BYTES == 64
+  const etx_fused even = __builtin_shufflevector(
+      a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const etx_fused odd = __builtin_shufflevector(
+      a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif VECTOR_BYTES == 32
+  const etx_fused even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  const etx_fused even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+  return ETX_FUSED_LARGER(even, odd);
+}
+
+// Lane by lane, the largest of a row's vectors: no NaN.
+static inline __attribute__((always_inline)) etx_fused score_lanes(
+    const float* row, size_t count) {
+  etx_fused largest = ETX_FUSED_ALL(SCORE_NONE);
   for (size_t i = 0; i < count; i += ETX_SCORE_LANES) {
     ETX_UNROLLED
     for (int part = 0; part < SCORE_PARTS; ++part) {
       etx_fused x;
       memcpy(&x, row + i + part * ETX_FUSED_LANES, sizeof x);
-      all[part] = score_larger(x, all[part]);
+      largest = ETX_FUSED_LARGER(x, largest);
     }
   }
-  float lanes[ETX_SCORE_LANES];
-  memcpy(lanes, all, sizeof lanes);
-  const etx_f32x4 four = etx_f32x4_larger(
-      etx_f32x4_larger(etx_f32x4_load(lanes), etx_f32x4_load(lanes + 4)),
-      etx_f32x4_larger(etx_f32x4_load(lanes + 8), etx_f32x4_load(lanes + 12)));
-  const float a = four[0] > four[1] ? four[0] : four[1];
-  const float b = four[2] > four[3] ? four[2] : four[3];
-  return a > b ? a : b;
+  return largest;
+}
+
+// The largest of each of `rows` rows, one a lane.
+static inline __attribute__((always_inline)) etx_fused score_largest(
+    const float* row, ptrdiff_t step, size_t rows, size_t count) {
+  etx_fused all[ETX_FUSED_LANES];
+  if (count == SCORE_MANY && rows == ETX_FUSED_LANES) {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < ETX_FUSED_LANES; ++r) {
+      all[r] = score_lanes(row + (ptrdiff_t)r * step, SCORE_MANY);
+    }
+  } else {
+    for (size_t r = 0; r < ETX_FUSED_LANES; ++r) {
+      all[r] = score_lanes(row + (ptrdiff_t)r * step, r < rows ? count : 0);
+    }
+  }
+#if VECTOR_BYTES == 64
+  ETX_UNROLLED
+  for (int r = 0; r < 8; ++r) all[r] = score_halved(all[2 * r], all[2 * r + 1]);
+#endif
+#if VECTOR_BYTES >= 32
+  ETX_UNROLLED
+  for (int r = 0; r < 4; ++r) all[r] = score_halved(all[2 * r], all[2 * r + 1]);
+#endif
+  const etx_fused low = score_halved(all[0], all[1]);
+  return score_halved(low, score_halved(all[2], all[3]));
+}
+
+// The second where they are set, else the first.
+static inline __attribute__((always_inline)) etx_fused score_chosen(
+    etx_fused a, etx_fused b, etx_fused_truths takes) {
+  return (etx_fused)((~takes & (etx_fused_truths)a) |
+                     (takes & (etx_fused_truths)b));
+}
+
+// The shifts and factors of some rows from `r` on, whose largest scores these
+// are. A row without one (all are NaN or none is seen) is not shifted.
+static inline __attribute__((always_inline)) void score_shifts(
+    const etx_score_rows* s, size_t r, etx_fused largest, float scale) {
+  const etx_fused zero = {0};
+  etx_fused before;
+  memcpy(&before, s->largest + r, sizeof before);
+  largest = ETX_FUSED_LARGER(largest, before);
+  const etx_fused growth = (largest - before) * scale;
+  largest = score_chosen(before, largest, growth > ETX_SCORE_GROWTH);
+  memcpy(s->largest + r, &largest, sizeof largest);
+  const etx_fused seen = score_chosen(zero, largest, largest > SCORE_NONE);
+  const etx_fused shift = seen * scale;
+  const etx_fused_truths is_near =
+      (shift <= ETX_SCORE_FAR) & (shift >= -ETX_SCORE_FAR);
+  const etx_fused factor = score_power(score_chosen(
+      (before - seen) * scale, before * scale - shift, is_near));
+  memcpy(s->factor + r, &factor, sizeof factor);
+  memcpy(s->shift + r, &shift, sizeof shift);
 }
 
 static inline __attribute__((always_inline)) void score_weigh(
     float* row, size_t count, float scale, float shift, float factor,
     float* totals) {
-  const etx_fused times = ETX_FUSED_ALL(scale), off = ETX_FUSED_ALL(shift);
+  const etx_fused times = ETX_FUSED_ALL(scale), off = ETX_FUSED_ALL(-shift);
   etx_fused all[SCORE_PARTS];
   memcpy(all, totals, sizeof all);
   ETX_UNROLLED
@@ -88,7 +126,7 @@ static inline __attribute__((always_inline)) void score_weigh(
     for (int part = 0; part < SCORE_PARTS; ++part) {
       etx_fused x;
       memcpy(&x, row + i + part * ETX_FUSED_LANES, sizeof x);
-      x = score_power((x - off) * times);
+      x = score_power(ETX_FUSED_ADD(x, times, off));
       memcpy(row + i + part * ETX_FUSED_LANES, &x, sizeof x);
       all[part] += x;
     }
@@ -96,38 +134,27 @@ static inline __attribute__((always_inline)) void score_weigh(
   memcpy(totals, all, sizeof all);
 }
 
-// What is taken off a row's scores, before they are scaled: the largest becomes
-// 0 however large it is. Without one (all are NaN or none is seen) anything will
-// do.
-static inline float score_shift(float largest) {
-  return largest == -__builtin_inff() ? 0.0f : largest;
-}
-
-// Rows one after the other, in loops of their own: what one of them waits for,
-// its largest score, others need not.
+// Rows one after the other, in loops of their own: what some of them wait for,
+// their largest scores, others need not.
 static void weigh_scores(const etx_score_rows* given) {
   const etx_score_rows s = *given;  // which results do not change
   // No larger than a number is: the largest score times it is 0.
   const float log2_scale = s.scale * 1.44269504f, most = 3.40282347e38f;
   const float scale = log2_scale > most ? most : log2_scale;
   float* row = s.scores;
-  for (size_t r = 0; r < s.rows; ++r, row += s.row) {
-    const float before = s.largest[r];
-    const float largest = s.count == SCORE_MANY
-                              ? score_largest(row, SCORE_MANY, before)
-                              : score_largest(row, s.count, before);
-    s.factor[r] = (before - score_shift(largest)) * scale;
-    s.largest[r] = largest;
-  }
   for (size_t r = 0; r < s.rows; r += ETX_FUSED_LANES) {
-    etx_fused x;
-    memcpy(&x, s.factor + r, sizeof x);
-    x = score_power(x);
-    memcpy(s.factor + r, &x, sizeof x);
+    const size_t left = s.rows - r;
+    const size_t rows = left < ETX_FUSED_LANES ? left : ETX_FUSED_LANES;
+    score_shifts(&s, r, score_largest(row, s.row, rows, s.count), scale);
+    row += ETX_FUSED_LANES * s.row;
   }
   row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
-    const float shift = score_shift(s.largest[r]);
+    float shift = s.shift[r];
+    if (!(shift <= ETX_SCORE_FAR && shift >= -ETX_SCORE_FAR)) {
+      for (size_t i = 0; i < s.count; ++i) row[i] -= s.largest[r];
+      shift = 0;
+    }
     if (s.count == SCORE_MANY) {
       score_weigh(row, SCORE_MANY, scale, shift, s.factor[r], s.totals[r]);
     } else {

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/product.h"

@@ -1,6 +1,7 @@
 // The loops over floats with one operand, as one table; read once for each
-// instruction set (float_loops.h). Every set gives the same bits.
+// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set gives the same bits.
 
+#include "runtime/kernels/gelu_template.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/unary_loops.h"
 
@@ -77,6 +78,7 @@ static void run_angles(float* out, const float* in, size_t count,
   ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
 #define REAL(name, real) ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
 #define ANGLE(name) ANGLE_LOOPS(name)
+#define FUSED(name)
 #define TRUTH(name, real, whole) \
   ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, real)
 #include "runtime/kernels/unary_list.def"

@@ -114,19 +114,20 @@ static void lines_of_any_length(void** state) {
   }
 }
 
-enum { SCORES = 5, SCORE_ROW = 100 };
+enum { SCORES = 6, SCORE_ROW = 100 };
 
 // Rows of `count` scores, the second block of each, one of which nobody sees; a
-// row whose scores are all hidden; and what lies between rows.
+// row whose largest score is little larger than before, one whose scores are all
+// hidden; and what lies between rows.
 static void try_scores(const etx_panel_loops* loops, size_t count) {
-  const float scale = 0.37f;
+  const float scale = 0.37f, log2_scale = scale * 1.44269504f;
   float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];
-  float largest[ETX_SCORE_LANES] = {30, -40, 5, -INFINITY, -INFINITY};
+  float largest[ETX_SCORE_LANES] = {30, -40, 5, 35, -INFINITY, -INFINITY};
   float before[ETX_SCORE_LANES], factor[ETX_SCORE_LANES] = {0};
-  float totals[SCORES][ETX_SCORE_LANES];
+  float shift[ETX_SCORE_LANES] = {0}, totals[SCORES][ETX_SCORE_LANES];
   for (size_t i = 0; i < SCORES * SCORE_ROW; ++i) {
     const float score = (float)test_random_integer(-30000, 4000) * 0.01f;
-    x[i] = i >= 4 * SCORE_ROW ? -INFINITY : score;
+    x[i] = i >= (SCORES - 1) * SCORE_ROW ? -INFINITY : score;
     if (i % SCORE_ROW == 3) x[i] = -INFINITY;
   }
   memcpy(was, x, sizeof was);
@@ -134,18 +135,30 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
   for (size_t i = 0; i < SCORES * ETX_SCORE_LANES; ++i) {
     totals[i / ETX_SCORE_LANES][i % ETX_SCORE_LANES] = 1;
   }
-  const etx_score_rows s = {x,       SCORE_ROW, SCORES, count, scale,
-                            largest, factor,    totals};
+  const etx_score_rows s = {.scores = x,
+                            .row = SCORE_ROW,
+                            .rows = SCORES,
+                            .count = count,
+                            .scale = scale,
+                            .largest = largest,
+                            .factor = factor,
+                            .shift = shift,
+                            .totals = totals};
   loops->weigh_scores(&s);
   for (size_t r = 0; r < SCORES; ++r) {
     float most = before[r], sums[ETX_SCORE_LANES];
     for (size_t k = 0; k < count; ++k) {
       most = fmaxf(most, was[r * SCORE_ROW + k]);
     }
-    assert_true(largest[r] == most);
-    const double off = most == -INFINITY ? 0 : most;
-    const double wanted = exp((before[r] - off) * (double)scale);
-    assert_true(fabs(factor[r] - wanted) <= 2e-7);
+    const bool has_grown = (most - before[r]) * log2_scale > ETX_SCORE_GROWTH;
+    assert_true(largest[r] == (has_grown ? most : before[r]));
+    const float off = largest[r] == -INFINITY ? 0 : largest[r];
+    assert_true(shift[r] == off * log2_scale);
+    // Exponents are floats.
+    const double earlier = (double)(before[r] * log2_scale);
+    const double down = earlier - (double)shift[r], wanted = exp2(down);
+    assert_true(fabs(factor[r] - wanted) <=
+                (1.8e-7 + fmin(-down, 200) * 0x1p-24) * wanted + 2e-38);
     for (size_t i = 0; i < ETX_SCORE_LANES; ++i) sums[i] = factor[r];
     for (size_t k = 0; k < SCORE_ROW; ++k) {
       const float weight = x[r * SCORE_ROW + k];
@@ -154,9 +167,13 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
         assert_true(weight == was[r * SCORE_ROW + k]);
         continue;
       }
-      const double power = exp((score - off) * (double)scale);
-      assert_true(fabs(weight - power) <= 1.6e-7);
-      assert_true(power > 1e-39 || weight == 0);
+      const double exponent = score * (double)log2_scale - (double)shift[r];
+      assert_true(exponent <= (double)ETX_SCORE_GROWTH + 1e-4);
+      const double power = exp2(exponent);
+      const double most_off = (1.8e-7 + fabs(exponent) * 0x1p-24) * power;
+      assert_true(exponent < -126 ? weight <= 2e-38
+                                  : fabs(weight - power) <= most_off);
+      assert_true(exponent > -126.6 || weight == 0);
       sums[k % ETX_SCORE_LANES] += weight;
     }
     assert_memory_equal(totals[r], sums, sizeof sums);
@@ -165,16 +182,27 @@ static void try_scores(const etx_panel_loops* loops, size_t count) {
 
 // The largest score has the weight 1 however large it is.
 static void try_enormous_scores(const etx_panel_loops* loops) {
-  float scores[16], largest[16], factor[16], totals[1][ETX_SCORE_LANES] = {{0}};
-  for (size_t i = 0; i < 16; ++i) {
-    scores[i] = 2e10f - 1e6f * (float)i;
-    largest[i] = -__builtin_inff();
-  }
-  const etx_score_rows s = {scores,  16,     1,      16, 0.1118034f,
-                            largest, factor, totals};
-  loops->weigh_scores(&s);
-  for (size_t i = 0; i < 16; ++i) {
-    assert_true(scores[i] == (i == 0 ? 1.0f : 0.0f));
+  static const float sizes[] = {2e10f, -2e10f, 1e38f, 3e38f, -3e38f};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
+    float scores[16], largest[16] = {-INFINITY}, factor[16] = {0}, shift[16];
+    float totals[1][ETX_SCORE_LANES] = {{0}};
+    for (size_t i = 0; i < 16; ++i) {
+      scores[i] = sizes[k] - fabsf(sizes[k]) * 5e-5f * (float)i;
+    }
+    const etx_score_rows s = {scores,  16,     1,     16,    0.1118034f,
+                              largest, factor, shift, totals};
+    loops->weigh_scores(&s);
+    for (size_t i = 0; i < 16; ++i) {
+      assert_true(scores[i] == (i == 0 ? 1.0f : 0.0f));
+    }
+    // A larger one, and then no larger one.
+    for (size_t i = 0; i < 16; ++i) scores[i] = sizes[k];
+    scores[5] += fabsf(sizes[k]) * 0.1f;
+    loops->weigh_scores(&s);
+    assert_true(factor[0] == 0 && totals[0][5] == 1 && totals[0][0] == 0);
+    for (size_t i = 0; i < 16; ++i) scores[i] = sizes[k];
+    loops->weigh_scores(&s);
+    assert_true(factor[0] == 1 && totals[0][5] == 1);
   }
 }
 
@@ -188,11 +216,13 @@ static void scores_become_weights(void** state) {
     }
     // NaN is no largest score, and is in the sum.
     float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
-    float totals[1][ETX_SCORE_LANES] = {{0}};
-    const etx_score_rows s = {x, 16, 1, 16, 1, largest, factor, totals};
+    float shift[16], totals[1][ETX_SCORE_LANES] = {{0}};
+    const etx_score_rows s = {x,       16,     1,     16,    1,
+                              largest, factor, shift, totals};
     loops->weigh_scores(&s);
-    assert_true(largest[0] == 3 && factor[0] == 0 && x[2] == 1);
-    assert_true(isnan(x[1]) && isnan(totals[0][1]) && totals[0][2] == 1);
+    assert_true(largest[0] == 3 && factor[0] == 0);
+    assert_true(fabsf(x[2] - 1) < 1e-6f && totals[0][2] == x[2]);
+    assert_true(isnan(x[1]) && isnan(totals[0][1]));
     try_enormous_scores(loops);
   }
 }

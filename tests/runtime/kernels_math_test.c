@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/math_functions.h"
 
 // Error in units of the last place of the float nearest to `want`; denormal
@@ -157,39 +158,33 @@ static void angles_are_reduced_to_the_last_bit(void** unused) {
   assert_true(etx_sin_f32(3.14159274f) == -8.74227766e-08f);
 }
 
+// Of the loop that other sets agree with.
+static float gelu(float x) {
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  float lanes[ETX_LANES] = {x};
+  etx_float_loops_base.unary[ETX_UNARY_gelu](lanes, lanes, ETX_LANES, none);
+  return lanes[0];
+}
+
 static void gelu_is_near_for_its_argument(void** unused) {
   (void)unused;
   for (float x = -30; x < 30; x += 0.00171f) {
     const double exact = 0.5 * x * (1 + erf(x * 0.70710678118654752));
     const double inner = 0.79788456080286536 * (x + 0.044715 * x * x * x);
     const double other = 0.5 * x * (1 + tanh(inner));
-    assert_true(fabs(etx_gelu_f32(x) - exact) <= 2e-7 * fabsf(x));
+    assert_true(fabs(gelu(x) - exact) <= 1.1e-7 * fabsf(x));
     assert_true(fabs(etx_gelu_tanh_f32(x) - other) <= 2e-7 * fabsf(x));
   }
 }
 
-static void powers_below_one_end_at_zero(void** unused) {
-  (void)unused;
-  for (int k = 0; k < 40000; ++k) {
-    const float x = -(float)(random_bits() >> 40) * 0x1p-24f * 130;
-    const double exact = exp2((double)x), power = (double)etx_exp2_below_f32(x);
-    assert_true(x < -126 ? power <= 2e-38
-                         : fabs(power - exact) <= 1.9e-7 * exact);
-  }
-  assert_true(etx_exp2_below_f32(0) == 1);
-  assert_true(etx_exp2_below_f32(-0.0f) == 1);
-  assert_true(etx_exp2_below_f32(-127) == 0);
-  assert_true(etx_exp2_below_f32(-INFINITY) == 0);
-  assert_true(isnan(etx_exp2_below_f32(NAN)));
-}
-
 static void gelu_has_its_limits(void** unused) {
   (void)unused;
-  assert_true(etx_gelu_f32(INFINITY) == INFINITY);
-  assert_true(etx_gelu_f32(-INFINITY) == 0);
+  assert_true(gelu(INFINITY) == INFINITY);
+  assert_true(gelu(-INFINITY) == 0);
   assert_true(etx_gelu_tanh_f32(INFINITY) == INFINITY);
   assert_true(etx_gelu_tanh_f32(-INFINITY) == 0);
-  assert_true(isnan(etx_gelu_f32(NAN)));
+  assert_true(gelu(-1e30f) == 0 && gelu(1e30f) == 1e30f);
+  assert_true(isnan(gelu(NAN)) && isnan(gelu(-NAN)));
   assert_true(isnan(etx_gelu_tanh_f32(NAN)));
 }
 
@@ -298,7 +293,6 @@ int main(void) {
       cmocka_unit_test(arcs_go_all_around),
       cmocka_unit_test(special_powers_of_doubles_are_those_of_c),
       cmocka_unit_test(gelu_is_near_for_its_argument),
-      cmocka_unit_test(powers_below_one_end_at_zero),
       cmocka_unit_test(gelu_has_its_limits),
       cmocka_unit_test(powers_are_nearest),
       cmocka_unit_test(special_powers_are_those_of_c),

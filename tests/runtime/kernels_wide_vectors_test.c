@@ -53,15 +53,15 @@ static __attribute__((noinline)) void pick_least(const float* a, float* b) {
   }
 }
 
-#define ROW_PICK(pick, a, b)                     \
+#define FUSED_PICK(pick, a, b)                     \
   __extension__({                                \
-    const row_piece own_a = (a);                 \
-    row_piece picked = (b);                      \
+    const etx_fused own_a = (a);                 \
+    etx_fused picked = (b);                      \
     pick((const float*)&own_a, (float*)&picked); \
     picked;                                      \
   })
-#define ROW_LARGER(a, b) ROW_PICK(pick_largest, a, b)
-#define ROW_SMALLER(a, b) ROW_PICK(pick_least, a, b)
+#define ETX_FUSED_LARGER(a, b) FUSED_PICK(pick_largest, a, b)
+#define ETX_FUSED_SMALLER(a, b) FUSED_PICK(pick_least, a, b)
 
 #define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
@@ -119,7 +119,8 @@ static void scores_are_weighed_alike(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
-    float largest[2][96], factor[2][96] = {{0}}, totals[2][96][ETX_SCORE_LANES];
+    float largest[2][96], factor[2][96] = {{0}}, shift[2][96];
+    float totals[2][96][ETX_SCORE_LANES];
     start_round();
     test_random_floats(largest[0], 96, 3);
     test_random_floats(totals[0][0], 96 * ETX_SCORE_LANES, 3);
@@ -132,11 +133,13 @@ static void scores_are_weighed_alike(void** state) {
                         .scale = (float)test_random_integer(1, 64) * 0.1f,
                         .largest = largest[0],
                         .factor = factor[0],
+                        .shift = shift[0],
                         .totals = totals[0]};
     etx_panel_loops_base.weigh_scores(&s);
     s.scores = other;
     s.largest = largest[1];
     s.factor = factor[1];
+    s.shift = shift[1];
     s.totals = totals[1];
     loops_of_64_bytes.weigh_scores(&s);
     assert_memory_equal(one, other, sizeof(one));

@@ -37,9 +37,10 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_panel_block *b, size_t row, size_t group, size_t rows,
     size_t vectors, bool is_scattered) {
   const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
-  const T *panel = (const T *)b->panel + (ptrdiff_t)group * b->panel_group;
   T *sums = (T *)b->sums + (ptrdiff_t)row * b->sum_row + group * NAME(GROUP);
   const ptrdiff_t panel_row = b->panel_row;
+  const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
+  const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
   NAME(vector) own[6][8] = {{{0}}};
   if (!b->starts) {
@@ -107,7 +108,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
         memcpy(&seen[v],
-               at + (ptrdiff_t)(v / NAME(PARTS)) * b->panel_group +
+               at + (ptrdiff_t)(v / NAME(PARTS)) * panel_group +
                    v % NAME(PARTS) * NAME(WIDTH),
                VECTOR_BYTES);
       }

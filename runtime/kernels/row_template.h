@@ -58,15 +58,20 @@ enum { ROW_PIECE = 4 };
 static inline
     __attribute__((always_inline)) void pick_row(const float* from, float* to,
                                                  size_t count) {
-  for (size_t i = 0; i < count; i += ROW_PIECE) {
-    const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
-    const float* const at = from + 2 * i;
-    const row_piece a = ROW_LOAD_SOME(at, row_first(reach));
-    const row_piece b =
-        ROW_LOAD_SOME(at + ROW_PIECE, row_first(reach - ROW_PIECE));
-    const row_piece picked = ROW_EVEN(a, b);
-    ROW_STORE_SOME(to + i, picked, row_first(left));
+  row_piece a, b;
+  size_t i = 0;
+  for (; i + ROW_PIECE < count; i += ROW_PIECE) {
+    memcpy(&a, from + 2 * i, sizeof a);
+    memcpy(&b, from + 2 * i + ROW_PIECE, sizeof b);
+    a = ROW_EVEN(a, b);
+    memcpy(to + i, &a, sizeof a);
   }
+  const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
+  const float* const at = from + 2 * i;
+  a = ROW_LOAD_SOME(at, row_first(reach));
+  b = ROW_LOAD_SOME(at + ROW_PIECE, row_first(reach - ROW_PIECE));
+  a = ROW_EVEN(a, b);
+  ROW_STORE_SOME(to + i, a, row_first(left));
 }
 
 static inline __attribute__((always_inline)) void copy_row(const float* from,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
@@ -37,38 +38,44 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_panel_block *b, size_t row, size_t group, size_t rows,
     size_t vectors, bool is_scattered) {
   const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
-  T *sums = (T *)b->sums + (ptrdiff_t)row * b->sum_row + group * NAME(GROUP);
+  const ptrdiff_t sum_row = b->sum_row;
+  T *sums = (T *)b->sums + (ptrdiff_t)row * sum_row + group * NAME(GROUP);
   const ptrdiff_t panel_row = b->panel_row;
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
   NAME(vector) own[6][8] = {{{0}}};
   if (!b->starts) {
+    const T *from = sums;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
-        memcpy(&own[r][v], sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH),
-               VECTOR_BYTES);
+        memcpy(&own[r][v], from + v * NAME(WIDTH), VECTOR_BYTES);
       }
+      ETX_STEP(from, sum_row);
     }
   }
   // A few rows ask for their share, once for all groups of lanes.
-  const size_t lines = b->ahead_lines + 1;
-  const size_t asked = is_scattered || group > 0 ? 0 : b->ahead_pieces * lines;
-  const size_t first = asked * row / b->rows;
-  const size_t end = asked * (row + rows) / b->rows;
   const char* ahead = NULL;
-  if (first < end) ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
-  const size_t first_line = first % lines;
+  size_t lines = 1, first = 0, end = 0, first_line = 0;
+  if (!is_scattered && group == 0 && b->ahead_pieces > 0) {
+    lines = b->ahead_lines + 1;
+    first = b->ahead_pieces * lines * row / b->rows;
+    end = b->ahead_pieces * lines * (row + rows) / b->rows;
+    ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
+    first_line = first % lines;
+  }
   const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
                          row + 2 * rows <= b->rows;
   const size_t step = first < end || asks_rows ? ETX_PANEL_AHEAD : b->taps;
   // The next rows' sums, which are in no near cache if the result is large.
   if (rows > 3 && row + 2 * rows <= b->rows) {
+    const T *next = sums + (ptrdiff_t)rows * sum_row;
     ETX_UNROLLED
-    for (size_t r = rows; r < 2 * rows; ++r) {
-      __builtin_prefetch(sums + (ptrdiff_t)r * b->sum_row, 1);
+    for (size_t r = 0; r < rows; ++r) {
+      __builtin_prefetch(next, 1);
+      ETX_STEP(next, sum_row);
     }
   }
   for (int i = 0; !is_scattered && i < ETX_PANEL_ADDED; ++i) {
@@ -141,9 +148,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (size_t v = 0; v < vectors; ++v) {
-      memcpy(sums + (ptrdiff_t)r * b->sum_row + v * NAME(WIDTH), &own[r][v],
-             VECTOR_BYTES);
+      memcpy(sums + v * NAME(WIDTH), &own[r][v], VECTOR_BYTES);
     }
+    ETX_STEP(sums, sum_row);
   }
 }
 

@@ -3,6 +3,7 @@
 // registers have eight lanes or sixteen, after plane_template.h. The last
 // vector of a row overlaps the one before it, which is of the same block.
 
+#include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"
 
@@ -29,14 +30,6 @@ static inline size_t point_at(const point_place* place, size_t g,
   return g + 1 < groups ? g * POINT_LANES : place->last - place->at;
 }
 
-// Steps a pointer from channel to channel: a compiler that knows all of them
-// beforehand would keep more addresses than there are registers.
-#define POINT_STEP(pointer, step) \
-  do {                            \
-    (pointer) += (step);          \
-    __asm__("" : "+r"(pointer));  \
-  } while (0)
-
 // What becomes of the sums, from the first result on.
 static inline __attribute__((always_inline)) void point_store(
     const etx_points* p, const point_place* place, size_t groups, float* out,
@@ -57,14 +50,14 @@ static inline __attribute__((always_inline)) void point_store(
         own[c][g] = other + (own[c][g] + store.bias);
       }
       store.bias = -0.0f;
-      POINT_STEP(added, p->out_channel);
+      ETX_STEP(added, p->out_channel);
     }
     ETX_UNROLLED
     for (size_t g = 0; g < groups; ++g) {
       finish_plane(&store, &own[c][g], NULL, out + point_at(place, g, groups));
     }
-    POINT_STEP(out, p->out_channel);
-    POINT_STEP(bias, step);
+    ETX_STEP(out, p->out_channel);
+    ETX_STEP(bias, step);
   }
 }
 
@@ -92,7 +85,7 @@ static inline __attribute__((always_inline)) void point_block(
     for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
       __builtin_prefetch(asked + i, 1);
     }
-    POINT_STEP(asked, p->out_channel);
+    ETX_STEP(asked, p->out_channel);
   }
   for (size_t piece = 0; piece < p->pieces; ++piece, seen += p->piece) {
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;

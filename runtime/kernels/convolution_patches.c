@@ -278,32 +278,47 @@ static void start_column(desk* d) {
   }
 }
 
-static void run_windows(const desk* d, const float* in, const float* weights) {
+// Of up to `most` channels from the one at hand on: as many as have whole planes
+// as tiles. Returns how many.
+static size_t run_windows(const desk* d, const float* in, const float* weights,
+                          size_t most) {
   const etx_patch_plan* p = d->p;
+  const etx_convolution* c = &p->c;
   const etx_window *y = &p->y.window, *x = &p->x.window;
-  etx_window_plane plane = {
+  const bool is_whole = p->y.tiles == 1 && p->x.tiles == 1;
+  const size_t left = is_whole ? (size_t)(c->groups - d->group) : 1;
+  const size_t count = left < most ? left : most;
+  etx_window_planes planes = {
       .store = d->store,
+      .planes = count,
+      .out_plane = c->out.channel,
       .weights = weights,
+      .weight_plane = c->weight_group,
       .in = in,
-      .in_row = p->c.in.strides[1],
+      .in_plane = c->in.channel,
+      .in_row = c->in.strides[1],
       .in_rows = (ptrdiff_t)y->in,
       .in_columns = (ptrdiff_t)x->in,
       .row = (ptrdiff_t)etx_window_start(y, d->t.y),
       .column = (ptrdiff_t)etx_window_start(x, d->t.x),
       .stride = (ptrdiff_t)x->stride};
-  plane.store.out = out_of(d, d->group);
-  plane.store.bias = bias_of(d, d->group);
-  plane.store.added = added_to(d, plane.store.out);
-  p->loops->sum_windows(&plane);
-  run_chain(d, d->group, plane.store.out);
+  float* out = out_of(d, d->group);
+  planes.store.out = out;
+  planes.store.added = added_to(d, out);
+  if (c->bias != NULL) {
+    planes.bias_step = c->bias->strides[0];
+    planes.bias =
+        (const float*)c->bias->data + (ptrdiff_t)d->group * planes.bias_step;
+  }
+  p->loops->sum_windows(&planes);
+  for (size_t i = 0; i < count; ++i, out += c->out.channel) {
+    run_chain(d, d->group + (int64_t)i, out);
+  }
+  return count;
 }
 
 static void run_plane(const desk* d, const float* in, const float* weights) {
   const etx_patch_plan* p = d->p;
-  if (p->has_windows) {
-    run_windows(d, in, weights);
-    return;
-  }
   etx_plane plane = {.store = d->store,
                      .weights = weights,
                      .offsets = p->offsets,
@@ -451,7 +466,9 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
   }
 }
 
-static void run_item(desk* d) {
+// The item at hand and, where one takes little, up to `most` from it on. Returns
+// how many.
+static size_t run_item(desk* d, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const int64_t first = d->block * p->rows, left = c->out_channels - first;
@@ -462,24 +479,26 @@ static void run_item(desk* d) {
   const float* weights = (const float*)(const void*)c->weight.data +
                          (ptrdiff_t)d->group * c->weight_group +
                          (ptrdiff_t)first * c->weight_out;
+  if (p->has_windows) return run_windows(d, in, weights, most);
   if (p->is_plane) {
     run_plane(d, in, weights);
-    return;
+    return 1;
   }
   const int64_t channel = d->group * c->out_channels + first;
   if (p->has_points) {
     run_points(d, in, weights, rows, channel);
-    return;
+    return 1;
   }
   if (p->has_spots) {
     run_spots(d, in, weights, rows, channel);
-    return;
+    return 1;
   }
   sum_tile(d, in, weights, rows);
   for (size_t r = 0; r < rows; ++r) {
     store_tile(d, d->sums + r * p->lanes,
                channel + (int64_t)r);
   }
+  return 1;
 }
 
 // Goes on to the next item: without division, because small ones are many.
@@ -529,9 +548,10 @@ static void run_some(const etx_patch_plan* p, size_t first, size_t end,
   start_row(&d);
   start_column(&d);
   start_tile(&d);
-  for (size_t i = first; i < end; ++i) {
-    run_item(&d);
-    next_item(&d);
+  for (size_t i = first; i < end;) {
+    for (size_t done = run_item(&d, end - i); done > 0; --done, ++i) {
+      next_item(&d);
+    }
   }
 }
 

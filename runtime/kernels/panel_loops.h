@@ -104,7 +104,7 @@ typedef struct etx_panel_loops {
   etx_dense_spot_loop sum_dense_spots;
   etx_winograd_loops winograd;
   // Those that only some sets have, or NULL.
-  etx_window_plane_loop sum_windows;
+  etx_window_loop sum_windows;
   etx_spot_loop sum_spots;
   etx_spot_store_loop store_spots;
   etx_point_loop sum_points;

@@ -55,17 +55,24 @@ typedef void (*etx_plane_loop)(const etx_plane* plane);
 
 // The same for windows of 3 x 3 neighbours, read where they lie: result (y, x)
 // sees rows row + y stride and on of `in`, from column + x stride on. What lies
-// outside of it is zero, and not read. `stride` is 1 or 2.
-typedef struct etx_window_plane {
-  etx_row_store store;  // but for the sums
+// outside of it is zero, and not read. `stride` is 1 or 2. Some planes one after
+// the other, since what their places come to is the same: `store` has the first
+// one's places, but neither sums nor bias.
+typedef struct etx_window_planes {
+  etx_row_store store;
+  size_t planes;
+  ptrdiff_t out_plane;  // from one to the next, of what is added too
+  const float* bias;    // of the first one; NULL: none
+  ptrdiff_t bias_step;
   const float* weights;
+  ptrdiff_t weight_plane;
   const float* in;
-  ptrdiff_t in_row;
+  ptrdiff_t in_plane, in_row;
   ptrdiff_t in_rows, in_columns;
   ptrdiff_t row, column, stride;
-} etx_window_plane;
+} etx_window_planes;
 
-typedef void (*etx_window_plane_loop)(const etx_window_plane* plane);
+typedef void (*etx_window_loop)(const etx_window_planes* planes);
 
 // out [i] = the largest of `rows` times `taps` elements from in + i stride on,
 // rows `in_row` and taps `tap` apart, in this order: of equal ones the first,

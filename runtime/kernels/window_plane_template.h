@@ -1,4 +1,4 @@
-// Windows of 3 x 3 over one channel (etx_window_plane). Read once for each
+// Windows of 3 x 3 over one channel (etx_window_planes). Read once for each
 // instruction set that loads and stores some lanes alone, after
 // plane_template.h.
 //
@@ -12,7 +12,9 @@
 enum {
   WINDOW_LANES = ETX_FUSED_LANES,
   WINDOW_TAPS = 9,
-  WINDOW_SHORT = 2 * WINDOW_LANES,  // rows of which processors guess the next
+  WINDOW_VIEWS = 2,  // of short rows, which are found once for all planes
+  WINDOW_SHORT = WINDOW_VIEWS * WINDOW_LANES,  // rows of which processors guess
+                                               // the next
 };
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
@@ -35,8 +37,7 @@ typedef struct window_view {
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, \
                           25, 27, 29, 31)
 
-static inline __attribute__((always_inline)) window_view
-window_view_of(const etx_window_plane* p, ptrdiff_t x, ptrdiff_t stride) {
+static inline window_view window_view_of(const etx_window_planes* p, ptrdiff_t x, ptrdiff_t stride) {
   const ptrdiff_t first = p->column + x * stride;
   window_view v = {{first, first + 1, first + 2, 0}, {0}};
   if (stride == 2) {
@@ -53,7 +54,7 @@ window_view_of(const etx_window_plane* p, ptrdiff_t x, ptrdiff_t stride) {
 // The three taps' elements of input row `y`. Asks for what lies as many rows
 // behind as there are results: of a whole plane that is the next one.
 static inline __attribute__((always_inline)) void window_see(
-    const etx_window_plane* p, const window_view* v, ptrdiff_t y,
+    const etx_window_planes* p, const window_view* v, ptrdiff_t y,
     ptrdiff_t stride, bool asks, etx_fused* seen) {
   const float* const row = p->in + y * p->in_row;
   if (asks) {
@@ -97,12 +98,12 @@ static inline __attribute__((always_inline)) void window_store(
   ROW_STORE_SOME(out, x, lanes);
 }
 
-// Columns from `x` on.
+// Columns from `x` on, of which this is the view.
 static inline __attribute__((always_inline)) void window_columns(
-    const etx_window_plane* p, const etx_fused* weights, size_t x,
-    ptrdiff_t stride, const float* added, bool asks) {
+    const etx_window_planes* p, const etx_fused* weights, size_t x,
+    const window_view* own, ptrdiff_t stride, const float* added, bool asks) {
   const etx_row_store* s = &p->store;
-  const window_view view = window_view_of(p, (ptrdiff_t)x, stride);
+  const window_view view = *own;
   const row_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
   float* out = s->out + x;
   if (added != NULL) added += x;
@@ -137,26 +138,46 @@ static inline __attribute__((always_inline)) void window_columns(
   }
 }
 
-static void sum_windows(const etx_window_plane* given) {
-  etx_window_plane p = *given;  // which results do not change
-  p.store.bias = row_bias(&p.store, p.store.bias);
-  const float* const added = p.store.added;
-  const bool asks = p.in_columns > WINDOW_SHORT;
+// The plane that `p` is at. Of short rows `views` has the views.
+static inline __attribute__((always_inline)) void window_plane(
+    const etx_window_planes* p, const window_view* views) {
+  const float* const added = p->store.added;
   etx_fused weights[WINDOW_TAPS];
   for (size_t k = 0; k < WINDOW_TAPS; ++k) {
-    weights[k] = ETX_FUSED_ALL(p.weights[k]);
+    weights[k] = ETX_FUSED_ALL(p->weights[k]);
   }
-  for (size_t x = 0; x < p.store.count; x += WINDOW_LANES) {
-    if (p.stride == 1 && added != NULL) {
-      window_columns(&p, weights, x, 1, added, false);
-    } else if (p.stride == 1 && asks) {
-      window_columns(&p, weights, x, 1, NULL, true);
-    } else if (p.stride == 1) {
-      window_columns(&p, weights, x, 1, NULL, false);
-    } else if (asks) {
-      window_columns(&p, weights, x, 2, added, true);
+  for (size_t x = 0; x < p->store.count; x += WINDOW_LANES) {
+    window_view far;
+    const window_view* const view = views == NULL ? &far : views + x / WINDOW_LANES;
+    if (views == NULL) far = window_view_of(p, (ptrdiff_t)x, p->stride);
+    if (p->stride == 1 && added != NULL) {
+      window_columns(p, weights, x, view, 1, added, false);
+    } else if (p->stride == 1) {
+      window_columns(p, weights, x, view, 1, NULL, views == NULL);
     } else {
-      window_columns(&p, weights, x, 2, added, false);
+      window_columns(p, weights, x, view, 2, added, views == NULL);
     }
+  }
+}
+
+static void sum_windows(const etx_window_planes* given) {
+  etx_window_planes p = *given;  // which results do not change
+  window_view views[WINDOW_VIEWS];
+  const bool is_short = p.in_columns <= WINDOW_SHORT && p.store.count <= WINDOW_SHORT;
+  for (size_t i = 0; i < WINDOW_VIEWS && is_short; ++i) {
+    views[i] = window_view_of(&p, (ptrdiff_t)(i * WINDOW_LANES), p.stride);
+  }
+  for (size_t i = 0; i < given->planes; ++i) {
+    p.store.bias = row_bias(&p.store, p.bias == NULL ? -0.0f : *p.bias);
+    if (is_short) {
+      window_plane(&p, views);
+    } else {
+      window_plane(&p, NULL);
+    }
+    if (p.bias != NULL) p.bias += p.bias_step;
+    if (p.store.added != NULL) p.store.added += p.out_plane;
+    p.store.out += p.out_plane;
+    p.weights += p.weight_plane;
+    p.in += p.in_plane;
   }
 }

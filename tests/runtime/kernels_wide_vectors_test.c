@@ -305,13 +305,13 @@ static void largest_are_found_alike(void** state) {
   }
 }
 
-static float seen_at(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
+static float seen_at(const etx_window_planes* p, ptrdiff_t y, ptrdiff_t x) {
   const bool is_inside =
       y >= 0 && y < p->in_rows && x >= 0 && x < p->in_columns;
   return is_inside ? p->in[y * p->in_row + x] : 0;
 }
 
-static float window_sum(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
+static float window_sum(const etx_window_planes* p, ptrdiff_t y, ptrdiff_t x) {
   float sum = 0;
   for (ptrdiff_t k = 0; k < 9; ++k) {
     sum = fmaf(p->weights[k],
@@ -322,6 +322,7 @@ static float window_sum(const etx_window_plane* p, ptrdiff_t y, ptrdiff_t x) {
   return sum;
 }
 
+// Two planes at most, whose rows are halves of rows.
 static void windows_are_summed_one_by_one(void** state) {
   static float sums[MOST * PITCH];
   (void)state;
@@ -329,23 +330,39 @@ static void windows_are_summed_one_by_one(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_row_store s = random_store();
-    const etx_window_plane p = {.store = s,
-                                .weights = left + MOST,
-                                .in = left,
-                                .in_row = PITCH,
-                                .in_rows = test_random_integer(1, MOST - 1),
-                                .in_columns = test_random_integer(1, PITCH),
-                                .row = test_random_integer(-4, 1),
-                                .column = test_random_integer(-4, 1),
-                                .stride = test_random_integer(1, 2)};
-    for (size_t i = 0; i < s.rows * PITCH; ++i) {
-      sums[i] = window_sum(&p, (ptrdiff_t)(i / PITCH), (ptrdiff_t)(i % PITCH));
-    }
-    s.sums = sums;
-    etx_panel_loops_base.store_rows(&s);
-    etx_window_plane wide = p;
+    etx_window_planes p = {
+        .store = s,
+        .planes = (size_t)test_random_integer(1, 2),
+        .out_plane = PITCH / 2,
+        .bias = test_random_bits() % 3 == 0 ? NULL : right,
+        .bias_step = test_random_integer(0, 3),
+        .weights = left + MOST,
+        .weight_plane = test_random_integer(0, 20),
+        .in = left,
+        .in_plane = test_random_integer(0, PITCH),
+        .in_row = PITCH,
+        .in_rows = test_random_integer(1, MOST - 1),
+        .in_columns = test_random_integer(1, PITCH),
+        .row = test_random_integer(-4, 1),
+        .column = test_random_integer(-4, 1),
+        .stride = test_random_integer(1, 2)};
+    etx_window_planes wide = p;
     wide.store.out = other;
     loops_of_64_bytes.sum_windows(&wide);
+    for (size_t plane = 0; plane < p.planes; ++plane) {
+      for (size_t i = 0; i < s.rows * PITCH; ++i) {
+        sums[i] =
+            window_sum(&p, (ptrdiff_t)(i / PITCH), (ptrdiff_t)(i % PITCH));
+      }
+      s.sums = sums;
+      s.bias = p.bias == NULL ? -0.0f : *p.bias;
+      etx_panel_loops_base.store_rows(&s);
+      s.out += p.out_plane;
+      if (s.added != NULL) s.added += p.out_plane;
+      if (p.bias != NULL) p.bias += p.bias_step;
+      p.weights += p.weight_plane;
+      p.in += p.in_plane;
+    }
     assert_memory_equal(one, other, sizeof(one));
   }
 }

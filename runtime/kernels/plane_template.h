@@ -16,6 +16,22 @@ enum {
 
 ROW_FINISH(finish_plane, etx_fused, clamp_piece)
 
+#if VECTOR_BYTES == 64
+// The same of some lanes: of `added` and `out` no others are read or written.
+static inline __attribute__((always_inline)) void finish_some(
+    const etx_row_store* s, const etx_fused* sums, const float* added,
+    float* out, row_lanes lanes) {
+  etx_fused x;
+  if (added == NULL) {
+    finish_plane(s, sums, NULL, (float*)&x);
+  } else {
+    const etx_fused other = ROW_LOAD_SOME(added, lanes);
+    finish_plane(s, sums, (const float*)&other, (float*)&x);
+  }
+  ROW_STORE_SOME(out, x, lanes);
+}
+#endif
+
 // Vectors of a row: those from `first` on, the last of them at `last`.
 typedef struct plane_span {
   size_t first, last, vectors;

@@ -2,6 +2,7 @@
 // instruction set whose registers have eight lanes or sixteen, after
 // turn_template.h and plane_template.h.
 
+#include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/row_loops.h"
 
@@ -126,28 +127,48 @@ static void sum_spots(const etx_spots* s) {
   for (; group < s->groups; ++group) spot_row(s, group, 1);
 }
 
+// Results of one channel at up to TURN positions.
+static inline __attribute__((always_inline)) void store_line(
+    const etx_row_store* s, const turn_vector* sums, const float* added,
+    float* out, size_t count) {
+#if VECTOR_BYTES == 64
+  finish_some(s, sums, added, out, row_first((ptrdiff_t)count));
+#else
+  if (count == TURN) {
+    finish_plane(s, sums, added, out);
+    return;
+  }
+  float own[TURN], other[TURN] = {0};
+  if (added != NULL) copy_row(added, other, count);
+  finish_plane(s, sums, added == NULL ? NULL : other, own);
+  copy_row(own, out, count);
+#endif
+}
+
 // A square of positions and channels: those that do not exist are not stored.
 static void store_square(const etx_spot_store* s, size_t at, size_t channel) {
   etx_row_store one = s->store;
   const size_t left = one.count - at, others = s->channels - channel;
   const size_t count = left < TURN ? left : TURN;
-  const size_t channels = others < TURN ? others : TURN;
+  const float* const bias = s->bias + channel;
   turn_vector x[TURN];
   turn_in_registers(one.sums + (ptrdiff_t)at * one.sum_row + channel,
                     one.sum_row, x);
   const ptrdiff_t to = (ptrdiff_t)channel * s->out_channel + (ptrdiff_t)at;
   float* out = one.out + to;
-  const float* added = one.added == NULL ? NULL : one.added + to;
-  for (size_t c = 0; c < channels; ++c, out += s->out_channel) {
-    float own[TURN], other[TURN] = {0};
-    one.bias = row_bias(&one, s->bias[channel + c]);
-    if (count == TURN) {
-      finish_plane(&one, &x[c], added, out);
-    } else {
-      if (added != NULL) copy_row(added, other, count);
-      finish_plane(&one, &x[c], added == NULL ? NULL : other, own);
-      copy_row(own, out, count);
+  if (others >= TURN && one.added == NULL) {
+    ETX_UNROLLED_16
+    for (size_t c = 0; c < TURN; ++c) {
+      one.bias = row_bias(&one, bias[c]);
+      store_line(&one, &x[c], NULL, out, count);
+      ETX_STEP(out, s->out_channel);
     }
+    return;
+  }
+  const float* added = one.added == NULL ? NULL : one.added + to;
+  for (size_t c = 0; c < TURN && c < others; ++c, out += s->out_channel) {
+    one.bias = row_bias(&one, bias[c]);
+    store_line(&one, &x[c], added, out, count);
     if (added != NULL) added += s->out_channel;
   }
 }

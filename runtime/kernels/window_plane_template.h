@@ -85,19 +85,6 @@ static inline __attribute__((always_inline)) void window_add(
   *sums = ETX_FUSED_ADD(weights[2], seen[2], *sums);
 }
 
-static inline __attribute__((always_inline)) void window_store(
-    const etx_row_store* s, const etx_fused* sums, const float* added,
-    float* out, row_lanes lanes) {
-  etx_fused x;
-  if (added == NULL) {
-    finish_plane(s, sums, NULL, (float*)&x);
-  } else {
-    const etx_fused other = ROW_LOAD_SOME(added, lanes);
-    finish_plane(s, sums, (const float*)&other, (float*)&x);
-  }
-  ROW_STORE_SOME(out, x, lanes);
-}
-
 // Columns from `x` on, of which this is the view.
 static inline __attribute__((always_inline)) void window_columns(
     const etx_window_planes* p, const etx_fused* weights, size_t x,
@@ -127,7 +114,7 @@ static inline __attribute__((always_inline)) void window_columns(
     window_see(p, &view, y++, stride, asks, seen);
     window_add(weights + 6, seen, &second);
     if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
-    window_store(s, &second, added, out, lanes);
+    finish_some(s, &second, added, out, lanes);
     if (added != NULL) added += s->out_row;
     if (stride == 1) {
       second = first;

@@ -25,19 +25,19 @@ void etx_method_name_record(const etx_method* method,
 }
 
 static etx_status check_ready(const etx_method* method, etx_diag* diag) {
-  const etx_text name = etx_pte_plan_name(&method->plan);
   char hold[ETX_PORT_TEXT_BYTES];
   if (method->state.data != NULL && *method->state.torn != 0) {
     return etx_diag_fail(diag, ETX_TORN_STATE,
                          "method '%t' cannot run: an earlier run left state "
                          "half-written; reset or restore it",
-                         name);
+                         etx_pte_plan_name(&method->plan));
   }
   for (size_t i = 0; i < method->input_count; ++i) {
     if (method->inputs[i].is_set) continue;
     return etx_diag_fail(diag, ETX_BAD_STATE,
                          "input '%t' of method '%t' was never set",
-                         etx_method_input_name(method, i, hold), name);
+                         etx_method_input_name(method, i, hold),
+                         etx_pte_plan_name(&method->plan));
   }
   return ETX_OK;
 }

@@ -107,7 +107,8 @@ static void choose_numbers(const job* j, size_t row, size_t rows) {
   }
 }
 
-static void quantize_row(const job* j, size_t row) {
+// Behind the `last` row none will be looked at.
+static void quantize_row(const job* j, size_t row, size_t last) {
   const etx_tensor* input = j->linear->input;
   const size_t inner = j->linear->weight.inner, bits = j->linear->weight.bits;
   const char* from = etx_quantized_row_at(input, row);
@@ -115,8 +116,11 @@ static void quantize_row(const job* j, size_t row) {
   const double inverse = 1.0 / (double)j->numbers[row].scale;
   const double zero = (double)(j->numbers[row].base - 128);
   if (etx_quantized_row_is_dense(input)) {
+    const size_t next = row + ETX_QPARAMS_AT_ONCE;
+    const char* ahead =
+        next > last ? NULL : etx_quantized_row_at(input, next);
     j->loops->quantize((const float*)(const void*)from, inner, inverse, zero,
-                       out);
+                       out, (const float*)(const void*)ahead);
     if (bits == 4) j->loops->order4(out, inner);
     return;
   }
@@ -125,7 +129,7 @@ static void quantize_row(const job* j, size_t row) {
     const size_t rest = inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     etx_quantized_row_load(input, from, k, count, chunk);
-    j->loops->quantize(chunk, count, inverse, zero, out + k);
+    j->loops->quantize(chunk, count, inverse, zero, out + k, NULL);
   }
   if (bits == 4) j->loops->order4(out, inner);
 }
@@ -145,7 +149,7 @@ static void prepare_rows(const void* context, size_t first, size_t end) {
       j->numbers[first] =
           (etx_byte_row){(float)q.scale, 128 + (int32_t)q.zero_point};
     }
-    for (size_t r = 0; r < rows; ++r) quantize_row(j, first + r);
+    for (size_t r = 0; r < rows; ++r) quantize_row(j, first + r, end - 1);
   }
 }
 

@@ -149,9 +149,13 @@ static inline void quantize_bytes(const float* x, double inverse, double zero,
 }
 
 void etx_byte_quantize_avx512vnni(const float* x, size_t count, double inverse,
-                                  double zero, uint8_t* out) {
+                                  double zero, uint8_t* out,
+                                  const float* next) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
+    for (size_t k = 0; k < BYTES && next != NULL; k += LANES) {
+      __builtin_prefetch(next + i + k);
+    }
     quantize_bytes(x + i, inverse, zero, out + i);
   }
   if (i < count) {

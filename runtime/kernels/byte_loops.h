@@ -83,7 +83,7 @@ typedef struct etx_byte_panel {
   // file has panels of half as many.
   ptrdiff_t panel_row, panel_part;
   size_t rows;
-  size_t count;   // elements, a multiple of 4
+  size_t count;  // elements, a multiple of 4
   // If all elements are here, what becomes of the sums at once: of
   // ETX_BYTE_COLUMNS columns, and no more rows. NULL: sums are stored.
   const etx_byte_line* line;
@@ -120,7 +120,8 @@ typedef struct etx_byte_loops {
   void (*range)(const float* x, size_t count, float* low, float* high);
   // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
   // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
-  // number above 0. Asks memory for `next`, as many floats, unless it is NULL.
+  // number above 0. Asks memory for
+  // whole 64s of as many floats at `next`, unless it is NULL.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    uint8_t* out, const float* next);
   // Orders a row of bytes for weights of 4 bits.

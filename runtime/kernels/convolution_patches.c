@@ -278,15 +278,18 @@ static void start_column(desk* d) {
   }
 }
 
-// Of up to `most` channels from the one at hand on: as many as have whole planes
-// as tiles. Returns how many.
+// Of up to `most` channels from the one at hand on: as many as have whole
+// planes as tiles, but one where the chain goes on with what is still in the
+// cache. Returns how many.
 static size_t run_windows(const desk* d, const float* in, const float* weights,
                           size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
   const etx_window *y = &p->y.window, *x = &p->x.window;
+  const bool is_stored = c->chain == NULL || p->store.is_all;
   const bool is_whole = p->y.tiles == 1 && p->x.tiles == 1;
-  const size_t left = is_whole ? (size_t)(c->groups - d->group) : 1;
+  const size_t left =
+      is_stored && is_whole ? (size_t)(c->groups - d->group) : 1;
   const size_t count = left < most ? left : most;
   etx_window_planes planes = {
       .store = d->store,
@@ -311,9 +314,7 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
         (const float*)c->bias->data + (ptrdiff_t)d->group * planes.bias_step;
   }
   p->loops->sum_windows(&planes);
-  for (size_t i = 0; i < count; ++i, out += c->out.channel) {
-    run_chain(d, d->group + (int64_t)i, out);
-  }
+  run_chain(d, d->group, out);
   return count;
 }
 
@@ -466,8 +467,8 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
   }
 }
 
-// The item at hand and, where one takes little, up to `most` from it on. Returns
-// how many.
+// The item at hand and, where one takes little, up to `most` from it on.
+// Returns how many.
 static size_t run_item(desk* d, size_t most) {
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;

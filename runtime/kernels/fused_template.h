@@ -1,6 +1,7 @@
 // The step that float32 products are made of: a * b + c, rounded once, on
 // vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
 // from the processor's own instruction and, where it has none, from doubles.
+// Also the larger and the smaller of two, and a choice between them.
 //
 // Products of double stay a multiplication and an addition: they are rare, and
 // without the instruction one that rounds once would take some forty.
@@ -82,6 +83,13 @@ static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
 #endif
 #endif
 
+// Lanes of a where `takes` has them, of b elsewhere.
+static inline __attribute__((unused, always_inline)) etx_fused
+etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
+  return (etx_fused)((takes & (etx_fused_truths)a) |
+                     (~takes & (etx_fused_truths)b));
+}
+
 // The larger and the smaller of each pair: b if they are equal or not ordered.
 #if VECTOR_BYTES == 64
 #ifndef ETX_FUSED_LARGER  // tests have their own
@@ -101,18 +109,10 @@ static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
 #else
 #define ETX_FUSED_LARGER(a, b) etx_fused_picked(a, b, (a) > (b))
 #define ETX_FUSED_SMALLER(a, b) etx_fused_picked(a, b, (a) < (b))
-
-// Lanes of a where `takes` has them, of b elsewhere.
-static inline __attribute__((unused, always_inline)) etx_fused
-etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
-  return (etx_fused)((takes & (etx_fused_truths)a) |
-                     (~takes & (etx_fused_truths)b));
-}
-
 #endif
 
-// Keeps a vector that was loaded in its register: gcc would rather load it again
-// for every use.
+// Keeps a vector that was loaded in its register: gcc would rather load it
+// again for every use.
 #if VECTOR_BYTES == 64 && defined(__AVX512F__)
 #define ETX_FUSED_LOADED(x) __asm__("" : "+v"(x))
 #elif VECTOR_BYTES == 32 && defined(__AVX2__)

@@ -1,6 +1,6 @@
 // Steps a pointer from turn to turn of a loop that is written out
-// (loop_unrolled.h): a compiler that knows all places beforehand would keep more
-// addresses than there are registers.
+// (loop_unrolled.h): a compiler that knows all places beforehand would keep
+// more addresses than there are registers.
 
 #ifndef ETX_RUNTIME_KERNELS_LOOP_STEP_H
 #define ETX_RUNTIME_KERNELS_LOOP_STEP_H

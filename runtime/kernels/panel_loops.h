@@ -31,7 +31,8 @@ typedef struct etx_panel_block {
   ptrdiff_t panel_row;  // from tap to tap
   // Of float32: where each tap's row begins, instead; or NULL.
   const ptrdiff_t* offsets;
-  ptrdiff_t panel_group;  // from group of lanes to group
+  // From group of lanes to group; with offsets they lie side by side.
+  ptrdiff_t panel_group;
   size_t rows, taps, lanes;
   bool starts;  // the sums are zero, and not read
   // Without offsets: rows of whole groups, as the sums, that are added to them,

@@ -55,9 +55,9 @@ enum { ROW_PIECE = 4 };
 
 #if VECTOR_BYTES == 64
 
-static inline
-    __attribute__((always_inline)) void pick_row(const float* from, float* to,
-                                                 size_t count) {
+static inline __attribute__((always_inline)) void pick_row(const float* from,
+                                                           float* to,
+                                                           size_t count) {
   row_piece a, b;
   size_t i = 0;
   for (; i + ROW_PIECE < count; i += ROW_PIECE) {

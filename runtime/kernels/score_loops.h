@@ -8,20 +8,23 @@
 
 enum { ETX_SCORE_LANES = 16 };
 
-#define ETX_SCORE_GROWTH 8.0f   // powers of two
+#define ETX_SCORE_GROWTH 8.0f  // a logarithm to the base 2
 #define ETX_SCORE_FAR 0x1p20f  // the same
 
 // Some rows of scores, each of which becomes its weight, 2^(score s - shift),
-// where s is scale times log2 e as a float and `shift` is s times `largest`: the
-// largest score of the row so far, or one that is so near to it that weights
-// stay below 2^ETX_SCORE_GROWTH. What was summed with earlier weights, the sums
-// of the weights themselves among them, is to be multiplied by `factor`.
+// where s is scale times log2 e as a float and `shift` is s times `largest`:
+// the largest score of the row so far, or one that is nearly as large. Weights
+// are then at most 2^ETX_SCORE_GROWTH, but for the shift's rounding, and rows
+// need not be scaled for each larger score: what was summed with earlier
+// weights, the sums of the weights themselves among them, is to be multiplied
+// by `factor`, which mostly is 1.
 //
-// A weight is off by 1.8e-7 of itself, and 0 below 2^-126.5. Where a shift is
-// beyond ETX_SCORE_FAR, `largest` is taken off the scores first, and the
-// difference is rounded: the largest score has the weight 1 however large it is.
-// Of the arrays `largest`, `factor` and `shift` whole ETX_SCORE_LANES are read
-// and written.
+// A weight is off by 1.8e-7 of itself and by what its exponent, a float, is
+// rounded by; it is 0 below 2^-126.5. Where a shift is beyond ETX_SCORE_FAR, so
+// that its rounding would be felt, `largest` is taken off the scores before
+// they are scaled: the difference is rounded instead, and a weight is finite
+// however large scores are. Of the arrays `largest`, `factor` and `shift` whole
+// ETX_SCORE_LANES are read and written.
 typedef struct etx_score_rows {
   float* scores;       // rows that are `row` apart
   ptrdiff_t row;       // in elements

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/score_loops.h"
 
@@ -20,23 +19,25 @@ enum {
 #define SCORE_NONE (-__builtin_inff())  // less than any score
 
 // NaN stays what it is.
-static inline __attribute__((always_inline)) etx_fused score_power(
-    etx_fused x) {
+static inline __attribute__((always_inline)) etx_fused
+score_power(etx_fused x) {
   const etx_fused least = ETX_FUSED_ALL(ETX_POWER_LEAST);
   return etx_fused_power(ETX_FUSED_LARGER(least, x));
 }
 
 // The larger of the neighbours in a, and then of those in b.
-static inline __attribute__((always_inline)) etx_fused score_halved(
-    etx_fused a, etx_fused b) {
+static inline __attribute__((always_inline)) etx_fused
+score_halved(etx_fused a, etx_fused b) {
 #if VECTOR_BYTES == 64
   const etx_fused even = __builtin_shufflevector(
       a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const etx_fused odd = __builtin_shufflevector(
-      a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15,
+                                                17, 19, 21, 23, 25, 27, 29, 31);
 #elif VECTOR_BYTES == 32
-  const etx_fused even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+  const etx_fused even =
+      __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+  const etx_fused odd =
+      __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 #else
   const etx_fused even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
   const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
@@ -45,8 +46,8 @@ static inline __attribute__((always_inline)) etx_fused score_halved(
 }
 
 // Lane by lane, the largest of a row's vectors: no NaN.
-static inline __attribute__((always_inline)) etx_fused score_lanes(
-    const float* row, size_t count) {
+static inline __attribute__((always_inline)) etx_fused
+score_lanes(const float* row, size_t count) {
   etx_fused largest = ETX_FUSED_ALL(SCORE_NONE);
   for (size_t i = 0; i < count; i += ETX_SCORE_LANES) {
     ETX_UNROLLED
@@ -60,8 +61,8 @@ static inline __attribute__((always_inline)) etx_fused score_lanes(
 }
 
 // The largest of each of `rows` rows, one a lane.
-static inline __attribute__((always_inline)) etx_fused score_largest(
-    const float* row, ptrdiff_t step, size_t rows, size_t count) {
+static inline __attribute__((always_inline)) etx_fused
+score_largest(const float* row, ptrdiff_t step, size_t rows, size_t count) {
   etx_fused all[ETX_FUSED_LANES];
   if (count == SCORE_MANY && rows == ETX_FUSED_LANES) {
     ETX_UNROLLED_16
@@ -70,7 +71,8 @@ static inline __attribute__((always_inline)) etx_fused score_largest(
     }
   } else {
     for (size_t r = 0; r < ETX_FUSED_LANES; ++r) {
-      all[r] = score_lanes(row + (ptrdiff_t)r * step, r < rows ? count : 0);
+      const ptrdiff_t at = r < rows ? (ptrdiff_t)r * step : 0;
+      all[r] = score_lanes(row + at, r < rows ? count : 0);
     }
   }
 #if VECTOR_BYTES == 64
@@ -85,30 +87,33 @@ static inline __attribute__((always_inline)) etx_fused score_largest(
   return score_halved(low, score_halved(all[2], all[3]));
 }
 
-// The second where they are set, else the first.
-static inline __attribute__((always_inline)) etx_fused score_chosen(
-    etx_fused a, etx_fused b, etx_fused_truths takes) {
-  return (etx_fused)((~takes & (etx_fused_truths)a) |
-                     (takes & (etx_fused_truths)b));
+static inline __attribute__((always_inline)) etx_fused_truths
+score_is_near(etx_fused shift) {
+  return (shift <= ETX_SCORE_FAR) & (shift >= -ETX_SCORE_FAR);
 }
 
 // The shifts and factors of some rows from `r` on, whose largest scores these
-// are. A row without one (all are NaN or none is seen) is not shifted.
+// are. A row without one (all are NaN or none is seen) is not shifted. Near
+// shifts are rounded products, far ones exact, and so were those before.
 static inline __attribute__((always_inline)) void score_shifts(
     const etx_score_rows* s, size_t r, etx_fused largest, float scale) {
-  const etx_fused zero = {0};
+  const etx_fused zero = {0}, times = ETX_FUSED_ALL(scale);
   etx_fused before;
   memcpy(&before, s->largest + r, sizeof before);
-  largest = ETX_FUSED_LARGER(largest, before);
-  const etx_fused growth = (largest - before) * scale;
-  largest = score_chosen(before, largest, growth > ETX_SCORE_GROWTH);
+  // 0, not -0, in whatever order they were compared.
+  largest = ETX_FUSED_LARGER(largest, before) + 0.0f;
+  const etx_fused growth = (largest - before) * times;
+  largest = etx_fused_picked(largest, before, growth > ETX_SCORE_GROWTH);
   memcpy(s->largest + r, &largest, sizeof largest);
-  const etx_fused seen = score_chosen(zero, largest, largest > SCORE_NONE);
-  const etx_fused shift = seen * scale;
-  const etx_fused_truths is_near =
-      (shift <= ETX_SCORE_FAR) & (shift >= -ETX_SCORE_FAR);
-  const etx_fused factor = score_power(score_chosen(
-      (before - seen) * scale, before * scale - shift, is_near));
+  const etx_fused seen = etx_fused_picked(largest, zero, largest > SCORE_NONE);
+  const etx_fused shift = seen * times, was = before * times;
+  const etx_fused_truths was_near = score_is_near(was);
+  const etx_fused to_near = etx_fused_picked(
+      was - shift, ETX_FUSED_ADD(before, times, -shift), was_near);
+  const etx_fused to_far = etx_fused_picked(-ETX_FUSED_ADD(seen, times, -was),
+                                            (before - seen) * times, was_near);
+  const etx_fused factor =
+      score_power(etx_fused_picked(to_near, to_far, score_is_near(shift)));
   memcpy(s->factor + r, &factor, sizeof factor);
   memcpy(s->shift + r, &shift, sizeof shift);
 }
@@ -138,17 +143,16 @@ static inline __attribute__((always_inline)) void score_weigh(
 // their largest scores, others need not.
 static void weigh_scores(const etx_score_rows* given) {
   const etx_score_rows s = *given;  // which results do not change
-  // No larger than a number is: the largest score times it is 0.
+  // No larger than a number is: a difference of 0 times it is 0.
   const float log2_scale = s.scale * 1.44269504f, most = 3.40282347e38f;
   const float scale = log2_scale > most ? most : log2_scale;
-  float* row = s.scores;
   for (size_t r = 0; r < s.rows; r += ETX_FUSED_LANES) {
     const size_t left = s.rows - r;
     const size_t rows = left < ETX_FUSED_LANES ? left : ETX_FUSED_LANES;
-    score_shifts(&s, r, score_largest(row, s.row, rows, s.count), scale);
-    row += ETX_FUSED_LANES * s.row;
+    const float* const first = s.scores + (ptrdiff_t)r * s.row;
+    score_shifts(&s, r, score_largest(first, s.row, rows, s.count), scale);
   }
-  row = s.scores;
+  float* row = s.scores;
   for (size_t r = 0; r < s.rows; ++r, row += s.row) {
     float shift = s.shift[r];
     if (!(shift <= ETX_SCORE_FAR && shift >= -ETX_SCORE_FAR)) {

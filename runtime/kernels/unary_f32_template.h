@@ -1,5 +1,6 @@
 // The loops over floats with one operand, as one table; read once for each
-// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set gives the same bits.
+// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
+// gives the same bits.
 
 #include "runtime/kernels/gelu_template.h"
 #include "runtime/kernels/math_functions.h"

@@ -33,11 +33,12 @@ typedef struct window_view {
 
 #define WINDOW_LOAD(row, view, i) \
   ROW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
-#define WINDOW_ODD(a, b)                                                     \
-  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, \
-                          25, 27, 29, 31)
+#define WINDOW_ODD(a, b)                                                       \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
+                          27, 29, 31)
 
-static inline window_view window_view_of(const etx_window_planes* p, ptrdiff_t x, ptrdiff_t stride) {
+static inline window_view window_view_of(const etx_window_planes* p,
+                                         ptrdiff_t x, ptrdiff_t stride) {
   const ptrdiff_t first = p->column + x * stride;
   window_view v = {{first, first + 1, first + 2, 0}, {0}};
   if (stride == 2) {
@@ -135,7 +136,8 @@ static inline __attribute__((always_inline)) void window_plane(
   }
   for (size_t x = 0; x < p->store.count; x += WINDOW_LANES) {
     window_view far;
-    const window_view* const view = views == NULL ? &far : views + x / WINDOW_LANES;
+    const window_view* const view =
+        views == NULL ? &far : views + x / WINDOW_LANES;
     if (views == NULL) far = window_view_of(p, (ptrdiff_t)x, p->stride);
     if (p->stride == 1 && added != NULL) {
       window_columns(p, weights, x, view, 1, added, false);
@@ -150,17 +152,19 @@ static inline __attribute__((always_inline)) void window_plane(
 static void sum_windows(const etx_window_planes* given) {
   etx_window_planes p = *given;  // which results do not change
   window_view views[WINDOW_VIEWS];
-  const bool is_short = p.in_columns <= WINDOW_SHORT && p.store.count <= WINDOW_SHORT;
+  const bool is_short =
+      p.in_columns <= WINDOW_SHORT && p.store.count <= WINDOW_SHORT;
   for (size_t i = 0; i < WINDOW_VIEWS && is_short; ++i) {
     views[i] = window_view_of(&p, (ptrdiff_t)(i * WINDOW_LANES), p.stride);
   }
-  for (size_t i = 0; i < given->planes; ++i) {
+  for (size_t left = p.planes; left > 0; --left) {
     p.store.bias = row_bias(&p.store, p.bias == NULL ? -0.0f : *p.bias);
     if (is_short) {
       window_plane(&p, views);
     } else {
       window_plane(&p, NULL);
     }
+    if (left == 1) break;
     if (p.bias != NULL) p.bias += p.bias_step;
     if (p.store.added != NULL) p.store.added += p.out_plane;
     p.store.out += p.out_plane;

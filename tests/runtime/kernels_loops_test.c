@@ -117,8 +117,8 @@ static void lines_of_any_length(void** state) {
 enum { SCORES = 6, SCORE_ROW = 100 };
 
 // Rows of `count` scores, the second block of each, one of which nobody sees; a
-// row whose largest score is little larger than before, one whose scores are all
-// hidden; and what lies between rows.
+// row whose largest score is little larger than before, one whose scores are
+// all hidden; and what lies between rows.
 static void try_scores(const etx_panel_loops* loops, size_t count) {
   const float scale = 0.37f, log2_scale = scale * 1.44269504f;
   float x[SCORES * SCORE_ROW], was[SCORES * SCORE_ROW];
@@ -206,6 +206,34 @@ static void try_enormous_scores(const etx_panel_loops* loops) {
   }
 }
 
+// Sums are scaled by what rows were shifted by and are, exact or rounded, on
+// both sides of ETX_SCORE_FAR.
+static void try_far_shifts(const etx_panel_loops* loops) {
+  static const float scores[][2] = {{-726818.9375f, -726805},
+                                    {726812.9375f, 726824.75f},
+                                    {500000.1f, 500010},
+                                    {900000.1f, 900010.5f}};
+  const float log2_scale = 1.44269504f;
+  for (size_t k = 0; k < sizeof scores / sizeof *scores; ++k) {
+    float largest[16] = {-INFINITY}, factor[16] = {0}, shift[16] = {0};
+    float x[16], totals[1][ETX_SCORE_LANES] = {{0}};
+    double exact[2];
+    for (size_t block = 0; block < 2; ++block) {
+      const float score = scores[k][block];
+      for (size_t i = 0; i < 16; ++i) x[i] = score;
+      loops->weigh_scores(
+          &(etx_score_rows){x, 16, 1, 16, 1, largest, factor, shift, totals});
+      exact[block] = fabsf(shift[0]) <= ETX_SCORE_FAR
+                         ? (double)shift[0]
+                         : (double)score * (double)log2_scale;
+      const double off = (double)score * (double)log2_scale - exact[block];
+      assert_true(fabs(x[0] - exp2(off)) <= 2e-6);
+    }
+    const double wanted = exp2(exact[0] - exact[1]);
+    assert_true(fabs(factor[0] - wanted) <= 4e-6 * wanted);
+  }
+}
+
 static void scores_become_weights(void** state) {
   (void)state;
   test_random_start();
@@ -217,13 +245,13 @@ static void scores_become_weights(void** state) {
     // NaN is no largest score, and is in the sum.
     float x[16] = {1, NAN, 3}, largest[16] = {-INFINITY}, factor[16] = {0};
     float shift[16], totals[1][ETX_SCORE_LANES] = {{0}};
-    const etx_score_rows s = {x,       16,     1,     16,    1,
-                              largest, factor, shift, totals};
+    const etx_score_rows s = {x, 16, 1, 16, 1, largest, factor, shift, totals};
     loops->weigh_scores(&s);
     assert_true(largest[0] == 3 && factor[0] == 0);
     assert_true(fabsf(x[2] - 1) < 1e-6f && totals[0][2] == x[2]);
     assert_true(isnan(x[1]) && isnan(totals[0][1]));
     try_enormous_scores(loops);
+    try_far_shifts(loops);
   }
 }
 

@@ -53,7 +53,7 @@ static __attribute__((noinline)) void pick_least(const float* a, float* b) {
   }
 }
 
-#define FUSED_PICK(pick, a, b)                     \
+#define FUSED_PICK(pick, a, b)                   \
   __extension__({                                \
     const etx_fused own_a = (a);                 \
     etx_fused picked = (b);                      \
@@ -83,7 +83,11 @@ static void panels_are_multiplied_alike(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
+    ptrdiff_t offsets[PITCH];
     start_round();
+    for (size_t k = 0; k < PITCH; ++k) {
+      offsets[k] = test_random_integer(0, MOST * PITCH - 96);
+    }
     etx_panel_block b = {.sums = one,
                          .sum_row = PITCH,
                          .weights = left,
@@ -95,6 +99,7 @@ static void panels_are_multiplied_alike(void** state) {
                          .taps = (size_t)test_random_integer(0, PITCH / 2),
                          .lanes = (size_t)test_random_integer(1, 80),
                          .starts = test_random_bits() % 2 == 0};
+    if (test_random_bits() % 2 == 0) b.offsets = offsets;
     for (uint32_t i = test_random_bits() % 3; i > 0; --i) {
       b.added[i - 1] = i == 1 ? left + 5 : right + 7;
       b.added_row[i - 1] = i == 1 ? 0 : PITCH / 4;  // rows of i64, too
@@ -130,7 +135,8 @@ static void scores_are_weighed_alike(void** state) {
                         .row = PITCH,
                         .rows = (size_t)test_random_integer(1, MOST),
                         .count = (size_t)test_random_integer(1, 6) * 16,
-                        .scale = (float)test_random_integer(1, 64) * 0.1f,
+                        .scale = (float)test_random_integer(1, 64) *
+                                 (test_random_bits() % 4 == 0 ? 3e5f : 0.1f),
                         .largest = largest[0],
                         .factor = factor[0],
                         .shift = shift[0],
@@ -146,6 +152,7 @@ static void scores_are_weighed_alike(void** state) {
     assert_memory_equal(largest[0], largest[1], sizeof largest[0]);
     assert_memory_equal(totals[0], totals[1], sizeof totals[0]);
     assert_memory_equal(factor[0], factor[1], s.rows * sizeof(float));
+    assert_memory_equal(shift[0], shift[1], s.rows * sizeof(float));
   }
 }
 
@@ -330,22 +337,21 @@ static void windows_are_summed_one_by_one(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_row_store s = random_store();
-    etx_window_planes p = {
-        .store = s,
-        .planes = (size_t)test_random_integer(1, 2),
-        .out_plane = PITCH / 2,
-        .bias = test_random_bits() % 3 == 0 ? NULL : right,
-        .bias_step = test_random_integer(0, 3),
-        .weights = left + MOST,
-        .weight_plane = test_random_integer(0, 20),
-        .in = left,
-        .in_plane = test_random_integer(0, PITCH),
-        .in_row = PITCH,
-        .in_rows = test_random_integer(1, MOST - 1),
-        .in_columns = test_random_integer(1, PITCH),
-        .row = test_random_integer(-4, 1),
-        .column = test_random_integer(-4, 1),
-        .stride = test_random_integer(1, 2)};
+    etx_window_planes p = {.store = s,
+                           .planes = (size_t)test_random_integer(1, 2),
+                           .out_plane = PITCH / 2,
+                           .bias = test_random_bits() % 3 == 0 ? NULL : right,
+                           .bias_step = test_random_integer(0, 3),
+                           .weights = left + MOST,
+                           .weight_plane = test_random_integer(0, 20),
+                           .in = left,
+                           .in_plane = test_random_integer(0, PITCH),
+                           .in_row = PITCH,
+                           .in_rows = test_random_integer(1, MOST - 1),
+                           .in_columns = test_random_integer(1, PITCH),
+                           .row = test_random_integer(-4, 1),
+                           .column = test_random_integer(-4, 1),
+                           .stride = test_random_integer(1, 2)};
     etx_window_planes wide = p;
     wide.store.out = other;
     loops_of_64_bytes.sum_windows(&wide);

@@ -91,6 +91,7 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
 }
 
 // The larger and the smaller of each pair: b if they are equal or not ordered.
+// No constant may be -0: clang (14) then takes 0 for smaller.
 #if VECTOR_BYTES == 64
 #ifndef ETX_FUSED_LARGER  // tests have their own
 #ifdef __clang__

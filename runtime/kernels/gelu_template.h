@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) etx_fused gelu_of(etx_fused x) {
   static const float factors[] = {
       3.937769e-05f,  -0.000186180245f, -0.00013693636f, 0.00706342002f,
       -0.0524961799f, -0.45920819f,     -1.15110517f,    -1.0f};
-  const etx_fused none = ETX_FUSED_ALL(-0.0f), most = ETX_FUSED_ALL(14.0f);
+  const etx_fused zero = {0}, most = ETX_FUSED_ALL(14.0f);
   const etx_fused least = ETX_FUSED_ALL(ETX_POWER_LEAST);
   const etx_fused magnitude = (etx_fused)((whole)x & UINT32_C(0x7fffffff));
   const etx_fused a = ETX_FUSED_SMALLER(most, magnitude);
@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) etx_fused gelu_of(etx_fused x) {
   }
   const etx_fused rest = etx_fused_power(ETX_FUSED_LARGER(least, q));
   // x - x Phi(-x), or x Phi(x).
-  return ETX_FUSED_ADD(-a, rest, ETX_FUSED_LARGER(none, x));
+  return ETX_FUSED_ADD(-a, rest, ETX_FUSED_LARGER(zero, x));
 }
 
 // An etx_unary_loop.

@@ -186,7 +186,6 @@ static void gelu_has_its_limits(void** unused) {
   assert_true(gelu(-1e30f) == 0 && gelu(1e30f) == 1e30f);
   assert_true(gelu(0) == 0 && !signbit(gelu(0)));
   assert_true(gelu(-0.0f) == 0 && signbit(gelu(-0.0f)));
-  assert_true(signbit(gelu(-20)));
   assert_true(isnan(gelu(NAN)) && isnan(gelu(-NAN)));
   assert_true(isnan(etx_gelu_tanh_f32(NAN)));
 }

@@ -120,8 +120,8 @@ typedef struct etx_byte_loops {
   void (*range)(const float* x, size_t count, float* low, float* high);
   // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
   // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
-  // number above 0. Asks memory for
-  // whole 64s of as many floats at `next`, unless it is NULL.
+  // number above 0. Asks memory for whole 64s of as many floats at `next`,
+  // unless it is NULL.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
                    uint8_t* out, const float* next);
   // Orders a row of bytes for weights of 4 bits.

@@ -1,7 +1,8 @@
 // The step that float32 products are made of: a * b + c, rounded once, on
 // vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
 // from the processor's own instruction and, where it has none, from doubles.
-// Also the larger and the smaller of two, and a choice between them.
+// Also the larger and the smaller of two, a choice between them, and every
+// second lane of both.
 //
 // Products of double stay a multiplication and an addition: they are rare, and
 // without the instruction one that rounds once would take some forty.
@@ -110,6 +111,25 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
 #else
 #define ETX_FUSED_LARGER(a, b) etx_fused_picked(a, b, (a) > (b))
 #define ETX_FUSED_SMALLER(a, b) etx_fused_picked(a, b, (a) < (b))
+#endif
+
+// Every second lane of a, and then of b: from the first one on, and from the
+// second.
+#if VECTOR_BYTES == 64
+#define ETX_FUSED_EVEN(a, b)                                                   \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
+                          26, 28, 30)
+#define ETX_FUSED_ODD(a, b)                                                    \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
+                          27, 29, 31)
+#elif VECTOR_BYTES == 32
+#define ETX_FUSED_EVEN(a, b) \
+  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ETX_FUSED_ODD(a, b) \
+  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#else
+#define ETX_FUSED_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ETX_FUSED_ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #endif
 
 // Keeps a vector that was loaded in its register: gcc would rather load it

@@ -1,6 +1,6 @@
 // The loops of row_loops.h. Read once for each instruction set, after
-// fused_template.h. A row is done a piece at a time; the last piece
-// overlaps the one before it, so that nothing behind a row is touched.
+// fused_template.h. A row is done a piece at a time; the last piece overlaps the
+// one before it, so that nothing behind a row is touched.
 
 #include <string.h>
 
@@ -21,10 +21,6 @@ enum { ROW_PIECE = 16 };
 #define ROW_STORE_SOME(to, x, lanes) \
   __builtin_ia32_storeups512_mask(to, x, lanes)
 #endif
-
-#define ROW_EVEN(a, b)                                                         \
-  __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
-                          26, 28, 30)
 
 // The first lanes: `count`, if there are so many.
 static inline row_lanes row_first(ptrdiff_t count) {
@@ -63,14 +59,14 @@ static inline __attribute__((always_inline)) void pick_row(const float* from,
   for (; i + ROW_PIECE < count; i += ROW_PIECE) {
     memcpy(&a, from + 2 * i, sizeof a);
     memcpy(&b, from + 2 * i + ROW_PIECE, sizeof b);
-    a = ROW_EVEN(a, b);
+    a = ETX_FUSED_EVEN(a, b);
     memcpy(to + i, &a, sizeof a);
   }
   const ptrdiff_t left = (ptrdiff_t)(count - i), reach = 2 * left - 1;
   const float* const at = from + 2 * i;
   a = ROW_LOAD_SOME(at, row_first(reach));
   b = ROW_LOAD_SOME(at + ROW_PIECE, row_first(reach - ROW_PIECE));
-  a = ROW_EVEN(a, b);
+  a = ETX_FUSED_EVEN(a, b);
   ROW_STORE_SOME(to + i, a, row_first(left));
 }
 
@@ -196,11 +192,11 @@ static inline float row_bias(const etx_row_store* s, float bias) {
   return s->below > s->low ? bias + 0.0f : bias;
 }
 
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
 ROW_CLAMP(clamp_piece, row_piece, ETX_FUSED_LARGER, ETX_FUSED_SMALLER)
-#elif VECTOR_BYTES == 32
-ROW_CLAMP(clamp_piece, row_piece, ETX_FUSED_LARGER, ETX_FUSED_SMALLER)
+#if VECTOR_BYTES == 32
 ROW_CLAMP(clamp_four, row_four, __builtin_ia32_maxps, __builtin_ia32_minps)
+#endif
 #else
 
 typedef int row_four_mask __attribute__((vector_size(16)));

@@ -28,21 +28,7 @@ score_power(etx_fused x) {
 // The larger of the neighbours in a, and then of those in b.
 static inline __attribute__((always_inline)) etx_fused
 score_halved(etx_fused a, etx_fused b) {
-#if VECTOR_BYTES == 64
-  const etx_fused even = __builtin_shufflevector(
-      a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15,
-                                                17, 19, 21, 23, 25, 27, 29, 31);
-#elif VECTOR_BYTES == 32
-  const etx_fused even =
-      __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-  const etx_fused odd =
-      __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#else
-  const etx_fused even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-  const etx_fused odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#endif
-  return ETX_FUSED_LARGER(even, odd);
+  return ETX_FUSED_LARGER(ETX_FUSED_EVEN(a, b), ETX_FUSED_ODD(a, b));
 }
 
 // Lane by lane, the largest of a row's vectors: no NaN.

@@ -33,9 +33,6 @@ typedef struct window_view {
 
 #define WINDOW_LOAD(row, view, i) \
   ROW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
-#define WINDOW_ODD(a, b)                                                       \
-  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
-                          27, 29, 31)
 
 static inline window_view window_view_of(const etx_window_planes* p,
                                          ptrdiff_t x, ptrdiff_t stride) {
@@ -73,9 +70,9 @@ static inline __attribute__((always_inline)) void window_see(
   } else {
     const etx_fused a = WINDOW_LOAD(row, v, 0), b = WINDOW_LOAD(row, v, 1);
     const etx_fused c = WINDOW_LOAD(row, v, 2), d = WINDOW_LOAD(row, v, 3);
-    seen[0] = ROW_EVEN(a, b);
-    seen[1] = WINDOW_ODD(a, b);
-    seen[2] = ROW_EVEN(c, d);
+    seen[0] = ETX_FUSED_EVEN(a, b);
+    seen[1] = ETX_FUSED_ODD(a, b);
+    seen[2] = ETX_FUSED_EVEN(c, d);
   }
 }
 

@@ -22,7 +22,7 @@ enum {
   SPOT_ITEMS = 4,  // for each thread
   POINT_CHANNELS = ETX_POINT_CHANNELS,
   LEAST_POINTS = 13,  // vectors of a tile
-  FEW_POSITIONS = 1024,  // of an image whose channels threads share
+  FEW_VALUES = 1 << 18,  // of an image whose channels threads share, at most
 };
 
 // ------------------------------------------------ directions
@@ -370,9 +370,17 @@ static bool plan_spots(etx_patch_plan* p) {
 
 // ------------------------------------------------ sums in registers
 
-// Rows of result channels for each item, if threads are many: one block of them
-// for each where few positions have results that are more than what they see. A
-// thread then has channels of its own, as in a layer that goes channel by channel.
+// True if a thread is to have result channels of its own, as in a layer that
+// goes channel by channel: where what is seen and what results from it are small
+// enough to be in each core's cache, and what is seen is not much more.
+static bool suits_channel_shares(const etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  const int64_t in = c->in_channels, out = c->out_channels;
+  return p->is_packed && c->groups == 1 && in <= 2 * out &&
+         c->out.sizes[2] <= FEW_VALUES / (in > out ? in : out);
+}
+
+// Rows of result channels for each item, if threads are many.
 static void share_points(etx_patch_plan* p, int64_t tiles) {
   const etx_convolution* c = &p->c;
   const int64_t blocks = etx_divide_up(c->out_channels, POINT_CHANNELS);
@@ -380,9 +388,7 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   if (p->thread_count > 1) {
     int64_t wanted = etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
                                    tiles * c->in.images * c->groups);
-    p->parts_channels = p->is_packed && c->groups == 1 &&
-                        c->out.sizes[2] <= FEW_POSITIONS &&
-                        c->out_channels >= c->in_channels;
+    p->parts_channels = suits_channel_shares(p);
     if (p->parts_channels && wanted < (int64_t)p->thread_count) {
       wanted = (int64_t)p->thread_count;
     }

@@ -53,32 +53,39 @@ static bool choose_below(etx_text name, etx_text wanted) {
   return name.size == wanted.size || name.data[wanted.size] == '.';
 }
 
-// Zeros first and stated values second, since a stock file names a state in
-// several methods and may state its value in only one. Returns the number of
-// rows that were chosen.
+// True if the state begins with zeros.
+static bool is_zero(const etx_shared_state* state) {
+  uint8_t all = 0;
+  if (state->initial.size > 0 && !state->is_uniform) return false;
+  for (size_t i = 0; i < state->initial.size; ++i) {
+    all |= state->initial.data[i];
+  }
+  return all == 0;
+}
+
+// Writes all states that are chosen and begin with zeros, or those that do not.
+// Returns their number.
 static size_t write_chosen(const etx_program* program, uint8_t* arena,
-                           choice is_chosen, etx_text wanted) {
+                           choice is_chosen, etx_text wanted, bool zeros) {
   size_t count = 0;
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (!is_chosen(state.name, wanted)) continue;
+    if (is_zero(&state) != zeros || !is_chosen(state.name, wanted)) continue;
     ++count;
-    if (state.initial.size == 0) write_initial(arena, &state);
-  }
-  cursor = (etx_shared_cursor){0, 0};
-  while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (!is_chosen(state.name, wanted)) continue;
-    if (state.initial.size > 0) write_initial(arena, &state);
+    write_initial(arena, &state);
   }
   return count;
 }
 
-static void write_all(const etx_program* program, uint8_t* arena) {
+// Zeros come first, since a stock file names a state in several methods and may
+// state its value in only one. Gaps between states are zeros too, so that equal
+// states are equal bytes.
+static void write_all(const etx_program* program, uint8_t* arena,
+                      bool is_zeroed) {
   if (program->state_bytes == 0) return;
-  // Gaps between states are zeros too, so that equal states are equal bytes.
-  memset(arena, 0, (size_t)program->state_bytes);
-  write_chosen(program, arena, choose_all, etx_text_of(""));
+  if (!is_zeroed) memset(arena, 0, (size_t)program->state_bytes);
+  write_chosen(program, arena, choose_all, etx_text_of(""), false);
 }
 
 // After all initial data was written, whatever does not read back was
@@ -137,15 +144,26 @@ void etx_session_start(etx_shared_memory* shared, const etx_program* program,
   shared->planned.torn = &header->torn;
 }
 
-etx_status etx_shared_memory_init(etx_shared_memory* shared,
-                                  const etx_program* program,
-                                  etx_bytes_mut block, etx_diag* diag) {
+static etx_status init(etx_shared_memory* shared, const etx_program* program,
+                       etx_bytes_mut block, bool is_zeroed, etx_diag* diag) {
   ETX_TRY(etx_session_check_block(program, block, diag));
   uint8_t* arena = block.data + ETX_SHARED_MEMORY_HEADER;
-  write_all(program, arena);
+  write_all(program, arena, is_zeroed);
   ETX_TRY(check_agreement(program, arena, diag));
   etx_session_start(shared, program, block);
   return ETX_OK;
+}
+
+etx_status etx_shared_memory_init(etx_shared_memory* shared,
+                                  const etx_program* program,
+                                  etx_bytes_mut block, etx_diag* diag) {
+  return init(shared, program, block, false, diag);
+}
+
+etx_status etx_shared_memory_init_zeroed(etx_shared_memory* shared,
+                                         const etx_program* program,
+                                         etx_bytes_mut block, etx_diag* diag) {
+  return init(shared, program, block, true, diag);
 }
 
 etx_status etx_shared_memory_allocator(etx_shared_memory* shared,
@@ -198,12 +216,15 @@ etx_text etx_shared_memory_name_at(const etx_shared_memory* shared,
 etx_status etx_shared_memory_reset(etx_shared_memory* shared,
                                    etx_text name_or_prefix, etx_diag* diag) {
   if (name_or_prefix.size == 0) {
-    write_all(shared->program, shared->planned.data);
+    write_all(shared->program, shared->planned.data, false);
     *shared->planned.torn = 0;
     return ETX_OK;
   }
-  const size_t count = write_chosen(shared->program, shared->planned.data,
-                                    choose_below, name_or_prefix);
+  size_t count = 0;
+  for (int zeros = 1; zeros >= 0; --zeros) {
+    count += write_chosen(shared->program, shared->planned.data, choose_below,
+                          name_or_prefix, zeros != 0);
+  }
   if (count > 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_NOT_FOUND,
                        "the program has no state '%t' and none below it",

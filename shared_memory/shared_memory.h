@@ -22,7 +22,7 @@ enum { ETX_SHARED_MEMORY_ALIGNMENT = 64, ETX_SHARED_MEMORY_HEADER = 64 };
 
 typedef struct etx_shared_memory {
   const etx_program* program;
-  uint8_t* block;         // header and arena
+  uint8_t* block;  // header and arena
   size_t block_size;
   etx_planned_memory planned;  // what methods are given
 } etx_shared_memory;
@@ -40,11 +40,19 @@ ETX_MUST_USE etx_status etx_shared_memory_init(etx_shared_memory* shared,
                                                etx_bytes_mut block,
                                                etx_diag* diag);
 
+// The same for a block of which every byte is zero already: what calloc gives,
+// fresh pages of an operating system, .bss. States that begin with zeros are
+// not written, so that pages of a cache that is never filled so far are never
+// there.
+ETX_MUST_USE etx_status etx_shared_memory_init_zeroed(
+    etx_shared_memory* shared, const etx_program* program, etx_bytes_mut block,
+    etx_diag* diag);
+
 // The allocator that `method` is to be loaded with. ETX_NOT_FOUND if the
 // program has no such method.
-ETX_MUST_USE etx_status etx_shared_memory_allocator(
-    etx_shared_memory* shared, etx_text method,
-    etx_planned_memory* out_allocator, etx_diag* diag);
+ETX_MUST_USE etx_status
+etx_shared_memory_allocator(etx_shared_memory* shared, etx_text method,
+                            etx_planned_memory* out_allocator, etx_diag* diag);
 
 // A state by its fully qualified name. `out_state` points into the block;
 // sizes and strides into `hold`.

@@ -22,20 +22,19 @@ bool etx_py_session_is_free(const etx_py_session* session) {
   return true;
 }
 
+// Zeros, which a session need not write then.
 static etx_status take_block(etx_py_session* session, etx_bytes_mut* out,
                              etx_diag* diag) {
-  const size_t rounding = ETX_SHARED_MEMORY_ALIGNMENT - 1;
+  enum { SPARE = ETX_SHARED_MEMORY_ALIGNMENT - 1 };
   size_t bytes = 0;
   ETX_TRY(etx_shared_memory_needed(&session->module.program, &bytes));
-  session->block = bytes > SIZE_MAX - rounding
-                       ? NULL
-                       : aligned_alloc(ETX_SHARED_MEMORY_ALIGNMENT,
-                                       (bytes + rounding) & ~rounding);
+  session->block = bytes > SIZE_MAX - SPARE ? NULL : calloc(bytes + SPARE, 1);
   if (session->block == NULL) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
                          "no memory for a session: %z bytes", bytes);
   }
-  *out = (etx_bytes_mut){session->block, bytes};
+  *out = (etx_bytes_mut){
+      (uint8_t*)session->block + (-(uintptr_t)session->block & SPARE), bytes};
   return ETX_OK;
 }
 
@@ -44,8 +43,8 @@ static etx_status start(etx_py_session* session, const etx_py_session* from,
   etx_bytes_mut block = {NULL, 0};
   ETX_TRY(take_block(session, &block, diag));
   if (from == NULL) {
-    return etx_shared_memory_init(&session->shared, &session->module.program,
-                                  block, diag);
+    return etx_shared_memory_init_zeroed(&session->shared,
+                                         &session->module.program, block, diag);
   }
   ETX_TRY(etx_shared_memory_fork(&from->shared, &session->shared, block, diag));
   session->shared.program = &session->module.program;

@@ -21,7 +21,14 @@ static void give_back_to_heap(void* context, void* memory) {
   free(memory);
 }
 
-static const etx_module_memory heap = {take_from_heap, give_back_to_heap, NULL};
+static void* take_zeroed_from_heap(void* context, size_t bytes) {
+  (void)context;
+  return calloc(bytes, 1);
+}
+
+static const etx_module_memory heap = {.take = take_from_heap,
+                                       .give_back = give_back_to_heap,
+                                       .take_zeroed = take_zeroed_from_heap};
 
 static void close_data(etx_module* module) {
   for (size_t i = 0; i < module->data_count; ++i) {
@@ -115,20 +122,10 @@ void etx_module_close(etx_module* module) {
 
 etx_status etx_module_shared_open(etx_module_shared* shared, etx_module* module,
                                   etx_diag* diag) {
-  etx_bytes_mut block = {NULL, 0};
   memset(shared, 0, sizeof *shared);
-  ETX_TRY(etx_shared_memory_needed(&module->program, &block.size));
-  // Starting a session writes all of it.
-  ETX_TRY(etx_module_take_any(module, &block, "a session", diag));
-  const etx_status status =
-      etx_shared_memory_init(&shared->memory, &module->program, block, diag);
-  if (status != ETX_OK) {
-    module->memory.give_back(module->memory.context, block.data);
-    memset(shared, 0, sizeof *shared);
-    return status;
-  }
+  ETX_TRY(etx_module_start_session(module, "a session", &shared->memory,
+                                   &shared->block, diag));
   shared->module = module;
-  shared->block = block.data;
   return ETX_OK;
 }
 

@@ -31,9 +31,13 @@
 typedef struct etx_module_memory {
   // Never asked for 0 bytes; the alignment is 64. NULL if there is none left.
   void* (*take)(void* context, size_t bytes, size_t alignment);
-  // Gives back what `take` answered.
+  // Gives back what the others answered.
   void (*give_back)(void* context, void* memory);
   void* context;
+  // Bytes that are all zero, at any address, as fresh pages are; NULL if there
+  // is none left. May be NULL itself: zeros are written then, and pages that no
+  // cache has reached take memory, too.
+  void* (*take_zeroed)(void* context, size_t bytes);
 } etx_module_memory;
 
 typedef struct etx_module_options {

@@ -8,7 +8,7 @@ typedef struct etx_module_method {
   etx_bytes_mut structures;
   etx_bytes_mut scratch;      // of its own; empty: the module's
   etx_shared_memory session;  // private state, if it has a block
-  etx_bytes_mut block;
+  void* block;
 } etx_module_method_entry;
 
 etx_status etx_module_take_any(etx_module* module, etx_bytes_mut* block,
@@ -34,10 +34,51 @@ static void give_back(etx_module* module, void* memory) {
   if (memory != NULL) module->memory.give_back(module->memory.context, memory);
 }
 
+// As etx_module_take_any; `*out_taken` is what is to be given back.
+static etx_status take_zeroed(etx_module* module, etx_bytes_mut* block,
+                              const char* what, void** out_taken,
+                              etx_diag* diag) {
+  enum { SPARE = ETX_SHARED_MEMORY_ALIGNMENT - 1 };
+  *out_taken = block->size > SIZE_MAX - SPARE
+                   ? NULL
+                   : module->memory.take_zeroed(module->memory.context,
+                                                block->size + SPARE);
+  if (*out_taken == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for %s: %z bytes",
+                         what, block->size);
+  }
+  block->data = (uint8_t*)*out_taken + (-(uintptr_t)*out_taken & SPARE);
+  return ETX_OK;
+}
+
+etx_status etx_module_start_session(etx_module* module, const char* what,
+                                    etx_shared_memory* out_session,
+                                    void** out_block, etx_diag* diag) {
+  const etx_program* const program = &module->program;
+  etx_bytes_mut block = {NULL, 0};
+  void* taken = NULL;
+  etx_status status;
+  ETX_TRY(etx_shared_memory_needed(program, &block.size));
+  if (module->memory.take_zeroed != NULL) {
+    ETX_TRY(take_zeroed(module, &block, what, &taken, diag));
+    status = etx_shared_memory_init_zeroed(out_session, program, block, diag);
+  } else {
+    ETX_TRY(etx_module_take_any(module, &block, what, diag));
+    taken = block.data;
+    status = etx_shared_memory_init(out_session, program, block, diag);
+  }
+  if (status != ETX_OK) {
+    give_back(module, taken);
+    return status;
+  }
+  *out_block = taken;
+  return ETX_OK;
+}
+
 static void close_entry(etx_module* module, etx_module_method_entry* entry) {
   give_back(module, entry->structures.data);
   give_back(module, entry->scratch.data);
-  give_back(module, entry->block.data);
+  give_back(module, entry->block);
   give_back(module, entry);
 }
 
@@ -117,18 +158,9 @@ static etx_status take_blocks(etx_module* module, etx_text name,
 static etx_status take_private_state(etx_module* module,
                                      etx_module_method_entry* entry,
                                      etx_diag* diag) {
-  if (entry->block.data != NULL) return ETX_OK;
-  etx_bytes_mut block = {NULL, 0};
-  ETX_TRY(etx_shared_memory_needed(&module->program, &block.size));
-  ETX_TRY(etx_module_take_any(module, &block, "private state", diag));
-  const etx_status status =
-      etx_shared_memory_init(&entry->session, &module->program, block, diag);
-  if (status != ETX_OK) {
-    give_back(module, block.data);
-    return status;
-  }
-  entry->block = block;
-  return ETX_OK;
+  if (entry->block != NULL) return ETX_OK;
+  return etx_module_start_session(module, "private state", &entry->session,
+                                  &entry->block, diag);
 }
 
 static etx_status init_method(etx_module* module,

@@ -15,6 +15,14 @@ ETX_MUST_USE etx_status etx_module_take_any(etx_module* module,
                                             etx_bytes_mut* block,
                                             const char* what, etx_diag* diag);
 
+// Takes memory for a session, starts it there, and tells which block is to be
+// given back after it.
+ETX_MUST_USE etx_status etx_module_start_session(etx_module* module,
+                                                 const char* what,
+                                                 etx_shared_memory* out_session,
+                                                 void** out_block,
+                                                 etx_diag* diag);
+
 // Gives back every method and the blocks they share.
 void etx_module_methods_close(etx_module* module);
 

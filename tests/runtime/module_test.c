@@ -32,6 +32,17 @@ static void* take(void* context, size_t bytes, size_t alignment) {
   return memory;
 }
 
+// At no address that is aligned.
+static void* take_zeroed(void* context, size_t bytes) {
+  counting_heap* heap = context;
+  if (heap->most != 0 && heap->taken >= heap->most) return NULL;
+  void* memory = calloc(bytes, 1);
+  if (memory == NULL) return NULL;
+  ++heap->live;
+  ++heap->taken;
+  return memory;
+}
+
 static void give_back(void* context, void* memory) {
   counting_heap* heap = context;
   --heap->live;
@@ -49,7 +60,8 @@ typedef struct fixture {
 static void start(fixture* f, bool has_blob) {
   memset(f, 0, sizeof *f);
   f->p = counter_program(has_blob, false);
-  f->memory = (etx_module_memory){take, give_back, &f->heap};
+  f->memory = (etx_module_memory){
+      .take = take, .give_back = give_back, .context = &f->heap};
   f->options =
       (etx_module_options){.kernels = &test_few_kernels, .memory = &f->memory};
   assert_ok(
@@ -266,6 +278,28 @@ static void scratch_is_one_block_for_all_methods(void** state) {
   end(&f);
 }
 
+static void sessions_may_start_in_zeros(void** state) {
+  (void)state;
+  fixture f;
+  start(&f, true);
+  f.module.memory.take_zeroed = take_zeroed;
+  add(&f, 3);  // on state of its own
+  etx_module_shared sessions[2];
+  for (int i = 0; i < 2; ++i) {
+    assert_ok(etx_module_shared_open(&sessions[i], &f.module, &diag));
+    assert_int_equal((uintptr_t)sessions[i].memory.block % 64, 0);
+  }
+  assert_ok(etx_module_load_method(&f.module, "read",
+                                   &sessions[1].memory.planned, &diag));
+  assert_true(read_count(&f) == 1);
+  etx_module_shared_close(&sessions[0]);
+  f.heap.most = f.heap.taken;
+  assert_refused(etx_module_shared_open(&sessions[0], &f.module, &diag),
+                 ETX_OUT_OF_MEMORY, "no memory for a session");
+  etx_module_shared_close(&sessions[1]);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(methods_of_one_session_share_state),
@@ -276,6 +310,7 @@ int main(void) {
       cmocka_unit_test(a_file_is_mapped_and_closed),
       cmocka_unit_test(too_little_memory_leaves_nothing_behind),
       cmocka_unit_test(what_is_not_loaded_has_no_outputs),
+      cmocka_unit_test(sessions_may_start_in_zeros),
       cmocka_unit_test(scratch_is_one_block_for_all_methods),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

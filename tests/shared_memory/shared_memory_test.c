@@ -101,6 +101,36 @@ static void one_byte_fewer_is_refused(void** state) {
   end(&f);
 }
 
+// What begins with zeros, and gaps, are left alone in a block that is zero:
+// here both hold something else, to see it.
+static void a_block_of_zeros_is_hardly_written(void** state) {
+  (void)state;
+  for (int has_blob = 0; has_blob < 2; ++has_blob) {
+    fixture f;
+    start(&f, has_blob != 0);
+    const size_t size = f.block.bytes.size;
+    test_block block = test_block_new(size, ETX_SHARED_MEMORY_ALIGNMENT);
+    memset(block.bytes.data, 0, size);
+    etx_shared_memory shared;
+    assert_ok(
+        etx_shared_memory_init_zeroed(&shared, &f.program, block.bytes, &diag));
+    assert_memory_equal(block.bytes.data, f.block.bytes.data, size);
+
+    uint8_t* const modest = block.bytes.data + ETX_SHARED_MEMORY_HEADER + 32;
+    uint8_t* const gap = modest - 4;
+    memset(block.bytes.data, 0, size);
+    *modest = *gap = 7;
+    assert_ok(
+        etx_shared_memory_init_zeroed(&shared, &f.program, block.bytes, &diag));
+    assert_int_equal(*modest, 7);
+    assert_int_equal(*gap, 7);
+    assert_ok(etx_shared_memory_reset(&shared, etx_text_of(""), &diag));
+    assert_memory_equal(block.bytes.data, f.block.bytes.data, size);
+    assert_true(test_block_end(&block));
+    end(&f);
+  }
+}
+
 static void states_are_found_by_name(void** state) {
   (void)state;
   for (int has_blob = 0; has_blob < 2; ++has_blob) {
@@ -302,6 +332,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_session_starts_with_initial_values),
       cmocka_unit_test(one_byte_fewer_is_refused),
+      cmocka_unit_test(a_block_of_zeros_is_hardly_written),
       cmocka_unit_test(states_are_found_by_name),
       cmocka_unit_test(methods_share_what_one_of_them_writes),
       cmocka_unit_test(loading_late_never_changes_state),

@@ -4,6 +4,8 @@ static json_t* json_of_cost(const etx_cost* cost) {
   json_t* const row = json_object();
   json_object_set_new(row, "multiply_adds",
                       etx_json_unsigned(cost->multiply_adds));
+  json_object_set_new(row, "byte_multiply_adds",
+                      etx_json_unsigned(cost->byte_multiply_adds));
   json_object_set_new(row, "bytes", etx_json_unsigned(cost->bytes));
   json_object_set_new(row, "constant_bytes",
                       etx_json_unsigned(cost->constant_bytes));
@@ -82,6 +84,8 @@ static json_t* json_of_method(const etx_bench_result* from,
                         json_real(from->limits.read_bytes));
     json_object_set_new(limits, "multiply_adds_per_second",
                         json_real(from->limits.multiply_adds));
+    json_object_set_new(limits, "byte_multiply_adds_per_second",
+                        json_real(from->limits.byte_multiply_adds));
     json_object_set_new(row, "limits", limits);
     json_object_set_new(row, "bound_seconds",
                         json_real(etx_bench_bound(&from->cost, &from->limits)));

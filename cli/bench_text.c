@@ -42,9 +42,11 @@ static void count_text(double count, char out[ETX_BENCH_TEXT]) {
 double etx_bench_bound(const etx_cost* cost, const etx_machine_limits* limits) {
   const double reading =
       limits->read_bytes > 0 ? (double)cost->bytes / limits->read_bytes : 0;
+  const uint64_t singles = cost->multiply_adds - cost->byte_multiply_adds;
   const double multiplying =
       limits->multiply_adds > 0
-          ? (double)cost->multiply_adds / limits->multiply_adds
+          ? (double)singles / limits->multiply_adds +
+                (double)cost->byte_multiply_adds / limits->byte_multiply_adds
           : 0;
   return reading > multiplying ? reading : multiplying;
 }
@@ -106,9 +108,9 @@ static void print_cost(const etx_bench_result* method) {
          1e-9 * (double)method->cost.multiply_adds / seconds);
   printf(
       "  limits in this run: %.1f GB/s of as much memory, %.1f G "
-      "multiply-adds/s (float32): %s, %.0f %% of the median\n",
+      "multiply-adds/s (float32; int8 %.0f): %s, %.0f %% of the median\n",
       1e-9 * method->limits.read_bytes, 1e-9 * method->limits.multiply_adds,
-      least, 100 * bound / seconds);
+      1e-9 * method->limits.byte_multiply_adds, least, 100 * bound / seconds);
 }
 
 // A row of either table.

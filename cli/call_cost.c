@@ -116,8 +116,7 @@ static uint64_t work_of_winograd(const etx_cost_call* call) {
   const etx_cost_tensor* from = tensor_at(call, 0);
   const etx_cost_tensor* to = first_written(call);
   if (from == NULL || to == NULL || to->rank != 4) return 0;
-  const uint64_t tiles =
-      (size_at(to, 2) + 1) / 2 * ((size_at(to, 3) + 1) / 2);
+  const uint64_t tiles = (size_at(to, 2) + 1) / 2 * ((size_at(to, 3) + 1) / 2);
   return size_at(to, 0) * size_at(to, 1) * tiles * 16 * size_at(from, 1);
 }
 
@@ -224,9 +223,15 @@ static void count_all(const etx_cost_call* call, etx_cost* cost) {
   }
 }
 
+// Layers that quantise their rows: linear_a8w8, linear_a8w4g and the like.
+static bool multiplies_bytes(const etx_op* op) {
+  return strstr(op->name, "_a8w") != NULL;
+}
+
 etx_cost etx_cost_of(const etx_cost_call* call) {
   const struct row* row = row_of(call->op);
-  etx_cost cost = {work_of(call, row->work), 0, 0};
+  etx_cost cost = {.multiply_adds = work_of(call, row->work)};
+  if (multiplies_bytes(call->op)) cost.byte_multiply_adds = cost.multiply_adds;
   if (etx_op_makes_view(call->op)) return cost;
   switch (row->bytes) {
     case BYTES_PART:

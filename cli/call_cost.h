@@ -10,9 +10,10 @@
 #include "format/tensor/dtype.h"
 
 typedef struct etx_cost {
-  uint64_t multiply_adds;   // of products, convolutions and attention
-  uint64_t bytes;           // read and written, every tensor once
-  uint64_t constant_bytes;  // of them constants: weights
+  uint64_t multiply_adds;       // of products, convolutions and attention
+  uint64_t byte_multiply_adds;  // of them int8 times int8
+  uint64_t bytes;               // read and written, every tensor once
+  uint64_t constant_bytes;      // of them constants: weights
 } etx_cost;
 
 // A tensor among the arguments.
@@ -60,6 +61,7 @@ const char* etx_cost_kind(const etx_op* op);
 
 static inline void etx_cost_add(etx_cost* to, const etx_cost* more) {
   to->multiply_adds += more->multiply_adds;
+  to->byte_multiply_adds += more->byte_multiply_adds;
   to->bytes += more->bytes;
   to->constant_bytes += more->constant_bytes;
 }

@@ -116,11 +116,13 @@ static void measure_limits(const etx_session* session,
                            etx_bench_result* results, size_t count) {
   const etx_parallel* parallel = &session->pool.parallel;
   const double rate = etx_machine_multiply_rate(parallel);
+  const double byte_rate = etx_machine_multiply_byte_rate(parallel);
   for (size_t i = 0; i < count; ++i) {
     const etx_memory_needed* memory = &results[i].memory;
     const uint64_t bytes = results[i].cost.constant_bytes +
                            memory->scratch_bytes + memory->state_bytes;
     results[i].limits.multiply_adds = rate;
+    results[i].limits.byte_multiply_adds = byte_rate;
     results[i].limits.read_bytes = etx_machine_read_rate(parallel, bytes);
   }
 }

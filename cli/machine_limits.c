@@ -48,6 +48,14 @@ static void multiply_part(void* argument, size_t i) {
   __atomic_add_fetch(&t->multiplied, done, __ATOMIC_RELAXED);
 }
 
+static void multiply_byte_part(void* argument, size_t i) {
+  trial* t = argument;
+  int32_t sink = (int32_t)(i + 1);
+  const uint64_t done = etx_machine_multiply_bytes(TURNS, &sink);
+  __atomic_add_fetch(&t->sums, (uint32_t)sink, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&t->multiplied, done, __ATOMIC_RELAXED);
+}
+
 static double best_time(const etx_parallel* parallel,
                         void (*task)(void*, size_t), trial* t) {
   double best = 0;
@@ -64,6 +72,12 @@ static double best_time(const etx_parallel* parallel,
 double etx_machine_multiply_rate(const etx_parallel* parallel) {
   trial t = {.words = NULL};
   const double seconds = best_time(parallel, multiply_part, &t);
+  return (double)t.multiplied / seconds;
+}
+
+double etx_machine_multiply_byte_rate(const etx_parallel* parallel) {
+  trial t = {.words = NULL};
+  const double seconds = best_time(parallel, multiply_byte_part, &t);
   return (double)t.multiplied / seconds;
 }
 

@@ -7,12 +7,15 @@
 #include "runtime/kernel.h"
 
 typedef struct etx_machine_limits {
-  double read_bytes;     // a second, all threads
-  double multiply_adds;  // a second, float32, all threads
+  double read_bytes;          // a second, all threads
+  double multiply_adds;       // a second, float32, all threads
+  double byte_multiply_adds;  // the same of int8
 } etx_machine_limits;
 
-// Multiply-adds a second of all threads; takes some 50 ms.
+// Multiply-adds a second of all threads, of float32 or of int8; takes some 50
+// ms.
 double etx_machine_multiply_rate(const etx_parallel* parallel);
+double etx_machine_multiply_byte_rate(const etx_parallel* parallel);
 
 // Bytes a second that all threads together read of `bytes` of memory, again and
 // again: a small part of memory stays in a cache and is read faster. Takes some

@@ -12,6 +12,9 @@
 // that depends on all of them.
 uint64_t etx_machine_multiply(uint64_t turns, float* sink);
 
+// The same of int8, whose sums are int32.
+uint64_t etx_machine_multiply_bytes(uint64_t turns, int32_t* sink);
+
 // The sum of all words: reads `count` of them, a multiple of 32, one after the
 // other.
 uint64_t etx_machine_read(const uint64_t* words, size_t count);

@@ -98,10 +98,30 @@ static void step_avx512(long count) {
       : CLOBBERS);
 }
 
-// Multiply-adds of floats a second.
-static double measure_peak(etx_instruction_set set) {
+// The same of bytes, four in a lane.
+#define BYTE_STEP(reg) "vpdpbusd %%zmm12, %%zmm13, %%zmm" #reg "\n\t"
+static void step_vnni(long count) {
+  __asm__ volatile(
+      "vxorps %%xmm12, %%xmm12, %%xmm12\n\tvxorps %%xmm13, %%xmm13, %%xmm13\n\t"
+      "1:\n\t" BYTE_STEP(0) BYTE_STEP(1) BYTE_STEP(2) BYTE_STEP(3)
+          BYTE_STEP(4) BYTE_STEP(5) BYTE_STEP(6) BYTE_STEP(7) BYTE_STEP(8)
+              BYTE_STEP(9) BYTE_STEP(10) BYTE_STEP(11)
+      "dec %0\n\tjnz 1b\n\tvzeroupper"
+      : "+r"(count)
+      :
+      : CLOBBERS);
+}
+
+// Multiply-adds of floats a second, or of bytes where there is an instruction
+// for them; 0 where there is none.
+static double measure_peak(etx_instruction_set set, bool bytes) {
   const long count = 300000;
   const double start = now(1);
+  if (bytes) {
+    if (set < ETX_SET_AVX512VNNI) return 0;
+    step_vnni(count);
+    return (double)count * 12 * 64 / (now(1) - start);
+  }
   if (set >= ETX_SET_AVX512) {
     step_avx512(count);
   } else {
@@ -111,8 +131,9 @@ static double measure_peak(etx_instruction_set set) {
   return (double)count * 12 * lanes / (now(1) - start);
 }
 #else
-static double measure_peak(etx_instruction_set set) {
+static double measure_peak(etx_instruction_set set, bool bytes) {
   (void)set;
+  (void)bytes;
   return 0;
 }
 #endif
@@ -244,7 +265,8 @@ static void keep_best(double* best, double value) {
 
 static void measure(const shape* s, kind k, etx_parallel parallel, result* r) {
   const double bytes = (double)s->columns * (double)s->inner * weight_bytes[k];
-  keep_best(&r->peak, measure_peak(parallel.instruction_set));
+  const bool is_bytes = k == A8W8 || k == A8W8_PANELS || k == A8W4;
+  keep_best(&r->peak, measure_peak(parallel.instruction_set, is_bytes));
   keep_best(&r->read, measure_read(right, (size_t)bytes));
   keep_best(&r->rate, measure_product(s, k, &parallel));
 }

@@ -92,8 +92,10 @@ def share(kind, shape, best, limits):
     """Of what one thread can do at best: arithmetic, or reading the weights."""
     limit = limits[kind, shape]
     reading = shape[0] * limit["read"] / limit["bytes"]
-    roof = reading if not kind.startswith("float32") else min(limit["peak"], reading)
-    return f"{100 * best['etx', kind, shape, 1] / roof:.0f} %" if kind.startswith("float32") or shape[0] == 1 else ""
+    if limit["peak"] == 0 and shape[0] > 1:
+        return ""
+    roof = min(limit["peak"], reading) if limit["peak"] > 0 else reading
+    return f"{100 * best['etx', kind, shape, 1] / roof:.0f} %"
 
 
 def table(kind, best, limits):
@@ -115,10 +117,12 @@ def version(package):
 
 def text(best, limits, widest, rounds):
     load = os.getloadavg()[2]
-    peak = max(limit["peak"] for limit in limits.values())
+    peaks = {is_bytes: max((limit["peak"] for (kind, _), limit in limits.items() if ("a8" in kind) == is_bytes), default=0)
+             for is_bytes in (False, True)}
+    of_bytes = f", {peaks[True]:.1f} of int8" if peaks[True] > 0 else ""
     yield (f"{rounds} rounds on {os.cpu_count()} processors whose load was {load:.1f}, this benchmark included; "
-           f"etx used the set `{widest}`; {version('torch')}. Limits of one thread: {peak:.1f} "
-           f"thousand million multiply-adds a second of float32.")
+           f"etx used the set `{widest}`; {version('torch')}. Limits of one thread: {peaks[False]:.1f} "
+           f"thousand million multiply-adds a second of float32{of_bytes}.")
     for kind, title in KINDS.items():
         yield ""
         yield f"**{title}** (10^9 multiply-adds a second)"

@@ -113,6 +113,7 @@ static void every_method_is_measured(void** state) {
     assert_true(cost_of(method, "constant_bytes") < cost_of(method, "bytes"));
     assert_true(number_at(limits, "read_bytes_per_second") > 1e7);
     assert_true(number_at(limits, "multiply_adds_per_second") > 1e7);
+    assert_true(number_at(limits, "byte_multiply_adds_per_second") > 1e7);
     assert_true(number_at(method, "bound_seconds") > 0);
   }
   assert_true(number_at(root, "open_seconds") > 0);
@@ -255,6 +256,14 @@ static void costs_are_those_of_the_operators(void** state) {
       TENSOR(6, true, false, 5, 3)};
   static const char name[] = "etx::linear_a8w8_panels_argmax.out";
   assert_int_equal(cost_of_call(name, argmax, 5).multiply_adds, 3 * 5 * 8);
+  // Rows that are quantised are multiplied as bytes, others are not.
+  assert_int_equal(cost_of_call(name, argmax, 5).byte_multiply_adds, 3 * 5 * 8);
+  assert_int_equal(
+      cost_of_call("etx::linear_a8w4g.out", linear, 4).byte_multiply_adds,
+      3 * 5 * 8);
+  assert_int_equal(
+      cost_of_call("etx::linear_w8.out", linear, 4).byte_multiply_adds, 0);
+  assert_int_equal(cost.byte_multiply_adds, 0);
   const etx_cost_tensor convolution[] = {TENSOR(0, false, false, 1, 1, 4, 8, 8),
                                          TENSOR(1, false, true, 2, 6, 2, 3, 3),
                                          TENSOR(9, true, false, 3, 1, 6, 8, 8)};

@@ -304,11 +304,11 @@ static etx_status run_direct(etx_call* call) {
   read_operand(call, 0, &a);
   read_operand(call, 1, &b);
   ETX_TRY(check_divisor(call, &b));
-  etx_binary_apply(etx_binary_loop_of(row, wide),
-                   etx_loop_bytes_of(wide, etx_binary_is_comparison(row)),
-                   out->data, a.data, b.data, (size_t)call->prepared[COUNT],
-                   (call->prepared[MOVES] & 1) != 0,
-                   (call->prepared[MOVES] & 2) != 0, read_parameter(call));
+  etx_binary_apply_all(call->parallel, etx_binary_loop_of(row, wide),
+                       etx_loop_bytes_of(wide, etx_binary_is_comparison(row)),
+                       out->data, a.data, b.data, (size_t)call->prepared[COUNT],
+                       (call->prepared[MOVES] & 1) != 0,
+                       (call->prepared[MOVES] & 2) != 0, read_parameter(call));
   return ETX_OK;
 }
 

@@ -43,8 +43,9 @@ static etx_status run_direct(etx_call* call) {
   etx_number parameters[ETX_UNARY_PARAMETERS];
   read_parameters(call, parameters);
   const etx_wide wide = etx_wide_of(self->dtype);
-  etx_unary_apply(loop_of(row, wide), etx_loop_bytes_of(wide, is_truth[row]),
-                  out->data, self->data, etx_tensor_numel(self), parameters);
+  etx_unary_apply_all(call->parallel, loop_of(row, wide),
+                      etx_loop_bytes_of(wide, is_truth[row]), out->data,
+                      self->data, etx_tensor_numel(self), parameters);
   return ETX_OK;
 }
 

@@ -11,6 +11,9 @@ enum { SPREAD = 512 };
 // From here on it is worth asking for the widest registers.
 enum { LONG_SPREAD = 64 };
 
+// Elements of an item: whole groups, and whole pages of most types.
+enum { ITEM = 4096 };
+
 typedef union spread_element {
   uint64_t eights[SPREAD];
   uint32_t fours[SPREAD];
@@ -74,8 +77,8 @@ void etx_spread(void* to, const void* from, size_t count, size_t bytes) {
     uint32_t value, *const fours = to;
     memcpy(&value, from, sizeof(value));
     if (count >= LONG_SPREAD) {
-      etx_float_loops_best()->spread(
-          to, value * UINT64_C(0x0000000100000001), count / 2);
+      etx_float_loops_best()->spread(to, value * UINT64_C(0x0000000100000001),
+                                     count / 2);
       fours[count - 1] = value;  // an odd one
       return;
     }
@@ -111,4 +114,77 @@ void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
     apply_moving(loop, bytes, (char*)out + done * bytes.out, from_a, from_b,
                  part, parameter);
   }
+}
+
+// False for what is over before a job were described.
+static bool is_shared(const etx_parallel* parallel, size_t count) {
+  return parallel->thread_count > 1 && count > ITEM;
+}
+
+typedef struct unary_job {
+  etx_unary_loop loop;
+  etx_loop_bytes bytes;
+  char* out;
+  const char* in;
+  size_t count;
+  const etx_number* parameters;
+} unary_job;
+
+static size_t end_of(size_t item, size_t count) {
+  return item * ITEM < count ? item * ITEM : count;
+}
+
+static void run_unary(const void* context, size_t first, size_t end) {
+  const unary_job* j = context;
+  const size_t at = first * ITEM;
+  etx_unary_apply(j->loop, j->bytes, j->out + at * j->bytes.out,
+                  j->in + at * j->bytes.in, end_of(end, j->count) - at,
+                  j->parameters);
+}
+
+void etx_unary_apply_all(const etx_parallel* parallel, etx_unary_loop loop,
+                         etx_loop_bytes bytes, void* out, const void* in,
+                         size_t count,
+                         const etx_number parameters[ETX_UNARY_PARAMETERS]) {
+  if (!is_shared(parallel, count)) {
+    etx_unary_apply(loop, bytes, out, in, count, parameters);
+    return;
+  }
+  const unary_job j = {loop, bytes, out, in, count, parameters};
+  etx_shares_run(parallel, (count + ITEM - 1) / ITEM, (double)count, run_unary,
+                 &j);
+}
+
+typedef struct binary_job {
+  etx_binary_loop loop;
+  etx_loop_bytes bytes;
+  char* out;
+  const char *a, *b;
+  size_t count;
+  bool a_moves, b_moves;
+  etx_number parameter;
+} binary_job;
+
+static void run_binary(const void* context, size_t first, size_t end) {
+  const binary_job* j = context;
+  const size_t at = first * ITEM, in = at * j->bytes.in;
+  etx_binary_apply(j->loop, j->bytes, j->out + at * j->bytes.out,
+                   j->a_moves ? j->a + in : j->a, j->b_moves ? j->b + in : j->b,
+                   end_of(end, j->count) - at, j->a_moves, j->b_moves,
+                   j->parameter);
+}
+
+void etx_binary_apply_all(const etx_parallel* parallel, etx_binary_loop loop,
+                          etx_loop_bytes bytes, void* out, const void* a,
+                          const void* b, size_t count, bool a_moves,
+                          bool b_moves, etx_number parameter) {
+  if (!is_shared(parallel, count)) {
+    etx_binary_apply(loop, bytes, out, a, b, count, a_moves, b_moves,
+                     parameter);
+    return;
+  }
+  const binary_job j = {loop,  bytes,   out,     a,        b,
+                        count, a_moves, b_moves, parameter};
+  etx_shares_run(parallel, (count + ITEM - 1) / ITEM, (double)count, run_binary,
+                 &j);
 }

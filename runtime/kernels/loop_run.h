@@ -9,6 +9,7 @@
 
 #include "runtime/kernels/binary_loops.h"
 #include "runtime/kernels/convert.h"
+#include "runtime/kernels/shares.h"
 #include "runtime/kernels/unary_loops.h"
 
 // Bytes of an operand's and of a result's element.
@@ -32,5 +33,15 @@ void etx_unary_apply(etx_unary_loop loop, etx_loop_bytes bytes, void* out,
 void etx_binary_apply(etx_binary_loop loop, etx_loop_bytes bytes, void* out,
                       const void* a, const void* b, size_t count, bool a_moves,
                       bool b_moves, etx_number parameter);
+
+// The same on several threads, where elements are many.
+void etx_unary_apply_all(const etx_parallel* parallel, etx_unary_loop loop,
+                         etx_loop_bytes bytes, void* out, const void* in,
+                         size_t count,
+                         const etx_number parameters[ETX_UNARY_PARAMETERS]);
+void etx_binary_apply_all(const etx_parallel* parallel, etx_binary_loop loop,
+                          etx_loop_bytes bytes, void* out, const void* a,
+                          const void* b, size_t count, bool a_moves,
+                          bool b_moves, etx_number parameter);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/shares.h"
 #include "runtime/kernels/short_copy.h"
 
 enum { RANK = 3 };
@@ -65,6 +66,34 @@ static etx_status run_dense(etx_call* call) {
   return ETX_OK;
 }
 
+// Items are elements of the outermost dimension.
+typedef struct copy_job {
+  const etx_copy* copy;
+  places places;
+} copy_job;
+
+static void run_part(const void* context, size_t first, size_t end) {
+  const copy_job* j = context;
+  etx_copy part = *j->copy;
+  etx_copy_dim* const outermost = &part.dims[0];
+  outermost->size = (ptrdiff_t)(end - first);
+  etx_copy_run(&part, j->places.to + (ptrdiff_t)first * outermost->to,
+               j->places.from + (ptrdiff_t)first * outermost->from);
+}
+
+// True if it is many bytes, which several threads copy.
+static bool run_shared(const etx_call* call, const etx_copy* copy, places p) {
+  enum { MANY = 1 << 18, WORD = 4 };
+  size_t bytes = copy->bytes;
+  if (call->parallel->thread_count < 2 || copy->rank < 2) return false;
+  for (size_t i = 0; i < copy->rank; ++i) bytes *= (size_t)copy->dims[i].size;
+  if (bytes < MANY) return false;
+  const copy_job j = {copy, p};
+  etx_shares_run(call->parallel, (size_t)copy->dims[0].size,
+                 (double)(bytes / WORD), run_part, &j);
+  return true;
+}
+
 etx_status etx_copy_planned(etx_call* call) {
   description d;
   etx_copy copy;
@@ -77,7 +106,7 @@ etx_status etx_copy_planned(etx_call* call) {
   for (size_t i = 0; i < d.rank; ++i) {
     copy.dims[i] = (etx_copy_dim){d.sizes[i], d.to[i], d.from[i]};
   }
-  etx_copy_run(&copy, p.to, p.from);
+  if (!run_shared(call, &copy, p)) etx_copy_run(&copy, p.to, p.from);
   return ETX_OK;
 }
 

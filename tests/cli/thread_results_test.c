@@ -155,10 +155,38 @@ static void the_translator_does_not_notice_threads(void** state) {
   assert_true(job_count > 0);
 }
 
+// Elementwise operators and copies of half a million elements, in sizes that no
+// vector and no item divides.
+static void large_tensors_do_not_notice_threads(void** state) {
+  static const char graph[] =
+      "etx: 1\n"
+      "method: large\n"
+      "inputs:\n"
+      "  - {name: x, type: 'float32[9, 31, 33, 61]'}\n"
+      "  - {name: s, type: 'float32[]'}\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.tanh.default, args: [x]}\n"
+      "  - {out: b, op: aten.mul.Tensor, args: [x, s]}\n"
+      "  - {out: c, op: aten.gt.Tensor, args: [a, x]}\n"
+      "  - {out: d, op: aten.isnan.default, args: [x]}\n"
+      "  - {out: e, op: aten.permute_copy.default, args: [x, [0, 2, 1, 3]]}\n"
+      "  - {out: f, op: aten.permute_copy.default, args: [x, [0, 1, 3, 2]]}\n"
+      "outputs: [a, b, c, d, e, f]\n";
+  char path[PATH_BYTES];
+  (void)state;
+  snprintf(path, sizeof path, "%s/large.yaml", command_directory);
+  command_write_file(path, graph);
+  job_count = 0;
+  compare_methods(path, "large");
+  // Six operators, two targets, three numbers of threads, RUNS calls.
+  assert_int_equal(job_count, 6 * 2 * 3 * RUNS);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_models_do_not_notice_threads),
       cmocka_unit_test(the_translator_does_not_notice_threads),
+      cmocka_unit_test(large_tensors_do_not_notice_threads),
   };
   return cmocka_run_group_tests_name("thread_results", tests, command_set_up,
                                      command_tear_down);

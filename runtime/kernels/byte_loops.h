@@ -120,10 +120,14 @@ typedef struct etx_byte_loops {
   void (*range)(const float* x, size_t count, float* low, float* high);
   // byte = clamp(round(x * inverse + zero)) + 128 in int8's range, in double;
   // NaN becomes zero + 128. `inverse` is what the row's own range gives, or no
-  // number above 0. Asks memory for whole 64s of as many floats at `next`,
-  // unless it is NULL.
+  // number above 0.
   void (*quantize)(const float* x, size_t count, double inverse, double zero,
-                   uint8_t* out, const float* next);
+                   uint8_t* out);
+  // The same, and the range of as many other floats: the one has time for the
+  // other.
+  void (*quantize_and_range)(const float* x, size_t count, double inverse,
+                             double zero, uint8_t* out, const float* other,
+                             float* low, float* high);
   // Orders a row of bytes for weights of 4 bits.
   void (*order4)(uint8_t* row, size_t count);
   void (*dots)(const etx_byte_block* block);

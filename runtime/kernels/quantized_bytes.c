@@ -89,68 +89,90 @@ typedef struct job {
 
 // ------------------------------------------------ preparing the input
 
+// What is between reading a row the first time and the second.
+typedef struct ranges {
+  float low[ETX_QPARAMS_AT_ONCE], high[ETX_QPARAMS_AT_ONCE];
+} ranges;
+
+static const float* floats_of(const job* j, size_t row) {
+  return (const float*)(const void*)etx_quantized_row_at(j->linear->input, row);
+}
+
 // What the numbers of a row are takes long to know, though few instructions:
 // those of four are computed together.
-static void choose_numbers(const job* j, size_t row, size_t rows) {
-  const etx_tensor* input = j->linear->input;
-  float low[ETX_QPARAMS_AT_ONCE] = {0}, high[ETX_QPARAMS_AT_ONCE] = {0};
+static void choose_numbers(const job* j, size_t row, size_t end,
+                           const ranges* of) {
   float scales[ETX_QPARAMS_AT_ONCE];
   int32_t zeros[ETX_QPARAMS_AT_ONCE];
-  for (size_t r = 0; r < rows; ++r) {
-    const char* from = etx_quantized_row_at(input, row + r);
-    j->loops->range((const float*)(const void*)from, j->linear->weight.inner,
-                    &low[r], &high[r]);
-  }
-  etx_qparams_of_ranges(low, high, scales, zeros);
-  for (size_t r = 0; r < rows; ++r) {
+  etx_qparams_of_ranges(of->low, of->high, scales, zeros);
+  for (size_t r = 0; r < ETX_QPARAMS_AT_ONCE && row + r < end; ++r) {
     j->numbers[row + r] = (etx_byte_row){scales[r], 128 + zeros[r]};
   }
 }
 
-// Behind the `last` row none will be looked at.
-static void quantize_row(const job* j, size_t row, size_t last) {
-  const etx_tensor* input = j->linear->input;
-  const size_t inner = j->linear->weight.inner, bits = j->linear->weight.bits;
-  const char* from = etx_quantized_row_at(input, row);
-  uint8_t* out = j->bytes + row * j->pitch;
+// A row's bytes, and the range of another row if it is below `end`.
+static void quantize_row(const job* j, size_t row, size_t other, size_t end,
+                         float* low, float* high) {
+  const size_t inner = j->linear->weight.inner;
   const double inverse = 1.0 / (double)j->numbers[row].scale;
   const double zero = (double)(j->numbers[row].base - 128);
-  if (etx_quantized_row_is_dense(input)) {
-    const size_t next = row + ETX_QPARAMS_AT_ONCE;
-    const char* ahead =
-        next > last ? NULL : etx_quantized_row_at(input, next);
-    j->loops->quantize((const float*)(const void*)from, inner, inverse, zero,
-                       out, (const float*)(const void*)ahead);
-    if (bits == 4) j->loops->order4(out, inner);
-    return;
+  uint8_t* out = j->bytes + row * j->pitch;
+  if (other < end) {
+    j->loops->quantize_and_range(floats_of(j, row), inner, inverse, zero, out,
+                                 floats_of(j, other), low, high);
+  } else {
+    j->loops->quantize(floats_of(j, row), inner, inverse, zero, out);
   }
+  if (j->linear->weight.bits == 4) j->loops->order4(out, inner);
+}
+
+// Ranges are known four rows before they are numbers, and these four rows
+// before they are used, so that nobody waits for them.
+static void prepare_dense_rows(const job* j, size_t first, size_t end) {
+  enum { SOME = ETX_QPARAMS_AT_ONCE };
+  ranges of[2] = {{{0}, {0}}, {{0}, {0}}};
+  for (size_t r = 0; r < 2 * SOME && first + r < end; ++r) {
+    ranges* own = &of[r / SOME];
+    j->loops->range(floats_of(j, first + r), j->linear->weight.inner,
+                    &own->low[r % SOME], &own->high[r % SOME]);
+  }
+  choose_numbers(j, first, end, &of[0]);
+  for (size_t row = first; row < end; row += SOME) {
+    choose_numbers(j, row + SOME, end, &of[1]);
+    for (size_t r = 0; r < SOME && row + r < end; ++r) {
+      quantize_row(j, row + r, row + r + 2 * SOME, end, &of[1].low[r],
+                   &of[1].high[r]);
+    }
+  }
+}
+
+// A row of another type, or whose elements are apart.
+static void prepare_row(const job* j, size_t row) {
+  const etx_tensor* input = j->linear->input;
+  const size_t inner = j->linear->weight.inner;
+  const char* from = etx_quantized_row_at(input, row);
+  const etx_qparams q = etx_quantized_row_qparams(input, from);
+  const etx_byte_row numbers = {(float)q.scale, 128 + (int32_t)q.zero_point};
+  uint8_t* out = j->bytes + row * j->pitch;
   for (size_t k = 0; k < inner; k += ETX_PACKED_CHUNK) {
     float chunk[ETX_PACKED_CHUNK];
     const size_t rest = inner - k;
     const size_t count = rest < ETX_PACKED_CHUNK ? rest : ETX_PACKED_CHUNK;
     etx_quantized_row_load(input, from, k, count, chunk);
-    j->loops->quantize(chunk, count, inverse, zero, out + k, NULL);
+    j->loops->quantize(chunk, count, 1.0 / (double)numbers.scale,
+                       (double)(numbers.base - 128), out + k);
   }
-  if (bits == 4) j->loops->order4(out, inner);
+  j->numbers[row] = numbers;
+  if (j->linear->weight.bits == 4) j->loops->order4(out, inner);
 }
 
 static void prepare_rows(const void* context, size_t first, size_t end) {
   const job* j = context;
-  const etx_tensor* input = j->linear->input;
-  const bool is_dense = etx_quantized_row_is_dense(input);
-  const size_t most = is_dense ? ETX_QPARAMS_AT_ONCE : 1;
-  for (size_t rows; first < end; first += rows) {
-    rows = end - first < most ? end - first : most;
-    if (is_dense) {
-      choose_numbers(j, first, rows);
-    } else {
-      const etx_qparams q =
-          etx_quantized_row_qparams(input, etx_quantized_row_at(input, first));
-      j->numbers[first] =
-          (etx_byte_row){(float)q.scale, 128 + (int32_t)q.zero_point};
-    }
-    for (size_t r = 0; r < rows; ++r) quantize_row(j, first + r, end - 1);
+  if (etx_quantized_row_is_dense(j->linear->input)) {
+    prepare_dense_rows(j, first, end);
+    return;
   }
+  for (; first < end; ++first) prepare_row(j, first);
 }
 
 // ------------------------------------------------ the last line

@@ -549,6 +549,7 @@ static void whole(const etx_byte_panel* b) {
 const etx_byte_loops etx_byte_loops_avx512vnni = {
     etx_byte_range_avx512vnni,
     etx_byte_quantize_avx512vnni,
+    etx_byte_quantize_and_range_avx512vnni,
     etx_byte_order4_avx512vnni,
     dots,
     etx_byte_groups_avx512vnni,

@@ -15,6 +15,9 @@ typedef char all_bytes __attribute__((vector_size(64)));
 enum { AS_IS = 4 };  // of roundings
 #define FUSED(a, b, c) \
   __builtin_ia32_vfmaddps512_mask(a, b, c, ALL_SIXTEEN, AS_IS)
+// a, or where b and c differ.
+#define OR_UNEQUAL(a, b, c) \
+  __builtin_ia32_pternlogd512_mask(a, b, c, 0xf6, 0xffff)
 #ifdef __clang__
 #define LARGER(a, b) (reals) __builtin_ia32_maxpd512(a, b, AS_IS)
 #define SMALLER(a, b) (reals) __builtin_ia32_minpd512(a, b, AS_IS)
@@ -22,7 +25,8 @@ enum { AS_IS = 4 };  // of roundings
 #define LARGER_BITS(a, b) __builtin_elementwise_max(a, b)
 #define ALL_EIGHT (unsigned char)0xff
 #define ALL_SIXTEEN (unsigned short)0xffff
-#define AS_BYTES(a, b) __builtin_ia32_packuswb512(a, b)
+#define AS_BYTES(a, b) \
+  __builtin_ia32_packuswb512((all_shorts)(a), (all_shorts)(b))
 #else
 #define LARGER(a, b) __builtin_ia32_maxpd512_mask(a, b, a, 0xff, AS_IS)
 #define SMALLER(a, b) __builtin_ia32_minpd512_mask(a, b, a, 0xff, AS_IS)
@@ -33,55 +37,70 @@ enum { AS_IS = 4 };  // of roundings
 #define ALL_EIGHT (char)-1
 #define ALL_SIXTEEN (short)-1
 #define AS_BYTES(a, b) \
-  __builtin_ia32_packuswb512_mask(a, b, (all_bytes){0}, ~0ULL)
+  __builtin_ia32_packuswb512_mask((all_shorts)(a), (all_shorts)(b), \
+                                  (all_bytes){0}, ~0ULL)
 #endif
 
 // ------------------------------------------------ the range
 
-// Lanes from `n` on first.
-#define other_half(x, n)                                                   \
-  __builtin_shufflevector(x, x, (n) + 0, (n) + 1, (n) + 2, (n) + 3, (n) + 4, \
-                          (n) + 5, (n) + 6, (n) + 7, 8, 9, 10, 11, 12, 13, \
-                          14, 15)
-
 // As integers the bits of floats above zero have the floats' order, NaN last,
 // and those of floats below zero come after all these, the lowest and NaN last.
-void etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
-                               float* high) {
-  const int infinite = 0x7f800000, no_number = 0x7fc00000;
-  const unsigned int sign = 0x80000000u;
-  ints most[2] = {{0}};
-  whole_bits least[2] = {(whole_bits){0} + sign, (whole_bits){0} + sign};
-  for (; count >= 2 * LANES; count -= 2 * LANES) {
-    ETX_UNROLLED
-    for (size_t part = 0; part < 2; ++part, x += LANES) {
-      const ints v = load_bytes(x);
-      most[part] = LARGER_INTS(most[part], v);
-      least[part] = LARGER_BITS(least[part], (whole_bits)v);
-    }
-  }
+typedef struct extent {
+  ints most;
+  whole_bits least;
+} extent;
+
+static const unsigned int sign = 0x80000000u;
+
+static inline extent new_extent(void) {
+  return (extent){{0}, (whole_bits){0} + sign};
+}
+
+static inline void extend(extent* e, ints v) {
+  __asm__("" : "+v"(v));
+  e->most = LARGER_INTS(e->most, v);
+  e->least = LARGER_BITS(e->least, (whole_bits)v);
+}
+
+static inline void extend_by_rest(extent* e, const float* x, size_t count) {
   for (size_t some; count > 0; count -= some, x += some) {
     some = count < LANES ? count : LANES;
-    const ints v = load_some_bytes(x, some * sizeof(float));
-    most[0] = LARGER_INTS(most[0], v);
-    least[0] = LARGER_BITS(least[0], (whole_bits)v);
+    extend(e, load_some_bytes(x, some * sizeof(float)));
   }
-  ints a = LARGER_INTS(most[0], most[1]);
-  whole_bits b = LARGER_BITS(least[0], least[1]);
-  a = LARGER_INTS(a, other_half(a, 8));
-  b = LARGER_BITS(b, (whole_bits)other_half((ints)b, 8));
-  a = LARGER_INTS(a, other_half(a, 4));
-  b = LARGER_BITS(b, (whole_bits)other_half((ints)b, 4));
-  a = LARGER_INTS(a, other_half(a, 2));
-  b = LARGER_BITS(b, (whole_bits)other_half((ints)b, 2));
-  int top = a[0] > a[1] ? a[0] : a[1];
-  unsigned int bottom = b[0] > b[1] ? b[0] : b[1];
-  if (top > infinite || bottom > (sign | (unsigned int)infinite)) {
+}
+
+// The lanes of the highest and of the lowest as one register's halves. Without
+// their sign the bits of what is below zero have the order of the rest.
+static inline void range_of(const extent* e, float* low, float* high) {
+  const int infinite = 0x7f800000, no_number = 0x7fc00000;
+  const ints a = e->most, b = (ints)(e->least ^ sign);
+  ints v = LARGER_INTS(
+      __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20,
+                              21, 22, 23),
+      __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,
+                              27, 28, 29, 30, 31));
+  v = LARGER_INTS(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12,
+                                             13, 14, 15, 8, 9, 10, 11));
+  v = LARGER_INTS(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10,
+                                             11, 8, 9, 14, 15, 12, 13));
+  v = LARGER_INTS(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8,
+                                             11, 10, 13, 12, 15, 14));
+  int top = v[0];
+  unsigned int bottom = (unsigned int)v[8] | sign;
+  if (top > infinite || v[8] > infinite) {
     top = no_number;
     bottom = (unsigned int)no_number;
   }
   memcpy(low, &bottom, sizeof(bottom));
   memcpy(high, &top, sizeof(top));
+}
+
+void etx_byte_range_avx512vnni(const float* x, size_t count, float* low,
+                               float* high) {
+  extent e = new_extent();
+  for (; count >= LANES; count -= LANES, x += LANES) extend(&e, load_bytes(x));
+  extend_by_rest(&e, x, count);
+  range_of(&e, low, high);
 }
 
 // ------------------------------------------------ bytes
@@ -106,65 +125,83 @@ static inline void quantize_eight(const float* x, double inverse, double zero,
   memcpy(out, &bytes, sizeof(bytes));
 }
 
-// Low halves of the lanes of two registers.
-static inline all_shorts low_halves(floats a, floats b) {
-  return __builtin_shufflevector((all_shorts)a, (all_shorts)b, 0, 2, 4, 6, 8,
-                                 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32,
-                                 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56,
-                                 58, 60, 62);
+// Sixty-four elements in double, which is seldom needed.
+static __attribute__((noinline)) void quantize_exactly(const float* x,
+                                                       double inverse,
+                                                       double zero,
+                                                       uint8_t* out) {
+  for (size_t i = 0; i < BYTES; i += 8) {
+    quantize_eight(x + i, inverse, zero, out + i);
+  }
 }
 
 // Sixty-four elements. A float that is added to 1.5 * 2^23 leaves the nearest
-// whole number in the low bits of the sum. What is added is wrong by less than
-// 2^-15 where it is below 256, and above all become 255: where a little more
-// and a little less leave the same, so does what is computed in double.
-static inline void quantize_bytes(const float* x, double inverse, double zero,
-                                  uint8_t* out) {
-  const float base = (float)zero + 128, little = 1.0f / 32768;
-  const floats factor = all_floats((float)inverse);
-  const floats whole = all_floats(12582912.0f);
-  floats more[4];
-  ints differ[4];
+// whole number in the low bits of the sum, and fused with a product nothing is
+// rounded before. The factor is between two floats: where both leave the same,
+// so does what is computed in double, which comes closer to the half of a whole
+// number only where the number is one. All of it is negative: the high bits
+// become 0 with the low ones' first step to bytes.
+static inline __attribute__((always_inline)) void quantize_bytes(
+    const float* x, double inverse, double zero, uint8_t* out) {
+  const float factor = -(float)inverse, little = 1.0f / 8388608;
+  const floats more = all_floats(factor + factor * little);
+  const floats less = all_floats(factor - factor * little);
+  const floats base = all_floats(-12582912.0f - 128.0f - (float)zero);
+  ints whole[4], differ = all_ints(!(inverse > 0));
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) {
-    const floats v = (floats)load_bytes(x + i * LANES);
-    more[i] = FUSED(v, factor, all_floats(base + little)) + whole;
-    const floats less = FUSED(v, factor, all_floats(base - little)) + whole;
-    differ[i] = (ints)more[i] ^ (ints)less;
+    floats v = (floats)load_bytes(x + i * LANES);
+    __asm__("" : "+v"(v));
+    whole[i] = (ints)FUSED(v, more, base);
+    differ = OR_UNEQUAL(differ, whole[i], (ints)FUSED(v, less, base));
   }
-  const longs made = (longs)AS_BYTES(low_halves(more[0], more[1]),
-                                     low_halves(more[2], more[3]));
-  const longs bytes =
-      __builtin_shufflevector(made, made, 0, 2, 4, 6, 1, 3, 5, 7);
+  const ints made = (ints)AS_BYTES(AS_BYTES(whole[0], whole[1]),
+                                   AS_BYTES(whole[2], whole[3]));
+  const ints bytes = __builtin_shufflevector(made, made, 0, 4, 8, 12, 1, 5, 9,
+                                             13, 2, 6, 10, 14, 3, 7, 11, 15);
   memcpy(out, &bytes, sizeof(bytes));
-  const bool has_range = inverse > 0;
-  const ints any = differ[0] | differ[1] | differ[2] | differ[3];
-  if (has_range && !HAS_ANY(any)) return;
-  for (size_t i = 0; i < 4; ++i) {
-    const size_t at = i * LANES;
-    if (has_range && !HAS_ANY(differ[i])) continue;
-    quantize_eight(x + at, inverse, zero, out + at);
-    quantize_eight(x + at + 8, inverse, zero, out + at + 8);
-  }
+  if (HAS_ANY(differ)) quantize_exactly(x, inverse, zero, out);
+}
+
+// What is left of whole sixty-fours.
+static __attribute__((noinline)) void quantize_rest(const float* x,
+                                                    size_t count,
+                                                    double inverse, double zero,
+                                                    uint8_t* out) {
+  float rest[BYTES] = {0};
+  uint8_t made[BYTES];
+  memcpy(rest, x, count * sizeof(float));
+  quantize_bytes(rest, inverse, zero, made);
+  memcpy(out, made, count);
 }
 
 void etx_byte_quantize_avx512vnni(const float* x, size_t count, double inverse,
-                                  double zero, uint8_t* out,
-                                  const float* next) {
+                                  double zero, uint8_t* out) {
   size_t i = 0;
   for (; i + BYTES <= count; i += BYTES) {
-    for (size_t k = 0; k < BYTES && next != NULL; k += LANES) {
-      __builtin_prefetch(next + i + k);
-    }
     quantize_bytes(x + i, inverse, zero, out + i);
   }
-  if (i < count) {
-    float rest[BYTES] = {0};
-    uint8_t made[BYTES];
-    memcpy(rest, x + i, (count - i) * sizeof(float));
-    quantize_bytes(rest, inverse, zero, made);
-    memcpy(out + i, made, count - i);
+  if (i < count) quantize_rest(x + i, count - i, inverse, zero, out + i);
+}
+
+void etx_byte_quantize_and_range_avx512vnni(const float* x, size_t count,
+                                            double inverse, double zero,
+                                            uint8_t* out, const float* other,
+                                            float* low, float* high) {
+  extent e = new_extent();
+  size_t i = 0;
+  for (; i + BYTES <= count; i += BYTES) {
+    quantize_bytes(x + i, inverse, zero, out + i);
+    ETX_UNROLLED
+    for (size_t k = 0; k < BYTES; k += LANES) {
+      extend(&e, load_bytes(other + i + k));
+    }
   }
+  if (i < count) {
+    quantize_rest(x + i, count - i, inverse, zero, out + i);
+    extend_by_rest(&e, other + i, count - i);
+  }
+  range_of(&e, low, high);
 }
 
 void etx_byte_order4_avx512vnni(uint8_t* row, size_t count) {

@@ -67,7 +67,7 @@ typedef struct etx_byte_line {
   size_t rows, columns;
   float* out;  // not of `whole` where results are compared
   ptrdiff_t out_row;
-  bool is_far;  // results go beyond the second cache
+  bool is_far;  // places of results may be beyond the second cache
   // Of `whole`: what results of each row are compared with, from a column on,
   // instead of being stored; or NULL.
   etx_row_best* best;

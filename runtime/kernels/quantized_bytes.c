@@ -21,8 +21,9 @@ enum {
   SUMS = 4096,  // of a tile of weights as they are stored
   LEAST_WIDTH = 64,
   ITEMS_PER_THREAD = 4,
-  LINE = 64,           // bytes of the cache
-  FAR_BYTES = 2 << 20,  // of weights that are not in a core's own cache
+  LINE = 64,              // bytes of the cache
+  FAR_BYTES = 2 << 20,    // of weights that are not in a core's own cache
+  PLACE_BYTES = 1 << 18,  // of results whose places are not
   // The same of one row, that is, of a step of a model: the other weights of a
   // model whose layers are so large have been read meanwhile.
   LONE_BYTES = 1 << 18,
@@ -248,7 +249,7 @@ static void set_line(const job* j, size_t row, size_t column,
   }
   line->out = (float*)l->out->data + row * l->columns + column;
   line->out_row = (ptrdiff_t)l->columns;
-  line->is_far = l->columns > FAR_BYTES / sizeof(float) / j->rows;
+  line->is_far = l->columns > PLACE_BYTES / sizeof(float) / j->rows;
 }
 
 // Stores the sums of `line`, which begin at a row and a column.

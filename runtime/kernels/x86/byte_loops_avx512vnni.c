@@ -348,13 +348,7 @@ static void last(const etx_byte_line* line) {
 
 // ------------------------------------------------ panels
 
-enum {
-  PANEL_ROWS = 12,  // whose sums are in registers
-  // Fours between questions for memory, of which one has no more than caches
-  // answer at a time, and the steps between none.
-  TURN = 8,
-  PLACES = 6,  // that are asked for
-};
+enum { PANEL_ROWS = 12 };  // whose sums are in registers
 
 // Sixteen fours of sixteen columns become sixteen columns of sixteen fours.
 static __attribute__((noinline)) void turn_square(const uint8_t* in,
@@ -398,22 +392,40 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// The lines that rows' results come to lie in: one more than they fill.
-static inline asker places_of(const etx_byte_panel* b, size_t row,
-                              size_t rows) {
-  if (b->line == NULL || !b->line->is_far) return (asker){.rows = 0};
-  const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
-  return (asker){.at = (const uint8_t*)b->line->out + (ptrdiff_t)row * pitch,
-                 .lines = PARTS + 1,
-                 .rows = rows,
-                 .row = pitch};
+// Lines of some rows, which are asked for while a panel passes: with each of
+// its fours no more than caches answer meanwhile. What is asked for is all that
+// the loop knows, so that it has registers for the rest: it does not ask whether
+// something is left, since there always is, and be it the same line again.
+typedef struct walker {
+  const uint8_t* at;
+  ptrdiff_t step;        // bytes to what follows
+  size_t left, turns;    // steps of this row, and of each
+  size_t rows;           // that are left, this one too
+  ptrdiff_t next;        // bytes from the end of a row to the next one
+  struct walker* after;  // what goes on where nothing is left
+} walker;
+
+static inline walker walker_of(const uint8_t* at, size_t bytes, size_t lines,
+                               size_t rows, ptrdiff_t row, walker* after) {
+  const size_t step = lines * BYTES, turns = (bytes + step - 1) / step;
+  return (walker){.at = at,
+                  .step = (ptrdiff_t)step,
+                  .left = turns,
+                  .turns = turns,
+                  .rows = rows,
+                  .next = row - (ptrdiff_t)(turns * step),
+                  .after = after};
 }
 
-// Asks for the next one, to write to it.
-static inline __attribute__((always_inline)) void ask_place(asker* a) {
-  if (a->rows == 0) return;
-  __builtin_prefetch(a->at + a->line * BYTES, 1);
-  step_on(a, 1);
+// The lines that rows' results come to lie in, one more than they fill, if they
+// are far, before what is next.
+static inline walker* first_asked(const etx_byte_panel* b, size_t row,
+                                  size_t rows, walker* next, walker* places) {
+  if (b->line == NULL || !b->line->is_far) return next;
+  const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
+  const uint8_t* at = (const uint8_t*)b->line->out + (ptrdiff_t)row * pitch;
+  *places = walker_of(at, (PARTS + 1) * BYTES, 1, rows, pitch, next);
+  return places;
 }
 
 static inline __attribute__((always_inline)) void store_results(
@@ -460,17 +472,20 @@ static inline __attribute__((always_inline)) void compare_results(
   }
 }
 
-static inline __attribute__((always_inline)) void panel_rows(
-    const etx_byte_panel* b, size_t row, size_t rows, asker* next) {
+// Returns what to ask for next.
+static inline __attribute__((always_inline)) walker* panel_rows(
+    const etx_byte_panel* b, size_t row, size_t rows, walker* next) {
+  enum { SECOND_CACHE = 2 };
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
   const int8_t* panel = b->panel;
+  const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
+  const ptrdiff_t pitch = b->left_row;
   // Processors add a distance once or twice: every third row has its place.
   const uint8_t* x[PANEL_ROWS / 3];
   ints sums[PANEL_ROWS][PARTS] = {{{0}}};
   ETX_UNROLLED
   for (size_t r = 0; r < rows; r += 3) {
-    x[r / 3] = b->left + (ptrdiff_t)(row + r) * b->left_row;
-    __asm__("" : "+r"(x[r / 3]));
+    x[r / 3] = b->left + (ptrdiff_t)(row + r) * pitch;
   }
   if (!b->starts) {
     ETX_UNROLLED_16
@@ -482,33 +497,48 @@ static inline __attribute__((always_inline)) void panel_rows(
       }
     }
   }
-  asker ahead = *next, places = places_of(b, row, rows);
-  // Else few rows would be done before everything is asked for.
-  const size_t asks = b->rows <= PANEL_ROWS ? 2 * TURN : TURN;
-  for (size_t k = 0; k < b->count;) {
-    const size_t left = b->count - k;
-    const size_t stop = left < 4 * TURN ? b->count : k + 4 * TURN;
-    ask_next(&ahead, asks);
-    for (size_t i = 0; i < PLACES && places.rows > 0; ++i) ask_place(&places);
-    for (; k < stop; k += 4, panel += b->panel_row) {
-      ints w[PARTS];
+  walker places;
+  walker* asked = first_asked(b, row, rows, next, &places);
+  const uint8_t* ask = asked->at;
+  ptrdiff_t step = asked->step;
+  size_t turns = asked->left;
+  for (; panel != end; panel += b->panel_row) {
+    ints w[PARTS];
+    // One line or two. What is asked for stays in registers.
+    __asm__("" : "+r"(step));
+    __builtin_prefetch(ask, 0, SECOND_CACHE);
+    ask += step;
+    __builtin_prefetch(ask - BYTES, 0, SECOND_CACHE);
+    if (--turns == 0) {
+      asked->at = ask + asked->next;
+      asked->left = asked->turns;
+      if (--asked->rows == 0) asked = asked->after;
+      ask = asked->at;
+      step = asked->step;
+      turns = asked->left;
+    }
+    ETX_UNROLLED
+    for (size_t part = 0; part < PARTS; ++part) {
+      w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
+    }
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      int seen;
+      memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * pitch, sizeof(seen));
+      const ints all = all_ints(seen);
       ETX_UNROLLED
       for (size_t part = 0; part < PARTS; ++part) {
-        w[part] = load_bytes(panel + (ptrdiff_t)part * b->panel_part);
-      }
-      ETX_UNROLLED_16
-      for (size_t r = 0; r < rows; ++r) {
-        int seen;
-        memcpy(&seen, x[r / 3] + (ptrdiff_t)(r % 3) * b->left_row + k,
-               sizeof(seen));
-        const ints all = all_ints(seen);
-        ETX_UNROLLED
-        for (size_t part = 0; part < PARTS; ++part) {
-          sums[r][part] = add_products(sums[r][part], all, w[part]);
-        }
+        sums[r][part] = add_products(sums[r][part], all, w[part]);
       }
     }
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; r += 3) {
+      x[r / 3] += 4;
+      __asm__("" : "+r"(x[r / 3]));
+    }
   }
+  asked->at = ask;
+  asked->left = turns;
   if (b->line != NULL && b->line->best != NULL) {
     compare_results(b->line, row, rows, sums);
   } else if (b->line != NULL) {
@@ -522,25 +552,27 @@ static inline __attribute__((always_inline)) void panel_rows(
       }
     }
   }
-  *next = ahead;
+  return asked == &places ? next : asked;
 }
 
 static void whole(const etx_byte_panel* b) {
-  asker next = {.at = b->next,
-                .lines = (b->next_bytes + BYTES - 1) / BYTES,
-                .rows = b->next_rows,
-                .row = b->next_row};
+  // With one, few rows would be done before everything is asked for.
+  const size_t lines = b->rows <= PANEL_ROWS ? 2 : 1;
+  walker none = {.at = (const uint8_t*)b, .left = SIZE_MAX};
+  walker rows_of_next = walker_of(b->next, b->next_bytes, lines, b->next_rows,
+                                  b->next_row, &none);
+  walker* next = b->next_rows > 0 ? &rows_of_next : &none;
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);
     switch (rows) {
       case 12:
-        panel_rows(b, row, 12, &next);
+        next = panel_rows(b, row, 12, next);
         break;
       case 8:
-        panel_rows(b, row, 8, &next);
+        next = panel_rows(b, row, 8, next);
         break;
       default:
-        panel_rows(b, row, 4, &next);
+        next = panel_rows(b, row, 4, next);
         break;
     }
   }

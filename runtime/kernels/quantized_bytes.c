@@ -24,6 +24,7 @@ enum {
   LINE = 64,              // bytes of the cache
   FAR_BYTES = 2 << 20,    // of weights that are not in a core's own cache
   PLACE_BYTES = 1 << 18,  // of results whose places are not
+  TOGETHER_BYTES = 1 << 18,  // of rows that pass one panel after the other
   // The same of one row, that is, of a step of a model: the other weights of a
   // model whose layers are so large have been read meanwhile.
   LONE_BYTES = 1 << 18,
@@ -78,8 +79,9 @@ bool etx_quantized_bytes_needed(size_t rows, size_t inner, size_t* out_bytes) {
 typedef struct job {
   const etx_quantized_linear* linear;
   const etx_byte_loops* loops;
-  size_t rows;
-  uint8_t* bytes;  // rows of `pitch`
+  size_t all;          // rows
+  size_t first, rows;  // those that pass together
+  uint8_t* bytes;      // rows of `pitch`
   size_t pitch;
   etx_byte_row* numbers;
   size_t width, tiles;  // columns of a tile; how many there are
@@ -95,8 +97,11 @@ typedef struct ranges {
   float low[ETX_QPARAMS_AT_ONCE], high[ETX_QPARAMS_AT_ONCE];
 } ranges;
 
-static const float* floats_of(const job* j, size_t row) {
-  return (const float*)(const void*)etx_quantized_row_at(j->linear->input, row);
+static const char* row_at(const job* j, size_t row) {
+  return etx_quantized_row_at(j->linear->input, j->first + row);
+}
+static const float* floats_at(const job* j, size_t row) {
+  return (const float*)(const void*)row_at(j, row);
 }
 
 // What the numbers of a row are takes long to know, though few instructions:
@@ -119,10 +124,10 @@ static void quantize_row(const job* j, size_t row, size_t other, size_t end,
   const double zero = (double)(j->numbers[row].base - 128);
   uint8_t* out = j->bytes + row * j->pitch;
   if (other < end) {
-    j->loops->quantize_and_range(floats_of(j, row), inner, inverse, zero, out,
-                                 floats_of(j, other), low, high);
+    j->loops->quantize_and_range(floats_at(j, row), inner, inverse, zero, out,
+                                 floats_at(j, other), low, high);
   } else {
-    j->loops->quantize(floats_of(j, row), inner, inverse, zero, out);
+    j->loops->quantize(floats_at(j, row), inner, inverse, zero, out);
   }
   if (j->linear->weight.bits == 4) j->loops->order4(out, inner);
 }
@@ -134,7 +139,7 @@ static void prepare_dense_rows(const job* j, size_t first, size_t end) {
   ranges of[2] = {{{0}, {0}}, {{0}, {0}}};
   for (size_t r = 0; r < 2 * SOME && first + r < end; ++r) {
     ranges* own = &of[r / SOME];
-    j->loops->range(floats_of(j, first + r), j->linear->weight.inner,
+    j->loops->range(floats_at(j, first + r), j->linear->weight.inner,
                     &own->low[r % SOME], &own->high[r % SOME]);
   }
   choose_numbers(j, first, end, &of[0]);
@@ -151,7 +156,7 @@ static void prepare_dense_rows(const job* j, size_t first, size_t end) {
 static void prepare_row(const job* j, size_t row) {
   const etx_tensor* input = j->linear->input;
   const size_t inner = j->linear->weight.inner;
-  const char* from = etx_quantized_row_at(input, row);
+  const char* from = row_at(j, row);
   const etx_qparams q = etx_quantized_row_qparams(input, from);
   const etx_byte_row numbers = {(float)q.scale, 128 + (int32_t)q.zero_point};
   uint8_t* out = j->bytes + row * j->pitch;
@@ -221,7 +226,8 @@ static void store_rows(const job* j, etx_byte_line line, size_t row,
       }
       const etx_dtype dtype = l->out->dtype;
       char* out = (char*)l->out->data +
-                  ((row + r) * l->columns + at) * etx_dtype_bytes(dtype);
+                  ((j->first + row + r) * l->columns + at) *
+                      etx_dtype_bytes(dtype);
       etx_convert(dtype, out, 1, ETX_DTYPE_FLOAT32, results, 1, part.columns);
     }
   }
@@ -247,9 +253,9 @@ static void set_line(const job* j, size_t row, size_t column,
     line->column = column;
     return;
   }
-  line->out = (float*)l->out->data + row * l->columns + column;
+  line->out = (float*)l->out->data + (j->first + row) * l->columns + column;
   line->out_row = (ptrdiff_t)l->columns;
-  line->is_far = l->columns > PLACE_BYTES / sizeof(float) / j->rows;
+  line->is_far = l->columns > PLACE_BYTES / sizeof(float) / j->all;
 }
 
 // Stores the sums of `line`, which begin at a row and a column.
@@ -571,17 +577,45 @@ static size_t width_of(const job* j, const etx_parallel* parallel) {
   return width;
 }
 
+// Bytes of rows that pass together stay in a core's own cache, if weights need
+// not be copied for each of several passes.
+static size_t rows_together(const job* j) {
+  enum { STEP = 12 };  // whose sums are in registers
+  const size_t most = TOGETHER_BYTES / j->pitch;
+  if (!j->linear->weight.has_panels || j->linear->out == NULL ||
+      j->all <= most || most < STEP) {
+    return j->all;
+  }
+  const size_t parts = (j->all + most - 1) / most;
+  return (j->all / parts + STEP) / STEP * STEP;
+}
+
+static void run_together(job* j, const etx_parallel* parallel) {
+  enum { ROW_WORK = 4 };  // operations on an element
+  const etx_quantized_linear* l = j->linear;
+  const double elements = (double)j->rows * (double)l->weight.inner;
+  const double work = elements * (double)l->columns;
+  etx_shares_run(parallel, j->rows, ROW_WORK * elements, prepare_rows, j);
+  if (!j->has_panels) memset(j->bytes + j->rows * j->pitch, 1, j->pitch);
+  j->width = width_of(j, parallel);
+  j->tiles = (l->columns + j->width - 1) / j->width;
+  if (l->out != NULL) {
+    etx_shares_run(parallel, j->tiles, work, run_tiles, j);
+  } else {
+    etx_shares_run(parallel, ETX_BEST_PIECES, work, run_pieces, j);
+  }
+}
+
 void etx_quantized_bytes_run(const etx_quantized_linear* linear,
                              const etx_byte_loops* loops, void* temporary,
                              const etx_parallel* parallel) {
-  enum { ROW_WORK = 4 };  // operations on an element
-  const double columns = (double)linear->columns;
   job j = {.linear = linear,
            .loops = loops,
-           .rows = etx_quantized_row_count(linear->input),
+           .all = etx_quantized_row_count(linear->input),
            .is_plain = is_plain(linear)};
   layout rows;
   // The same sum as when the bytes were stated.
+  j.rows = j.all;
   if (!lay_rows(j.rows, linear->weight.inner, &rows)) return;
   char* memory = temporary;
   memory += (LINE - (uintptr_t)memory % LINE) % LINE;
@@ -597,15 +631,10 @@ void etx_quantized_bytes_run(const etx_quantized_linear* linear,
     const size_t least = LEAST_GROUP_ROWS * (is_far(&j) ? 2 : 1);
     j.has_panels = j.rows >= least && linear->weight.zeros == NULL;
   }
-  j.width = width_of(&j, parallel);
-  const double elements = (double)j.rows * (double)linear->weight.inner;
-  etx_shares_run(parallel, j.rows, ROW_WORK * elements, prepare_rows, &j);
-  if (!j.has_panels) memset(j.bytes + j.rows * j.pitch, 1, j.pitch);
-  j.tiles = (linear->columns + j.width - 1) / j.width;
-  if (linear->out != NULL) {
-    etx_shares_run(parallel, j.tiles, elements * columns, run_tiles, &j);
-  } else {
-    etx_shares_run(parallel, ETX_BEST_PIECES, elements * columns, run_pieces,
-                   &j);
+  const size_t most = rows_together(&j);
+  for (; j.first < j.all; j.first += j.rows) {
+    const size_t left = j.all - j.first;
+    j.rows = left < most ? left : most;
+    run_together(&j, parallel);
   }
 }

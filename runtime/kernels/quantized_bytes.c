@@ -92,7 +92,7 @@ typedef struct job {
 
 // ------------------------------------------------ preparing the input
 
-// What is between reading a row the first time and the second.
+// What rows have been seen to reach to, before their numbers are chosen.
 typedef struct ranges {
   float low[ETX_QPARAMS_AT_ONCE], high[ETX_QPARAMS_AT_ONCE];
 } ranges;
@@ -132,7 +132,7 @@ static void quantize_row(const job* j, size_t row, size_t other, size_t end,
   if (j->linear->weight.bits == 4) j->loops->order4(out, inner);
 }
 
-// Ranges are known four rows before they are numbers, and these four rows
+// Ranges are known four rows before numbers are chosen, and these four rows
 // before they are used, so that nobody waits for them.
 static void prepare_dense_rows(const job* j, size_t first, size_t end) {
   enum { SOME = ETX_QPARAMS_AT_ONCE };
@@ -144,7 +144,7 @@ static void prepare_dense_rows(const job* j, size_t first, size_t end) {
   }
   choose_numbers(j, first, end, &of[0]);
   for (size_t row = first; row < end; row += SOME) {
-    choose_numbers(j, row + SOME, end, &of[1]);
+    if (row + SOME < end) choose_numbers(j, row + SOME, end, &of[1]);
     for (size_t r = 0; r < SOME && row + r < end; ++r) {
       quantize_row(j, row + r, row + r + 2 * SOME, end, &of[1].low[r],
                    &of[1].high[r]);

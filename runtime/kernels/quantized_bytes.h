@@ -10,7 +10,8 @@
 // of ones, which gives the sums of the weights. For many rows thirty-two rows
 // of the weights at a time are copied to the stack, four elements of each next
 // to those of the others, and summed meanwhile. A file may have such panels, and
-// the sums: then they are read for any rows, and nothing is copied.
+// the sums: then they are read for any rows, and nothing is copied. So many rows
+// that a core's own cache does not keep their bytes pass them part by part.
 //
 // Sums of integers are exact and floats have one order (quantized_loops.h), so
 // results are those of any other way.

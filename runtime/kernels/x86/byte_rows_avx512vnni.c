@@ -15,6 +15,8 @@ typedef char all_bytes __attribute__((vector_size(64)));
 enum { AS_IS = 4 };  // of roundings
 #define FUSED(a, b, c) \
   __builtin_ia32_vfmaddps512_mask(a, b, c, ALL_SIXTEEN, AS_IS)
+// Else gcc reads memory for each use.
+#define READ_ONCE(x) __asm__("" : "+v"(x))
 // a, or where b and c differ.
 #define OR_UNEQUAL(a, b, c) \
   __builtin_ia32_pternlogd512_mask(a, b, c, 0xf6, 0xffff)
@@ -57,7 +59,7 @@ static inline extent new_extent(void) {
 }
 
 static inline void extend(extent* e, ints v) {
-  __asm__("" : "+v"(v));
+  READ_ONCE(v);
   e->most = LARGER_INTS(e->most, v);
   e->least = LARGER_BITS(e->least, (whole_bits)v);
 }
@@ -137,10 +139,11 @@ static __attribute__((noinline)) void quantize_exactly(const float* x,
 
 // Sixty-four elements. A float that is added to 1.5 * 2^23 leaves the nearest
 // whole number in the low bits of the sum, and fused with a product nothing is
-// rounded before. The factor is between two floats: where both leave the same,
-// so does what is computed in double, which comes closer to the half of a whole
-// number only where the number is one. All of it is negative: the high bits
-// become 0 with the low ones' first step to bytes.
+// rounded before. The factor lies between two floats: where products with both
+// leave the same, no half of a whole number is between them, and what is
+// computed in double, which is much closer, leaves the same too. All of it is
+// negative: with the high bits' sign packing makes zeros of them, and bytes of
+// the low ones.
 static inline __attribute__((always_inline)) void quantize_bytes(
     const float* x, double inverse, double zero, uint8_t* out) {
   const float factor = -(float)inverse, little = 1.0f / 8388608;
@@ -151,7 +154,7 @@ static inline __attribute__((always_inline)) void quantize_bytes(
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) {
     floats v = (floats)load_bytes(x + i * LANES);
-    __asm__("" : "+v"(v));
+    READ_ONCE(v);
     whole[i] = (ints)FUSED(v, more, base);
     differ = OR_UNEQUAL(differ, whole[i], (ints)FUSED(v, less, base));
   }

@@ -115,6 +115,33 @@ static inline __attribute__((always_inline)) void add_four(
   }
 }
 
+// The lines of some rows that will be needed, asked for one by one.
+typedef struct asker {
+  const uint8_t* at;
+  size_t line, lines;  // of a row
+  size_t rows;         // that are left
+  ptrdiff_t row;
+} asker;
+
+// Asks for some of them, to read.
+static inline __attribute__((always_inline)) void ask_next(asker* a,
+                                                           size_t most) {
+  enum { SECOND_CACHE = 2 };
+  while (most > 0 && a->rows > 0) {
+    const size_t left = a->lines - a->line, some = left < most ? left : most;
+    const uint8_t* at = a->at + a->line * BYTES;
+    for (size_t i = 0; i < some; ++i, at += BYTES) {
+      __builtin_prefetch(at, 0, SECOND_CACHE);
+    }
+    most -= some;
+    a->line += some;
+    if (a->line < a->lines) continue;
+    a->line = 0;
+    a->at += a->row;
+    --a->rows;
+  }
+}
+
 static inline __attribute__((always_inline)) void some_rows(
     const etx_byte_group_panel* b, size_t row, size_t rows, asker* next) {
   panel_rows p = {.row = b->left_row};

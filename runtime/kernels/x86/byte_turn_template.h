@@ -48,38 +48,6 @@ static void copy_rest(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// The lines of some rows that will be needed, asked for one by one.
-typedef struct asker {
-  const uint8_t* at;
-  size_t line, lines;  // of a row
-  size_t rows;         // that are left
-  ptrdiff_t row;
-} asker;
-
-static inline __attribute__((always_inline)) void step_on(asker* a,
-                                                         size_t lines) {
-  a->line += lines;
-  if (a->line < a->lines) return;
-  a->line = 0;
-  a->at += a->row;
-  --a->rows;
-}
-
-// Asks for some of them, to read.
-static inline __attribute__((always_inline)) void ask_next(asker* a,
-                                                           size_t most) {
-  enum { SECOND_CACHE = 2 };
-  while (most > 0 && a->rows > 0) {
-    const size_t left = a->lines - a->line, some = left < most ? left : most;
-    const uint8_t* at = a->at + a->line * BYTES;
-    for (size_t i = 0; i < some; ++i, at += BYTES) {
-      __builtin_prefetch(at, 0, SECOND_CACHE);
-    }
-    step_on(a, some);
-    most -= some;
-  }
-}
-
 // How many of the rows that are left, a multiple of four, pass a panel next:
 // two times eight rather than twelve and four.
 static inline size_t rows_of(size_t left) {

@@ -10,10 +10,10 @@ static etx_status check_delegates(const etx_method* method, etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
   if (etx_pte_delegate_count(plan) == 0) return ETX_OK;
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const size_t count = etx_pte_instruction_count(plan, chain);
-    for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
+    for (size_t i = 0; i < rows.count; ++i) {
       const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, chain, i);
+          etx_pte_instruction_in(plan, rows, i);
       if (instruction.kind != ETX_PTE_DELEGATE_CALL) continue;
       if ((size_t)instruction.index >= etx_pte_delegate_count(plan)) break;
       return etx_diag_fail(
@@ -47,10 +47,10 @@ static etx_status check_devices(const etx_method* method, etx_diag* diag) {
 // First instruction that calls an operator; SIZE_MAX if none does.
 static size_t first_call(const etx_pte_plan* plan, size_t operator_index) {
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const size_t count = etx_pte_instruction_count(plan, chain);
-    for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
+    for (size_t i = 0; i < rows.count; ++i) {
       const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, chain, i);
+          etx_pte_instruction_in(plan, rows, i);
       if (instruction.kind == ETX_PTE_KERNEL_CALL &&
           (size_t)instruction.index == operator_index) {
         return i;

@@ -58,10 +58,13 @@ static void count_values(const etx_pte_plan* plan, etx_method_totals* totals) {
 static void count_records(const etx_pte_plan* plan, etx_method_totals* totals) {
   totals->chains = etx_pte_chain_count(plan);
   for (size_t chain = 0; chain < totals->chains; ++chain) {
-    const size_t count = etx_pte_instruction_count(plan, chain);
-    totals->records += count;
-    for (size_t i = 0; i < count; ++i) {
-      totals->pointers += etx_pte_argument_count(plan, chain, i);
+    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
+    totals->records += rows.count;
+    for (size_t i = 0; i < rows.count; ++i) {
+      const etx_pte_instruction instruction =
+          etx_pte_instruction_in(plan, rows, i);
+      if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
+      totals->pointers += instruction.argument_count;
     }
   }
 }

@@ -172,11 +172,11 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
 static etx_status decode_instruction(etx_method* method,
                                      etx_method_pieces* pieces,
                                      etx_operator_cache* operators,
-                                     size_t chain, size_t index,
+                                     etx_fb_vector chain, size_t index,
                                      etx_method_record* record,
                                      etx_diag* diag) {
   const etx_pte_instruction from =
-      etx_pte_instruction_at(&method->plan, chain, index);
+      etx_pte_instruction_in(&method->plan, chain, index);
   memset(record, 0, sizeof *record);
   record->slot = ETX_NO_INDEX;
   record->instruction = (uint32_t)index;
@@ -191,9 +191,7 @@ static etx_status decode_instruction(etx_method* method,
     case ETX_PTE_MOVE_CALL:
       return decode_move(method, &from, record, diag);
     case ETX_PTE_JUMP_FALSE_CALL:
-      return decode_jump(method, &from,
-                         etx_pte_instruction_count(&method->plan, chain),
-                         record, diag);
+      return decode_jump(method, &from, chain.count, record, diag);
     case ETX_PTE_FREE_CALL:
       return decode_free(method, &from, record, diag);
     default:
@@ -275,11 +273,11 @@ etx_status etx_method_decode_records(etx_method* method,
   size_t at = 0;
   for (size_t chain = 0; chain < method->chain_count; ++chain) {
     method->chain_starts[chain] = at;
-    const size_t count = etx_pte_instruction_count(&method->plan, chain);
-    for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector rows = etx_pte_chain_at(&method->plan, chain);
+    for (size_t i = 0; i < rows.count; ++i) {
       etx_method_record* record = &method->records[at++];
       const etx_status status =
-          decode_instruction(method, pieces, operators, chain, i, record, diag);
+          decode_instruction(method, pieces, operators, rows, i, record, diag);
       if (status != ETX_OK) {
         etx_method_name_record(method, record, diag);
         return status;

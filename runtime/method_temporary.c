@@ -169,10 +169,10 @@ etx_status etx_method_count_temporary(const etx_program* program,
   *out_bytes = 0;
   if (!may_want_some(plan, operators)) return ETX_OK;
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const size_t count = etx_pte_instruction_count(plan, chain);
-    for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
+    for (size_t i = 0; i < rows.count; ++i) {
       const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, chain, i);
+          etx_pte_instruction_in(plan, rows, i);
       if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
       size_t bytes = 0;
       const etx_plan_operator* known =

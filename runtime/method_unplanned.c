@@ -46,11 +46,11 @@ static bool next_written(etx_operator_cache* operators,
   const etx_pte_plan* plan = operators->plan;
   for (; cursor->chain < etx_pte_chain_count(plan);
        ++cursor->chain, cursor->instruction = 0) {
-    const size_t count = etx_pte_instruction_count(plan, cursor->chain);
-    for (; cursor->instruction < count;
+    const etx_fb_vector rows = etx_pte_chain_at(plan, cursor->chain);
+    for (; cursor->instruction < rows.count;
          ++cursor->instruction, cursor->argument = 0) {
       const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, cursor->chain, cursor->instruction);
+          etx_pte_instruction_in(plan, rows, cursor->instruction);
       const etx_plan_operator* known = operator_of(operators, &instruction);
       const size_t arguments = known == NULL ? 0 : known->argument_count;
       const uint64_t written = known == NULL ? 0 : known->written;
@@ -127,10 +127,10 @@ static uint32_t rebound_by(etx_operator_cache* operators,
 static bool is_rebound(etx_operator_cache* operators, uint32_t value) {
   const etx_pte_plan* plan = operators->plan;
   for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const size_t count = etx_pte_instruction_count(plan, chain);
-    for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
+    for (size_t i = 0; i < rows.count; ++i) {
       const etx_pte_instruction instruction =
-          etx_pte_instruction_at(plan, chain, i);
+          etx_pte_instruction_in(plan, rows, i);
       if (rebound_by(operators, &instruction) == value) return true;
     }
   }

@@ -2,7 +2,10 @@
 // once. For walks over many tables; everything else reads with fb_reader.h,
 // whose promises hold here too.
 //
-// Ownership  a row borrows the buffer's bytes.
+// Of tables with two fields, or whose first two are wanted, both places are
+// found with one look at the vtable: a pair.
+//
+// Ownership  a row or a pair borrows the buffer's bytes.
 
 #ifndef ETX_FORMAT_FLATBUFFERS_FB_ROW_H
 #define ETX_FORMAT_FLATBUFFERS_FB_ROW_H
@@ -87,6 +90,49 @@ static inline etx_fb_row etx_fb_row_at(const etx_fb_buffer* buffer,
   const uint32_t position = vector.position + 4 * index;
   return etx_fb_row_of(buffer,
                        position + etx_fb_row_u32_at(buffer->data + position));
+}
+
+// A table that is there, and where its first two fields lie.
+typedef struct etx_fb_pair {
+  const uint8_t* table;
+  uint32_t offsets;  // from its start, 16 bits each, the first one low; 0: absent
+} etx_fb_pair;
+
+// What the reference at `at` refers to.
+static inline const uint8_t* etx_fb_goal(const uint8_t* at) {
+  return at + etx_fb_row_u32_at(at);
+}
+
+static inline etx_fb_pair etx_fb_pair_of(const uint8_t* table) {
+  const uint8_t* vtable = table - (int32_t)etx_fb_row_u32_at(table);
+  const uint16_t bytes = etx_fb_row_u16_at(vtable);
+  const etx_fb_pair pair = {table, bytes >= 8   ? etx_fb_row_u32_at(vtable + 4)
+                                   : bytes >= 6 ? etx_fb_row_u16_at(vtable + 4)
+                                                : 0};
+  return pair;
+}
+
+// Bytes of field `id`, 0 or 1; NULL if it is absent.
+static inline const uint8_t* etx_fb_pair_field(etx_fb_pair pair, uint32_t id) {
+  const uint32_t offset = pair.offsets >> 16 * id & UINT16_MAX;
+  return offset == 0 ? NULL : pair.table + offset;
+}
+
+// The number in field `id`, 0 if it is absent.
+static inline uint8_t etx_fb_pair_u8(etx_fb_pair pair, uint32_t id) {
+  const uint8_t* at = etx_fb_pair_field(pair, id);
+  return at == NULL ? 0 : *at;
+}
+static inline uint32_t etx_fb_pair_u32(etx_fb_pair pair, uint32_t id) {
+  const uint8_t* at = etx_fb_pair_field(pair, id);
+  return at == NULL ? 0 : etx_fb_row_u32_at(at);
+}
+
+// The first two fields of the table that element `index` of a vector of tables
+// refers to.
+static inline etx_fb_pair etx_fb_pair_at(const uint8_t* data,
+                                         etx_fb_vector vector, size_t index) {
+  return etx_fb_pair_of(etx_fb_goal(data + vector.position + 4 * index));
 }
 
 // Elements of a vector of scalars; NULL if it is absent.

@@ -104,12 +104,6 @@ etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   plan.values = etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_values);
   plan.arenas = etx_fb_vector_in(&fb, plan.table,
                                  ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
-  const etx_fb_vector chains =
-      etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_chains);
-  if (chains.count > 0) {
-    plan.instructions = etx_fb_vector_in(&fb, etx_fb_table_at(&fb, chains, 0),
-                                         ETX_PTE_Chain_instructions);
-  }
   return plan;
 }
 
@@ -151,9 +145,9 @@ size_t etx_pte_value_count(const etx_pte_plan* plan) {
 }
 
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_row row = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
-  return (etx_pte_kind)etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0);
+  const etx_fb_pair variant =
+      etx_fb_pair_at(plan->pte->file.data, plan->values, index);
+  return (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
 }
 
 static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
@@ -400,8 +394,7 @@ size_t etx_pte_chain_count(const etx_pte_plan* plan) {
   return plan_count(plan, ETX_PTE_ExecutionPlan_chains);
 }
 
-static etx_fb_vector instructions_of(const etx_pte_plan* plan, size_t chain) {
-  if (chain == 0) return plan->instructions;
+etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain) {
   const etx_fb_buffer fb = buffer_of(plan);
   return etx_fb_vector_in(&fb,
                           plan_row(plan, ETX_PTE_ExecutionPlan_chains, chain),
@@ -409,69 +402,46 @@ static etx_fb_vector instructions_of(const etx_pte_plan* plan, size_t chain) {
 }
 
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
-  return instructions_of(plan, chain).count;
+  return etx_pte_chain_at(plan, chain).count;
 }
 
-size_t etx_pte_argument_count(const etx_pte_plan* plan, size_t chain,
-                              size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_row variant =
-      etx_fb_row_at(&fb, instructions_of(plan, chain), (uint32_t)index);
-  if (etx_fb_row_u8(&variant, ETX_PTE_Instruction_instr_args_type, 0) !=
-      ETX_PTE_KERNEL_CALL) {
-    return 0;
+// Every kind of instruction is a table of a number and, but for the last, a
+// second number or a vector, so their ids are the same. Results are written
+// field by field where the caller wants them: read back from a copy, as wide as
+// it is moved, they would have to wait for one another.
+etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
+                                           etx_fb_vector chain, size_t index) {
+  const etx_fb_pair variant =
+      etx_fb_pair_at(plan->pte->file.data, chain, index);
+  const uint8_t* content =
+      etx_fb_pair_field(variant, ETX_PTE_Instruction_instr_args);
+  if (content == NULL) return (etx_pte_instruction){.kind = (etx_pte_instruction_kind)0};
+  const etx_fb_pair row = etx_fb_pair_of(etx_fb_goal(content));
+  const etx_pte_instruction_kind kind =
+      (etx_pte_instruction_kind)etx_fb_pair_u8(
+          variant, ETX_PTE_Instruction_instr_args_type);
+  const int32_t first =
+      (int32_t)etx_fb_pair_u32(row, ETX_PTE_KernelCall_op_index);
+  const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
+  if (second == NULL || kind == ETX_PTE_FREE_CALL) {
+    return (etx_pte_instruction){.kind = kind, .index = first};
   }
-  const etx_fb_row call = etx_fb_row_of(
-      &fb, etx_fb_row_table(&variant, ETX_PTE_Instruction_instr_args));
-  return etx_fb_row_vector(&call, ETX_PTE_KernelCall_args).count;
+  if (kind == ETX_PTE_MOVE_CALL || kind == ETX_PTE_JUMP_FALSE_CALL) {
+    return (etx_pte_instruction){.kind = kind,
+                                 .index = first,
+                                 .target = (int32_t)etx_fb_row_u32_at(second)};
+  }
+  const uint8_t* arguments = etx_fb_goal(second);
+  return (etx_pte_instruction){
+      .kind = kind,
+      .index = first,
+      .arguments = (const int32_t*)(const void*)(arguments + 4),
+      .argument_count = etx_fb_row_u32_at(arguments)};
 }
 
-// The number in field `id`, which is absent where it is 0.
-static int32_t read_i32(const etx_fb_row* row, uint32_t id) {
-  return (int32_t)etx_fb_row_u32(row, id, 0);
-}
-
-// Results are written field by field where the caller wants them: read back
-// from a copy, as wide as it is moved, they would have to wait for one another.
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_row variant =
-      etx_fb_row_at(&fb, instructions_of(plan, chain), (uint32_t)index);
-  const uint32_t table =
-      etx_fb_row_table(&variant, ETX_PTE_Instruction_instr_args);
-  const etx_fb_row row = etx_fb_row_of(&fb, table);
-  const etx_pte_instruction_kind kind =
-      (etx_pte_instruction_kind)etx_fb_row_u8(
-          &variant, ETX_PTE_Instruction_instr_args_type, 0);
-  switch (kind) {
-    case ETX_PTE_KERNEL_CALL:
-    case ETX_PTE_DELEGATE_CALL: {  // their fields have the same ids
-      const etx_fb_vector arguments =
-          etx_fb_row_vector(&row, ETX_PTE_KernelCall_args);
-      return (etx_pte_instruction){
-          .kind = kind,
-          .index = read_i32(&row, ETX_PTE_KernelCall_op_index),
-          .arguments = etx_fb_elements(&fb, arguments),
-          .argument_count = arguments.count};
-    }
-    case ETX_PTE_MOVE_CALL:
-      return (etx_pte_instruction){
-          .kind = kind,
-          .index = read_i32(&row, ETX_PTE_MoveCall_move_from),
-          .target = read_i32(&row, ETX_PTE_MoveCall_move_to)};
-    case ETX_PTE_JUMP_FALSE_CALL:
-      return (etx_pte_instruction){
-          .kind = kind,
-          .index = read_i32(&row, ETX_PTE_JumpFalseCall_cond_value_index),
-          .target =
-              read_i32(&row, ETX_PTE_JumpFalseCall_destination_instruction)};
-    case ETX_PTE_FREE_CALL:
-      return (etx_pte_instruction){
-          .kind = kind,
-          .index = read_i32(&row, ETX_PTE_FreeCall_value_index)};
-  }
-  return (etx_pte_instruction){.kind = kind};
+  return etx_pte_instruction_in(plan, etx_pte_chain_at(plan, chain), index);
 }
 
 size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {

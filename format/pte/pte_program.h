@@ -49,10 +49,8 @@ typedef struct etx_pte {
 typedef struct etx_pte_plan {
   const etx_pte* pte;
   uint32_t table;
-  // What is read again and again when a method is loaded: its values, and the
-  // instructions of its first chain.
+  // What is read again and again when a method is loaded.
   etx_fb_vector values;
-  etx_fb_vector instructions;
   etx_fb_vector arenas;
 } etx_pte_plan;
 
@@ -105,11 +103,13 @@ etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
 
 size_t etx_pte_chain_count(const etx_pte_plan* plan);
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
-// Arguments of a kernel call; 0 for every other instruction.
-size_t etx_pte_argument_count(const etx_pte_plan* plan, size_t chain,
-                              size_t index);
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index);
+// The same for a walk: the instructions of a chain, found once, and one of
+// them.
+etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
+etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
+                                           etx_fb_vector chain, size_t index);
 
 // Entries of non_const_buffer_sizes, the dummy entry 0 included.
 size_t etx_pte_buffer_size_count(const etx_pte_plan* plan);

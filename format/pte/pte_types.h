@@ -95,7 +95,7 @@ typedef enum etx_pte_instruction_kind {
 } etx_pte_instruction_kind;
 
 typedef struct etx_pte_instruction {
-  etx_pte_instruction_kind kind;
+  etx_pte_instruction_kind kind;  // 0 if it has no content, which is refused
   // KernelCall: index in operators. DelegateCall: index in delegates.
   // MoveCall: value moved from. JumpFalseCall: condition value. FreeCall:
   // value.

@@ -45,7 +45,8 @@ static etx_status check_value_indexes(etx_pte_verifier* v,
                                       const int32_t* indexes, size_t count) {
   ETX_TRY(etx_pte_verifier_spend(v, count));
   for (size_t i = 0; i < count; ++i) {
-    if (indexes[i] >= 0 && (size_t)indexes[i] < v->value_count) continue;
+    // A negative one is larger than any count.
+    if ((uint32_t)indexes[i] < v->value_count) continue;
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "entry '%z' names value %i of %z", i,
                          (int64_t)indexes[i], v->value_count);
@@ -189,15 +190,10 @@ static etx_status check_free(etx_pte_verifier* v,
                        "it frees value %z, which is not a tensor", value);
 }
 
-static etx_status check_instruction(etx_pte_verifier* v, uint32_t row,
-                                    size_t chain, size_t index) {
-  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
-  v->position = row;
-  if (etx_fb_table(&fb, row, ETX_PTE_Instruction_instr_args) == 0) {
-    return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
-  }
+static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
+                                    size_t index) {
   const etx_pte_instruction instruction =
-      etx_pte_instruction_at(&v->plan, chain, index);
+      etx_pte_instruction_in(&v->plan, chain, index);
   switch (instruction.kind) {
     case ETX_PTE_KERNEL_CALL:
       return check_call(v, &instruction, "operator", v->operator_count);
@@ -212,31 +208,31 @@ static etx_status check_instruction(etx_pte_verifier* v, uint32_t row,
     case ETX_PTE_FREE_CALL:
       return check_free(v, &instruction);
   }
-  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it is of unknown kind %u",
-                       (uint64_t)instruction.kind);
+  // The union's code is known to be one of these.
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
 }
 
 static etx_status check_chains(etx_pte_verifier* v) {
   const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
-  const etx_fb_vector chains =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_chains);
+  const size_t count = etx_pte_chain_count(&v->plan);
   uint64_t total = 0;
-  if (chains.count == 0) {
+  if (count == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "there is no chain");
   }
-  for (uint32_t chain = 0; chain < chains.count; ++chain) {
-    const etx_fb_vector rows = etx_fb_vector_in(
-        &fb, etx_fb_table_at(&fb, chains, chain), ETX_PTE_Chain_instructions);
-    total += rows.count;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_fb_vector chain = etx_pte_chain_at(&v->plan, i);
+    total += chain.count;
     if (total > v->max_instructions) {
       return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
                            "there are %u instructions, at most %u are allowed",
                            total, v->max_instructions);
     }
-    for (uint32_t i = 0; i < rows.count; ++i) {
-      const uint32_t row = etx_fb_table_at(&fb, rows, i);
-      enter(v, "instruction", i);
-      ETX_TRY(check_instruction(v, row, chain, i));
+    for (uint32_t k = 0; k < chain.count; ++k) {
+      enter(v, "instruction", k);
+      const etx_status status = check_instruction(v, chain, k);
+      if (status == ETX_OK) continue;
+      v->position = etx_fb_table_at(&fb, chain, k);
+      return status;
     }
   }
   return ETX_OK;

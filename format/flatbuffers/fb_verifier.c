@@ -70,17 +70,16 @@ typedef struct layout {
 // Tables of one type and vtable.
 typedef struct form {
   layout layout;
-  uint32_t end;   // bytes from the start of a table to the end of its fields;
-                  // the largest number: none yet
-  uint8_t type;   // its index in the schema
-  uint8_t phase;  // a table's position modulo 8
-  uint8_t kind;   // form_kind
+  uint32_t end;  // bytes from the start of a table to the end of its fields
+  uint8_t kind;  // form_kind
   uint8_t lead_count;
   lead list[FORM_LEADS];  // of a wrapper: the value, `what` the union; the code
 } form;
 
 // Forms that are remembered: more than real files have.
-enum { FORMS = 64 };
+enum { FORM_BITS = 6, FORMS = 1 << FORM_BITS };
+
+#define NO_KEY UINT64_MAX
 
 // A table that is being verified.
 typedef struct frame {
@@ -96,10 +95,12 @@ typedef struct verifier {
   const etx_fb_buffer* buffer;
   const etx_fb_schema* schema;
   etx_diag* diag;
+  uint32_t last;  // position at which the last four bytes lie
   uint32_t max_tables;
   uint32_t table_count;
   uint32_t depth;  // open frames
   frame frames[ETX_MAX_FB_DEPTH];
+  uint64_t keys[FORMS];  // of the forms, see key_of; NO_KEY: none yet
   form forms[FORMS];
 } verifier;
 
@@ -327,39 +328,52 @@ static inline bool is_good_vector(const verifier* v, lead l,
   return l.what != LEAD_STRING || (end < size && data[end] == 0);
 }
 
-// Where a form is remembered, if it is: there or in the place beside. Vtables
-// lie close to each other and differ in their low bits.
-static inline uint32_t slot_of(uint32_t type, uint32_t vtable, uint32_t phase) {
-  return (vtable / 2 + 7 * type + 4 * phase) % FORMS;
+// What tables of one form have in common: three bits of their position, their
+// type, of which there are fewer than 256, and their vtable.
+static inline uint64_t key_of(uint32_t type, uint64_t position,
+                              uint32_t vtable) {
+  return position << 61 | (uint64_t)type << 32 | vtable;
 }
 
-static inline bool is_form(const form* f, uint32_t type, uint32_t vtable,
-                           uint32_t phase) {
-  return f->layout.vtable == vtable && f->type == type && f->phase == phase;
+// Where a form is remembered, if it is: there or in the place beside. The upper
+// bits of a product depend on all bits of the key.
+static inline uint32_t slot_of(uint64_t key) {
+  return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FORM_BITS));
+}
+
+// The position that the reference at `position`, which lies inside, leads to;
+// one that is outside if it leads nowhere.
+static inline uint64_t goal_of(const verifier* v, uint32_t position) {
+  uint32_t distance = 0;
+  memcpy(&distance, v->buffer->data + position, sizeof distance);
+  return distance == 0 ? UINT64_MAX : (uint64_t)position + distance;
 }
 
 // The form that tables such as this one were seen in, if it is remembered and
-// the table ends inside; NULL otherwise. Forms are learned from tables that are
-// aligned, so one of the same phase is, too.
+// the table ends inside; NULL otherwise, as for a table that starts outside.
+// Forms are learned from tables that are aligned, so one of the same phase is,
+// too.
 static inline const form* recall(const verifier* v, uint32_t type,
-                                 uint32_t position) {
+                                 uint64_t position) {
   uint32_t distance = 0;
-  if (!etx_fb_load_u32(v->buffer, position, &distance)) return NULL;
-  const uint32_t vtable = position - distance;
-  const uint32_t phase = position % 8;
-  const uint32_t slot = slot_of(type, vtable, phase);
-  const form* known = &v->forms[slot];
-  if (!is_form(known, type, vtable, phase)) {
-    known = &v->forms[slot ^ 1];
-    if (!is_form(known, type, vtable, phase)) return NULL;
+  if (position > v->last) return NULL;
+  memcpy(&distance, v->buffer->data + position, sizeof distance);
+  const uint64_t key = key_of(type, position, (uint32_t)position - distance);
+  uint32_t slot = slot_of(key);
+  if (v->keys[slot] != key) {
+    slot ^= 1;
+    if (v->keys[slot] != key) return NULL;
   }
+  const form* const known = &v->forms[slot];
   return known->end <= v->buffer->size - position ? known : NULL;
 }
 
 // Of two forms that want one place, the newer one gets it.
-static void remember(verifier* v, const form* f) {
-  const uint32_t slot = slot_of(f->type, f->layout.vtable, f->phase);
+static void remember(verifier* v, uint64_t key, const form* f) {
+  const uint32_t slot = slot_of(key);
+  v->keys[slot ^ 1] = v->keys[slot];
   v->forms[slot ^ 1] = v->forms[slot];
+  v->keys[slot] = key;
   v->forms[slot] = *f;
 }
 
@@ -384,46 +398,33 @@ static bool is_good_nest(const verifier* v, const form* f, uint32_t position,
       if (!is_good_vector(v, l, at)) return false;
       continue;
     }
-    uint32_t distance = 0;
-    memcpy(&distance, v->buffer->data + at, sizeof distance);
-    const uint64_t goal = (uint64_t)at + distance;
-    if (distance == 0 || goal >= v->buffer->size || *count == v->max_tables) {
-      return false;
-    }
-    ++*count;
-    const form* const inner =
-        recall(v, l.what - (uint32_t)LEAD_TABLE, (uint32_t)goal);
-    if (inner == NULL || inner->kind != FORM_FLAT ||
+    const uint64_t goal = goal_of(v, at);
+    const form* const inner = recall(v, l.what - (uint32_t)LEAD_TABLE, goal);
+    if (inner == NULL || inner->kind != FORM_FLAT || *count == v->max_tables ||
         !is_good_flat(v, inner, (uint32_t)goal)) {
       return false;
     }
+    ++*count;
   }
   return true;
 }
 
 // Goes from a table of a wrapping form to the member of its union. False if the
-// union is not as it should be; check_union tells why.
+// union does not hold one; check_union tells why.
 static inline bool unwrap(const verifier* v, const form* f, uint32_t* type,
-                          uint32_t* position) {
+                          uint64_t* position) {
   const etx_fb_union_info* const choices = &v->schema->unions[f->list[0].what];
-  const uint8_t* const table = v->buffer->data + *position;
-  const uint32_t value = f->list[0].offset;
-  const uint8_t code = table[f->list[1].offset];
-  uint32_t distance = 0;
-  memcpy(&distance, table + value, sizeof distance);
-  const uint64_t goal = (uint64_t)*position + value + distance;
-  if (code == 0 || code > choices->member_count || distance == 0 ||
-      goal >= v->buffer->size) {
-    return false;
-  }
+  const uint32_t table = (uint32_t)*position;
+  const uint8_t code = v->buffer->data[table + f->list[1].offset];
+  if (code == 0 || code > choices->member_count) return false;
   *type = choices->members[code - 1];
-  *position = (uint32_t)goal;
+  *position = goal_of(v, table + f->list[0].offset);
   return true;
 }
 
 // True if the table at `position` and all that it leads to is good, found
 // without opening it. If not, nothing was done, and it has to be opened.
-static bool is_seen(verifier* v, uint32_t type, uint32_t position) {
+static inline bool is_seen(verifier* v, uint32_t type, uint64_t position) {
   uint32_t count = v->table_count;
   for (uint32_t depth = v->depth; depth < ETX_MAX_FB_DEPTH; ++depth) {
     const form* const known = recall(v, type, position);
@@ -432,10 +433,11 @@ static bool is_seen(verifier* v, uint32_t type, uint32_t position) {
     }
     ++count;
     if (known->kind != FORM_WRAPPER) {
+      const uint32_t at = (uint32_t)position;
       const bool is_good = known->kind == FORM_FLAT
-                               ? is_good_flat(v, known, position)
+                               ? is_good_flat(v, known, at)
                                : depth + 1 < ETX_MAX_FB_DEPTH &&
-                                     is_good_nest(v, known, position, &count);
+                                     is_good_nest(v, known, at, &count);
       if (is_good) v->table_count = count;
       return is_good;
     }
@@ -444,10 +446,8 @@ static bool is_seen(verifier* v, uint32_t type, uint32_t position) {
   return false;
 }
 
-// Opens the table at `position` as one of `type`, unless nothing is left to be
-// done for it.
+// Opens the table at `position` as one of `type`.
 static etx_status push(verifier* v, uint32_t type, uint32_t position) {
-  if (is_seen(v, type, position)) return ETX_OK;
   if (v->depth == ETX_MAX_FB_DEPTH) {
     return refuse(v, TOO_DEEP, position, (uint64_t)v->depth + 1,
                   ETX_MAX_FB_DEPTH);
@@ -466,13 +466,13 @@ static etx_status push(verifier* v, uint32_t type, uint32_t position) {
   if (known != NULL) {
     f->layout = known->layout;
   } else {
-    form learned = {.type = (uint8_t)type, .phase = (uint8_t)(position % 8)};
+    form learned;
     f->layout = (layout){.info = &v->schema->tables[type], .vtable = vtable};
     ETX_TRY(check_vtable(v, position, vtable, &f->layout.vtable_bytes));
     ++v->depth;
     ETX_TRY(learn(v, &learned));
     --v->depth;
-    remember(v, &learned);
+    remember(v, key_of(type, position, vtable), &learned);
   }
   f->field = 0;
   ++v->depth;
@@ -535,25 +535,24 @@ static etx_status check_union(verifier* v, const etx_fb_union_info* info,
   return push(v, info->members[code - 1], table);
 }
 
-// Goes on with the vector of tables at `position` until one of them is opened
-// or none is left.
+// Goes on with the vector of tables at `position` until one of them has to be
+// opened or none is left.
 static etx_status check_tables(verifier* v, uint32_t type, uint32_t position) {
   frame* f = top(v);
-  const uint32_t depth = v->depth;
   if (!f->is_open) {
     ETX_TRY(check_vector(v, position, 4, &f->rows));
     f->is_open = true;
     f->element = 0;
   }
-  while (f->element < f->rows.count) {
-    uint32_t table = 0;
-    ETX_TRY(follow(v, f->rows.position + 4 * f->element, &table));
-    ETX_TRY(push(v, type, table));
-    ++f->element;
-    if (v->depth != depth) return ETX_OK;
-  }
-  f->is_open = false;
-  return ETX_OK;
+  uint32_t at = f->rows.position + 4 * f->element;
+  const uint32_t end = f->rows.position + 4 * f->rows.count;
+  while (at < end && is_seen(v, type, goal_of(v, at))) at += 4;
+  f->is_open = at < end;
+  if (!f->is_open) return ETX_OK;
+  uint32_t table = 0;
+  ETX_TRY(follow(v, at, &table));
+  f->element = (at - f->rows.position) / 4 + 1;
+  return push(v, type, table);
 }
 
 // Verifies what field `f->field` of the open table leads to.
@@ -601,6 +600,7 @@ static etx_status check_fields(verifier* v) {
 static etx_status check_head(verifier* v, uint32_t* out_root) {
   const etx_fb_buffer* buffer = v->buffer;
   if (buffer->size < 8) return refuse(v, TOO_SHORT, 0, buffer->size, 8);
+  v->last = buffer->size - 4;
   if (buffer->size > INT32_MAX) {
     return refuse(v, TOO_LONG, 0, buffer->size, INT32_MAX);
   }
@@ -624,7 +624,7 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
   v.table_count = 0;
   v.depth = 0;
-  for (size_t i = 0; i < FORMS; ++i) v.forms[i] = (form){.end = UINT32_MAX};
+  for (size_t i = 0; i < FORMS; ++i) v.keys[i] = NO_KEY;
   uint32_t root = 0;
   ETX_TRY(check_head(&v, &root));
   ETX_TRY(push(&v, 0, root));

@@ -10,34 +10,25 @@
 
 #include "runtime/method_internal.h"
 
+// Where a tensor's bytes are: addresses, or, in what the caller lends, which is
+// compared only with itself, positions in it.
 typedef struct range {
   const etx_method_tensor* tensor;
-  const etx_method_tensor* root;
+  const etx_method_tensor* lender;  // NULL: nobody
+  uintptr_t start, end;
 } range;
 
 static bool find_range(const etx_method* method, const etx_value* value,
                        range* out) {
   if (value == NULL || value->kind != ETX_VALUE_TENSOR) return false;
-  out->tensor = etx_method_tensor_of(method, value);
-  if (out->tensor->bytes == 0 || out->tensor->root == ETX_NO_INDEX) {
-    return false;
-  }
-  out->root = &method->tensors[out->tensor->root];
-  return true;
-}
-
-// Comparable addresses of two ranges; false if nothing can be said.
-static bool find_starts(const range* a, const range* b, uintptr_t* out_a,
-                        uintptr_t* out_b) {
-  *out_a = a->tensor->root_offset;
-  *out_b = b->tensor->root_offset;
-  if (a->root == b->root) return true;
-  if (a->root->home_kind == ETX_HOME_INPUT ||
-      b->root->home_kind == ETX_HOME_INPUT) {
-    return false;
-  }
-  *out_a += (uintptr_t)a->root->home;
-  *out_b += (uintptr_t)b->root->home;
+  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor->bytes == 0 || tensor->root == ETX_NO_INDEX) return false;
+  const etx_method_tensor* root = &method->tensors[tensor->root];
+  const bool is_lent = root->home_kind == ETX_HOME_INPUT;
+  out->tensor = tensor;
+  out->lender = is_lent ? root : NULL;
+  out->start = tensor->root_offset + (is_lent ? 0 : (uintptr_t)root->home);
+  out->end = out->start + tensor->bytes;
   return true;
 }
 
@@ -80,23 +71,43 @@ static bool lie_alike(const range* a, const range* b) {
          memcmp(x->strides, y->strides, bytes) == 0;
 }
 
+static inline bool overlap(const range* a, const range* b) {
+  return a->lender == b->lender && a->start < b->end && b->start < a->end;
+}
+
+// Two that overlap.
 static etx_status compare(const etx_method_record* record, size_t argument,
                           const range* output, const range* other,
                           etx_diag* diag) {
-  uintptr_t a = 0;
-  uintptr_t b = 0;
-  if (!find_starts(output, other, &a, &b)) return ETX_OK;
-  const size_t bytes = output->tensor->bytes;
-  if (a + bytes <= b || b + other->tensor->bytes <= a) return ETX_OK;
   const bool is_written = (record->written >> argument & 1) != 0;
-  if (a == b && bytes == other->tensor->bytes && !is_written &&
-      may_share(&record->call, argument, output, other) &&
+  if (output->start == other->start && output->end == other->end &&
+      !is_written && may_share(&record->call, argument, output, other) &&
       lie_alike(output, other)) {
     return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_FILE,
                        "argument %z lies in the same memory as an output",
                        argument);
+}
+
+// An output with the items of a list. If the list is written it is one of them,
+// and need not be compared with itself.
+static etx_status compare_items(const etx_method* method,
+                                const etx_method_record* record,
+                                size_t argument, const range* output,
+                                etx_diag* diag) {
+  const etx_value* list = record->call.arguments[argument];
+  bool is_itself = (record->written >> argument & 1) == 0;
+  for (size_t i = 0; i < list->as.tensors.count; ++i) {
+    const etx_value* item = list->as.tensors.items[i];
+    range other;
+    if (!is_itself && item == output->tensor->value) {
+      is_itself = true;
+    } else if (find_range(method, item, &other) && overlap(output, &other)) {
+      ETX_TRY(compare(record, argument, output, &other, diag));
+    }
+  }
+  return ETX_OK;
 }
 
 static etx_status check_output(const etx_method* method,
@@ -107,21 +118,16 @@ static etx_status check_output(const etx_method* method,
   if (!find_range(method, value, &output)) return ETX_OK;
   for (size_t i = 0; i < record->call.argument_count; ++i) {
     const etx_value* argument = record->call.arguments[i];
-    const bool is_list = argument->kind == ETX_VALUE_TENSORS;
-    const bool is_written = (record->written >> i & 1) != 0;
-    const size_t count = is_list ? argument->as.tensors.count : 1;
-    bool is_itself = false;
-    for (size_t item = 0; item < count; ++item) {
-      const etx_value* at =
-          is_list ? argument->as.tensors.items[item] : argument;
-      // An output is compared with itself once and need not be.
-      if (is_written && at == value && !is_itself) {
-        is_itself = true;
-        continue;
-      }
-      if (!find_range(method, at, &other)) continue;
-      ETX_TRY(compare(record, i, &output, &other, diag));
+    if (argument->kind == ETX_VALUE_TENSORS) {
+      ETX_TRY(compare_items(method, record, i, &output, diag));
+      continue;
     }
+    // An output need not be compared with itself.
+    if (argument == value && (record->written >> i & 1) != 0) continue;
+    if (!find_range(method, argument, &other) || !overlap(&output, &other)) {
+      continue;
+    }
+    ETX_TRY(compare(record, i, &output, &other, diag));
   }
   return ETX_OK;
 }
@@ -129,9 +135,9 @@ static etx_status check_output(const etx_method* method,
 etx_status etx_method_check_overlap(const etx_method* method,
                                     const etx_method_record* record,
                                     etx_diag* diag) {
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
-    if ((record->written >> i & 1) == 0) continue;
-    const etx_value* value = record->call.arguments[i];
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    const etx_value* value =
+        record->call.arguments[__builtin_ctzll(left)];
     if (value->kind == ETX_VALUE_TENSOR) {
       ETX_TRY(check_output(method, record, value, diag));
       continue;

@@ -9,7 +9,7 @@
 // Calls of an operator that are looked at: a layer has a few of each.
 enum { MOST_TRIED = 4 };
 
-static bool is_alike_tensor(const etx_tensor* a, const etx_tensor* b) {
+static inline bool is_alike_tensor(const etx_tensor* a, const etx_tensor* b) {
   if (a->rank != b->rank || a->dtype != b->dtype) return false;
   for (size_t i = 0; i < a->rank; ++i) {
     if (a->sizes[i] != b->sizes[i] || a->strides[i] != b->strides[i]) {
@@ -25,9 +25,8 @@ static bool is_alike_item(const etx_value* a, const etx_value* b) {
           is_alike_tensor(&a->as.tensor, &b->as.tensor));
 }
 
-static bool is_alike(const etx_value* a, const etx_value* b) {
-  if (a == b) return true;
-  if (a->kind != b->kind) return false;
+// Values of one kind that are no tensors.
+static bool is_alike_other(const etx_value* a, const etx_value* b) {
   switch (a->kind) {
     case ETX_VALUE_NONE:
       return true;
@@ -35,8 +34,6 @@ static bool is_alike(const etx_value* a, const etx_value* b) {
       return a->as.integer == b->as.integer;
     case ETX_VALUE_BOOL:
       return a->as.boolean == b->as.boolean;
-    case ETX_VALUE_TENSOR:
-      return is_alike_tensor(&a->as.tensor, &b->as.tensor);
     case ETX_VALUE_INTS:
       if (a->as.integers.count != b->as.integers.count) return false;
       for (size_t i = 0; i < a->as.integers.count; ++i) {
@@ -57,6 +54,14 @@ static bool is_alike(const etx_value* a, const etx_value* b) {
     default:
       return false;  // texts and floats: equal ones are usually one value
   }
+}
+
+static inline bool is_alike(const etx_value* a, const etx_value* b) {
+  if (a == b) return true;
+  if (a->kind != b->kind) return false;
+  return a->kind == ETX_VALUE_TENSOR
+             ? is_alike_tensor(&a->as.tensor, &b->as.tensor)
+             : is_alike_other(a, b);
 }
 
 static bool are_alike(const etx_call* a, const etx_call* b, size_t count) {
@@ -95,5 +100,6 @@ bool etx_method_has_alike_result(const etx_method_record* a,
                                  const etx_method_record* b) {
   const size_t last = a->call.argument_count - 1;
   return a->call.op->result != ETX_RESULT_OUT ||
-         is_alike(a->call.arguments[last], b->call.arguments[last]);
+         is_alike_tensor(etx_call_tensor(&a->call, last),
+                         etx_call_tensor(&b->call, last));
 }

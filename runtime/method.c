@@ -189,9 +189,11 @@ static void start_scratch(etx_method* method) {
 
 // What was given of temporary memory is compared with what the kernels want
 // once their calls are known.
-static etx_status take_temporary(etx_method* method, etx_diag* diag) {
+static etx_status take_temporary(etx_method* method,
+                                 etx_operator_cache* operators,
+                                 etx_diag* diag) {
   size_t needed = 0;
-  ETX_TRY(etx_method_ask_temporary(method, &needed, diag));
+  ETX_TRY(etx_method_ask_temporary(method, operators, &needed, diag));
   ETX_TRY(check_block(etx_pte_plan_name(&method->plan), "temporary memory",
                       method->temporary.data, method->temporary.size, needed,
                       diag));
@@ -206,7 +208,7 @@ static etx_status load(etx_method* method, etx_method_pieces* pieces,
   for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
   ETX_TRY(etx_method_decode_values(method, pieces, operators, diag));
   ETX_TRY(etx_method_decode_records(method, pieces, operators, diag));
-  ETX_TRY(take_temporary(method, diag));
+  ETX_TRY(take_temporary(method, operators, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
   if (!ETX_DYNAMIC && method->prepares_as_it_runs) {

@@ -186,9 +186,12 @@ etx_status etx_method_count_temporary(const etx_program* program,
   return ETX_OK;
 }
 
-etx_status etx_method_ask_temporary(const etx_method* method, size_t* out_bytes,
-                                    etx_diag* diag) {
+etx_status etx_method_ask_temporary(const etx_method* method,
+                                    etx_operator_cache* operators,
+                                    size_t* out_bytes, etx_diag* diag) {
   size_t most = 0;
+  *out_bytes = 0;
+  if (!may_want_some(&method->plan, operators)) return ETX_OK;
   for (size_t i = 0; i < method->record_count; ++i) {
     const etx_method_record* record = &method->records[i];
     const etx_kernel* kernel =

@@ -64,8 +64,7 @@ typedef struct etx_method {
   etx_pte_plan plan;
   size_t blob_index;  // of the blob's description; SIZE_MAX: none
   etx_value* values;
-  uint32_t* tensor_of;  // by value: position in `tensors`, or UINT32_MAX
-  uint8_t* marks;       // by value: see method_internal.h
+  uint8_t* marks;  // by value: see method_internal.h
   size_t value_count;
   struct etx_method_tensor* tensors;
   size_t tensor_count;

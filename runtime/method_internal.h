@@ -30,7 +30,8 @@
 
 // Bits of etx_method.marks.
 enum {
-  ETX_MARK_FIXED = 1,   // used or written in this shape phase
+  ETX_MARK_FIXED = 1,   // used or written in this shape phase; of a tensor
+                        // its record says so
   ETX_MARK_VARIES = 2,  // a number that an instruction or the caller changes
 };
 
@@ -59,6 +60,7 @@ typedef struct etx_method_tensor {
   uint32_t input;      // position among the inputs, or ETX_NO_INDEX
   uint8_t home_kind;   // etx_method_home
   bool is_rebound;     // target of a view, a move or a returned self
+  bool is_fixed;       // ETX_MARK_FIXED, of a tensor
 } etx_method_tensor;
 
 typedef enum etx_record_kind {
@@ -116,8 +118,8 @@ static inline uint8_t* etx_method_byte(uint8_t* block, size_t offset) {
 // The tensor record of a value, or NULL if it is none.
 static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
                                                       const etx_value* value) {
-  const uint32_t index = method->tensor_of[value - method->values];
-  return index == ETX_NO_INDEX ? NULL : &method->tensors[index];
+  return value->kind == ETX_VALUE_TENSOR ? &method->tensors[value->tensor]
+                                         : NULL;
 }
 
 // The value's position in the file, for messages.

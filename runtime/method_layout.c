@@ -162,7 +162,7 @@ static bool take(etx_arena* arena, size_t count, size_t bytes, void** out) {
 
 bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
                         etx_arena* arena, etx_method_pieces* out_pieces) {
-  enum { ARRAYS = 15 };
+  enum { ARRAYS = 14 };
   void* at[ARRAYS];
   const struct {
     size_t count;
@@ -178,7 +178,6 @@ bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
       {totals->symbols, sizeof(int64_t)},
       {totals->chains + 1, sizeof(size_t)},
       {totals->arenas, sizeof(size_t)},
-      {totals->values, sizeof(uint32_t)},
       {totals->integers, sizeof(int32_t)},
       {totals->values, sizeof(uint8_t)},
       {1, sizeof(etx_diag)},
@@ -197,11 +196,10 @@ bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
   method->symbols = (int64_t*)at[7];
   method->chain_starts = (size_t*)at[8];
   out_pieces->arena_offsets = (size_t*)at[9];
-  method->tensor_of = (uint32_t*)at[10];
-  out_pieces->integers = (int32_t*)at[11];
-  method->marks = (uint8_t*)at[12];
-  method->kernel_diag = (etx_diag*)at[13];
-  method->random = (etx_random_stream*)at[14];
+  out_pieces->integers = (int32_t*)at[10];
+  method->marks = (uint8_t*)at[11];
+  method->kernel_diag = (etx_diag*)at[12];
+  method->random = (etx_random_stream*)at[13];
   method->value_count = totals->values;
   method->tensor_count = totals->tensors;
   method->record_count = totals->records;

@@ -73,6 +73,37 @@ static etx_status decode_free(const etx_method* method,
   return ETX_OK;
 }
 
+// True if all items are of the kind that every such list in a schema may have.
+static bool items_fit(const etx_value* list) {
+  if (list->kind == ETX_VALUE_TENSORS) {
+    for (size_t i = 0; i < list->as.tensors.count; ++i) {
+      if (list->as.tensors.items[i] == NULL) return false;
+    }
+  }
+  if (list->kind == ETX_VALUE_INTS) {
+    for (size_t i = 0; i < list->as.integers.count; ++i) {
+      if (list->as.integers.items[i]->kind != ETX_VALUE_INT) return false;
+    }
+  }
+  return true;
+}
+
+// What etx_plan_operator_fits says, of arguments that are decoded.
+static bool arguments_fit(const etx_plan_operator* known,
+                          const etx_value* const* arguments, size_t count) {
+  if (!ETX_KNOWS_ALL_TYPES || count != known->call_count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_value_kind kind = arguments[i]->kind;
+    if ((known->kinds[i] >> (kind + 1) & 1) == 0) return false;
+    // The return slot lists what was checked as an argument.
+    if (kind >= ETX_VALUE_INTS && i < known->argument_count &&
+        !items_fit(arguments[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // An output tensor must be one that may be written, or only be sized.
 static etx_status check_written(etx_method* method, const etx_op* op,
                                 const etx_value* value, etx_diag* diag) {
@@ -97,9 +128,8 @@ static etx_status check_outputs(etx_method* method,
                                 const etx_method_record* record,
                                 etx_diag* diag) {
   const etx_call* call = &record->call;
-  for (size_t i = 0; i < call->argument_count; ++i) {
-    if ((record->written >> i & 1) == 0) continue;
-    const etx_value* value = call->arguments[i];
+  for (uint64_t left = record->written; left != 0; left &= left - 1) {
+    const etx_value* value = call->arguments[__builtin_ctzll(left)];
     if (value->kind == ETX_VALUE_TENSOR) {
       ETX_TRY(check_written(method, call->op, value, diag));
     } else if (value->kind == ETX_VALUE_TENSORS) {
@@ -117,15 +147,16 @@ static void decode_result(etx_method* method, etx_method_record* record) {
   etx_call* call = &record->call;
   const etx_op* op = call->op;
   const size_t last = call->argument_count - 1;
-  const uint32_t slot = (uint32_t)(call->arguments[last] - method->values);
+  const etx_value* value = call->arguments[last];
+  const uint32_t slot = (uint32_t)(value - method->values);
   const bool is_view = record->kind == ETX_RECORD_VIEW;
   if (op->result == ETX_RESULT_SCALAR) {
     record->slot = slot;
     method->marks[slot] |= ETX_MARK_VARIES;
   } else if (is_view || (op->result == ETX_RESULT_SELF &&
-                         call->arguments[last] != call->arguments[0])) {
+                         value != call->arguments[0])) {
     record->slot = slot;
-    method->tensors[method->tensor_of[slot]].is_rebound = true;
+    etx_method_tensor_of(method, value)->is_rebound = true;
   }
   // Kernels see the slot of a number, and no other return slot.
   const bool sees_slot =
@@ -146,14 +177,14 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->kind = etx_op_makes_view(op) ? ETX_RECORD_VIEW
                  : is_scalar_result    ? ETX_RECORD_SCALAR
                                        : ETX_RECORD_KERNEL;
-  if (ETX_CHECKS_ARGUMENTS &&
-      !etx_plan_operator_fits(known, &method->plan, from)) {
-    ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
-  }
   const etx_value** arguments = pieces->pointers;
   pieces->pointers += from->argument_count;
   for (size_t i = 0; i < from->argument_count; ++i) {
     arguments[i] = &method->values[from->arguments[i]];
+  }
+  if (ETX_CHECKS_ARGUMENTS &&
+      !arguments_fit(known, arguments, from->argument_count)) {
+    ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
   }
   record->call.arguments = arguments;
   record->call.argument_count = from->argument_count;
@@ -200,64 +231,6 @@ static etx_status decode_instruction(etx_method* method,
   }
 }
 
-static bool has_fixed_tensor(const etx_method* method, const etx_value* value) {
-  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  return !etx_method_is_dynamic(tensor) && !tensor->is_rebound &&
-         tensor->home_kind != ETX_HOME_NONE;
-}
-
-static bool is_fixed_argument(const etx_method* method,
-                              const etx_value* value) {
-  if ((method->marks[value - method->values] & ETX_MARK_VARIES) != 0) {
-    return false;
-  }
-  switch (value->kind) {
-    case ETX_VALUE_TENSOR:
-      return has_fixed_tensor(method, value);
-    case ETX_VALUE_TENSORS:
-      for (size_t i = 0; i < value->as.tensors.count; ++i) {
-        const etx_value* item = value->as.tensors.items[i];
-        if (item != NULL && !has_fixed_tensor(method, item)) return false;
-      }
-      return true;
-    case ETX_VALUE_INTS:
-      for (size_t i = 0; i < value->as.integers.count; ++i) {
-        const size_t item =
-            (size_t)(value->as.integers.items[i] - method->values);
-        if ((method->marks[item] & ETX_MARK_VARIES) != 0) return false;
-      }
-      return true;
-    default:
-      return true;
-  }
-}
-
-// True if a tensor that is written has memory of its own for good.
-static bool has_own_memory(const etx_method* method, const etx_value* value) {
-  if (value->kind != ETX_VALUE_TENSOR) return false;
-  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  return !tensor->is_rebound && tensor->home_kind == ETX_HOME_SCRATCH;
-}
-
-// What can never change of what a kernel's prepare looks at: all of it, or all
-// but the sizes of outputs.
-static void find_fixed_arguments(const etx_method* method,
-                                 etx_method_record* record) {
-  if (record->kind != ETX_RECORD_KERNEL || record->slot != ETX_NO_INDEX) {
-    return;
-  }
-  record->has_fixed_sizes = record->has_fixed_reads = true;
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
-    const etx_value* value = record->call.arguments[i];
-    if (is_fixed_argument(method, value)) continue;
-    const bool is_written = (record->written >> i & 1) != 0;
-    record->has_fixed_sizes = false;
-    if (!is_written || !has_own_memory(method, value)) {
-      record->has_fixed_reads = false;
-    }
-  }
-}
-
 // True if what follows depends on more than sizes.
 static bool depends_on_data(const etx_method_record* record) {
   if (record->kind == ETX_RECORD_SCALAR) {
@@ -282,13 +255,9 @@ etx_status etx_method_decode_records(etx_method* method,
         etx_method_name_record(method, record, diag);
         return status;
       }
+      if (depends_on_data(record)) method->prepares_as_it_runs = true;
     }
   }
   method->chain_starts[method->chain_count] = at;
-  for (size_t i = 0; i < at; ++i) {
-    etx_method_record* record = &method->records[i];
-    if (ETX_DYNAMIC) find_fixed_arguments(method, record);
-    if (depends_on_data(record)) method->prepares_as_it_runs = true;
-  }
   return ETX_OK;
 }

@@ -34,6 +34,7 @@ void etx_method_restart(etx_method* method) {
   }
   for (size_t i = 0; i < method->tensor_count; ++i) {
     etx_method_tensor* tensor = &method->tensors[i];
+    tensor->is_fixed = false;
     const bool is_input = tensor->input != ETX_NO_INDEX;
     if (etx_method_is_dynamic(tensor)) {
       etx_method_set_sizes(tensor, is_input
@@ -58,15 +59,19 @@ void etx_method_restart(etx_method* method) {
 
 bool etx_method_is_too_late(etx_method* method, const etx_value* value) {
   if (method->prepares_as_it_runs) return false;
-  if ((method->marks[value - method->values] & ETX_MARK_FIXED) == 0) {
-    return false;
-  }
-  method->prepares_as_it_runs = true;
-  return true;
+  method->prepares_as_it_runs =
+      value->kind == ETX_VALUE_TENSOR
+          ? etx_method_tensor_of(method, value)->is_fixed
+          : (method->marks[value - method->values] & ETX_MARK_FIXED) != 0;
+  return method->prepares_as_it_runs;
 }
 
 static void fix(etx_method* method, const etx_value* value) {
-  method->marks[value - method->values] |= ETX_MARK_FIXED;
+  if (value->kind == ETX_VALUE_TENSOR) {
+    etx_method_tensor_of(method, value)->is_fixed = true;
+  } else {
+    method->marks[value - method->values] |= ETX_MARK_FIXED;
+  }
 }
 
 // Marks an argument and what it lists.
@@ -84,10 +89,10 @@ static void fix_argument(etx_method* method, const etx_value* value) {
   }
 }
 
-static void fix_arguments(etx_method* method, const etx_method_record* record,
-                          bool written) {
+// Marks what a call reads.
+static void fix_reads(etx_method* method, const etx_method_record* record) {
   for (size_t i = 0; i < record->call.argument_count; ++i) {
-    if ((record->written >> i & 1) == written) {
+    if ((record->written >> i & 1) == 0) {
       fix_argument(method, record->call.arguments[i]);
     }
   }
@@ -133,8 +138,7 @@ etx_status etx_method_check_memory(const etx_method* method,
 // Who a written tensor belongs to. One that is only sized keeps its bytes, so
 // it may be anybody's but the caller's, who has said how large an input is.
 static etx_status check_owner(etx_method* method, etx_method_record* record,
-                              const etx_value* value) {
-  const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+                              const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return ETX_OK;  // it has no elements
   const etx_method_tensor* root = &method->tensors[tensor->root];
   const bool is_written = !etx_op_only_sizes(record->call.op);
@@ -153,25 +157,64 @@ static etx_status check_owner(etx_method* method, etx_method_record* record,
       root->home_kind == ETX_HOME_CONSTANT ? "a constant" : "an input");
 }
 
-static etx_status check_tensor(etx_method* method, etx_method_record* record,
-                               const etx_value* value, bool is_written) {
-  if (value == NULL || value->kind != ETX_VALUE_TENSOR) return ETX_OK;
-  ETX_TRY(etx_method_check_memory(method, value, method->kernel_diag));
-  return is_written ? check_owner(method, record, value) : ETX_OK;
+// Marks a value that a kernel is called with and notes what can never change of
+// what its prepare looks at: all of it, or all but the sizes of outputs, which
+// then have memory of their own for good. A tensor must have memory, and its
+// owner must allow that it is written.
+static inline etx_status take_value(etx_method* method, etx_method_record* record,
+                             const etx_value* value, bool is_written) {
+  if (value->kind != ETX_VALUE_TENSOR) {
+    uint8_t* marks = &method->marks[value - method->values];
+    if ((*marks & ETX_MARK_VARIES) != 0) {
+      record->has_fixed_sizes = record->has_fixed_reads = false;
+    }
+    *marks |= ETX_MARK_FIXED;
+    return ETX_OK;
+  }
+  etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  tensor->is_fixed = true;
+  if (etx_method_is_dynamic(tensor) || tensor->is_rebound ||
+      tensor->home_kind == ETX_HOME_NONE) {
+    record->has_fixed_sizes = false;
+    if (!is_written || tensor->is_rebound ||
+        tensor->home_kind != ETX_HOME_SCRATCH) {
+      record->has_fixed_reads = false;
+    }
+  }
+  if (tensor->bytes > etx_method_capacity(method, tensor)) {
+    return etx_method_check_memory(method, value, method->kernel_diag);
+  }
+  return is_written ? check_owner(method, record, tensor) : ETX_OK;
 }
 
-static etx_status check_tensors(etx_method* method, etx_method_record* record) {
+static etx_status take_items(etx_method* method, etx_method_record* record,
+                             const etx_value* list, bool is_written) {
+  if (list->kind == ETX_VALUE_INTS) {
+    for (size_t i = 0; i < list->as.integers.count; ++i) {
+      ETX_TRY(take_value(method, record, list->as.integers.items[i], false));
+    }
+  }
+  if (list->kind == ETX_VALUE_TENSORS) {
+    for (size_t i = 0; i < list->as.tensors.count; ++i) {
+      const etx_value* item = list->as.tensors.items[i];
+      if (item == NULL) continue;
+      ETX_TRY(take_value(method, record, item, is_written));
+    }
+  }
+  return ETX_OK;
+}
+
+static etx_status take_arguments(etx_method* method,
+                                 etx_method_record* record) {
+  record->writes_state = false;
+  record->has_fixed_sizes = record->has_fixed_reads =
+      record->slot == ETX_NO_INDEX;
   for (size_t i = 0; i < record->call.argument_count; ++i) {
     const etx_value* value = record->call.arguments[i];
     const bool is_written = (record->written >> i & 1) != 0;
-    if (value->kind != ETX_VALUE_TENSORS) {
-      ETX_TRY(check_tensor(method, record, value, is_written));
-      continue;
-    }
-    for (size_t item = 0; item < value->as.tensors.count; ++item) {
-      ETX_TRY(check_tensor(method, record, value->as.tensors.items[item],
-                           is_written));
-    }
+    ETX_TRY(take_value(method, record, value, is_written));
+    if (value->kind < ETX_VALUE_INTS) continue;
+    ETX_TRY(take_items(method, record, value, is_written));
   }
   return ETX_OK;
 }
@@ -209,18 +252,22 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   // It is worth its code where methods are prepared again and again.
   const etx_method_record* like =
       ETX_DYNAMIC ? etx_method_find_alike(method, record) : NULL;
-  fix_arguments(method, record, false);
-  if (ETX_METHOD_SIZES) {
-    ETX_TRY(etx_method_size_outputs(method, record, like));
+  bool is_alike = like != NULL && etx_method_has_alike_result(record, like);
+  if (is_alike) {
+    record->is_sized_by_data = false;  // its outputs have their sizes
+  } else {
+    fix_reads(method, record);
+    if (ETX_METHOD_SIZES) {
+      ETX_TRY(etx_method_size_outputs(method, record, like));
+    }
+    if (method->prepares_as_it_runs != mode) return ETX_OK;
+    is_alike = like != NULL && etx_method_has_alike_result(record, like);
   }
-  if (method->prepares_as_it_runs != mode) return ETX_OK;
-  fix_arguments(method, record, true);
-  record->writes_state = false;
-  ETX_TRY(check_tensors(method, record));
+  ETX_TRY(take_arguments(method, record));
   if (ETX_VERIFIER) {
     ETX_TRY(etx_method_check_overlap(method, record, method->kernel_diag));
   }
-  if (like != NULL && etx_method_has_alike_result(record, like)) {
+  if (is_alike) {
     take_preparation(&record->call, &like->call);
   } else {
     ETX_TRY(prepare_kernel(method, record));
@@ -229,7 +276,7 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (record->slot == ETX_NO_INDEX) return ETX_OK;
   // An in-place operator answers its first argument in a slot of its own.
   return etx_method_rebind(
-      method, &method->tensors[method->tensor_of[record->slot]],
+      method, etx_method_tensor_of(method, &method->values[record->slot]),
       etx_method_tensor_of(method, record->call.arguments[0]),
       method->kernel_diag);
 }
@@ -269,9 +316,10 @@ static size_t start_of_view(const etx_method_record* record) {
 // Another header over the same elements, or a part of them.
 static etx_status shape_view(etx_method* method, etx_method_record* record) {
   const etx_value* self = record->call.arguments[0];
-  etx_method_tensor* target = &method->tensors[method->tensor_of[record->slot]];
+  etx_method_tensor* target =
+      etx_method_tensor_of(method, &method->values[record->slot]);
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
-  fix_arguments(method, record, false);
+  fix_reads(method, record);
   if (etx_method_is_too_late(method, target->value)) return ETX_OK;
   if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;

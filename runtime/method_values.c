@@ -95,7 +95,7 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   }
   const uint32_t at = (uint32_t)method->tensor_count++;
   etx_method_tensor* tensor = &method->tensors[at];
-  method->tensor_of[index] = at;
+  value->tensor = at;
   tensor->value = value;
   tensor->bounds = from->sizes;
   tensor->dim_order = from->dim_order;
@@ -162,7 +162,6 @@ static etx_status decode_slots(etx_method* method, etx_method_pieces* pieces,
     etx_pte_value from;
     etx_pte_value_read(&method->plan, i, &from);
     etx_value* out = &method->values[i];
-    method->tensor_of[i] = ETX_NO_INDEX;
     method->marks[i] = 0;
     switch (from.kind) {
       case ETX_PTE_TENSOR:
@@ -213,10 +212,11 @@ static etx_status decode_inputs(etx_method* method, etx_method_pieces* pieces,
     etx_method_input* input = &method->inputs[i];
     memset(input, 0, sizeof *input);
     input->value = (uint32_t)etx_pte_input_at(&method->plan, i);
-    input->tensor = method->tensor_of[input->value];
+    input->tensor = ETX_NO_INDEX;
     const etx_value* value = &method->values[input->value];
     switch (value->kind) {
       case ETX_VALUE_TENSOR:
+        input->tensor = value->tensor;
         ETX_TRY(decode_input_tensor(method, pieces, i, input, diag));
         break;
       case ETX_VALUE_NONE:
@@ -279,9 +279,9 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
   const size_t count = etx_blob_view_count(blob, method->blob_index);
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_view row = etx_blob_view_at(blob, method->blob_index, i);
-    const uint32_t view = method->tensor_of[row.value];
-    const uint32_t base = method->tensor_of[row.base];
-    etx_method_tensor* tensor = &method->tensors[view];
+    const uint32_t base = method->values[row.base].tensor;
+    etx_method_tensor* tensor =
+        etx_method_tensor_of(method, &method->values[row.value]);
     // What has memory of its own needs no base; of several the first counts.
     if (tensor->home_kind != ETX_HOME_NONE || tensor->base != ETX_NO_INDEX ||
         method->tensors[base].home_kind == ETX_HOME_NONE) {
@@ -320,7 +320,8 @@ static etx_status place_unplanned(etx_method* method,
     ETX_TRY(etx_method_next_unplanned(method->program, &method->plan, operators,
                                       &cursor, &found, &value, diag));
     if (!found) return ETX_OK;
-    etx_method_tensor* tensor = &method->tensors[method->tensor_of[value]];
+    etx_method_tensor* tensor =
+        etx_method_tensor_of(method, &method->values[value]);
     end =
         (end + ETX_MEMORY_ALIGNMENT - 1) & ~(size_t)(ETX_MEMORY_ALIGNMENT - 1);
     tensor->home_kind = ETX_HOME_SCRATCH;

@@ -13,13 +13,16 @@ void etx_operator_cache_init(etx_operator_cache* cache,
   memset(cache->tags, 0, sizeof cache->tags);
 }
 
-static void look_up(const etx_operator_cache* cache, size_t index,
-                    etx_plan_operator* row) {
+// Its row.
+static etx_plan_operator* look_up(etx_operator_cache* cache, size_t index) {
+  const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
+  etx_plan_operator* row = &cache->rows[at];
   const etx_pte_operator name = etx_pte_operator_at(cache->plan, index);
+  cache->tags[at] = (uint64_t)index + 1;
   memset(row, 0, sizeof *row);
   row->last_record = UINT32_MAX;
   row->op = etx_op_find(name.name, name.overload);
-  if (row->op == NULL) return;
+  if (row->op == NULL) return row;
   if (cache->kernels != NULL) {
     row->kernel = etx_kernel_find(cache->kernels, row->op->id);
   }
@@ -27,23 +30,21 @@ static void look_up(const etx_operator_cache* cache, size_t index,
   etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     if (argument.written) row->written |= (uint64_t)1 << i;
-    if (argument.optional) row->optional |= (uint64_t)1 << i;
-    row->kinds[i] = etx_argument_kinds(argument.type);
+    row->kinds[i] = (uint16_t)(etx_argument_kinds(argument.type) |
+                               (argument.optional ? 1 << ETX_PTE_NULL : 0));
     row->argument_count = i + 1;
   }
   row->kinds[row->argument_count] = etx_result_kinds(row->op->result);
   row->call_count =
       row->argument_count + (row->op->result == ETX_RESULT_NONE ? 0 : 1);
+  return row;
 }
 
 etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
                                          size_t index) {
   const size_t at = index % ETX_OPERATOR_CACHE_ROWS;
-  if (cache->tags[at] != (uint64_t)index + 1) {
-    look_up(cache, index, &cache->rows[at]);
-    cache->tags[at] = (uint64_t)index + 1;
-  }
-  return &cache->rows[at];
+  return cache->tags[at] == (uint64_t)index + 1 ? &cache->rows[at]
+                                                : look_up(cache, index);
 }
 
 static bool is_kind(const etx_pte_plan* plan, int64_t index,
@@ -75,7 +76,6 @@ bool etx_plan_operator_fits(const etx_plan_operator* known,
   for (size_t i = 0; i < known->call_count; ++i) {
     const size_t index = (size_t)instruction->arguments[i];
     const etx_pte_kind kind = etx_pte_value_kind(plan, index);
-    if (kind == ETX_PTE_NULL && (known->optional >> i & 1) != 0) continue;
     if ((known->kinds[i] >> kind & 1) == 0) return false;
     // The return slot lists what was checked as an argument.
     const bool is_list = kind == ETX_PTE_INT_LIST ||

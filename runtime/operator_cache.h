@@ -18,7 +18,6 @@ typedef struct etx_plan_operator {
   const etx_op* op;          // NULL: no row of this build has its name
   const etx_kernel* kernel;  // NULL: the table does not have it
   uint64_t written;          // a bit for each argument that a call writes
-  uint64_t optional;         // a bit for each argument that may be none
   size_t argument_count;     // of the schema, the return slot not counted
   size_t call_count;         // value indices that a call carries
   uint32_t last_record;      // of a method, that calls it; UINT32_MAX: none.

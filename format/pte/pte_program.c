@@ -426,7 +426,7 @@ etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
   if (second == NULL || kind == ETX_PTE_FREE_CALL) {
     return (etx_pte_instruction){.kind = kind, .index = first};
   }
-  if (kind == ETX_PTE_MOVE_CALL || kind == ETX_PTE_JUMP_FALSE_CALL) {
+  if (kind > ETX_PTE_DELEGATE_CALL) {
     return (etx_pte_instruction){.kind = kind,
                                  .index = first,
                                  .target = (int32_t)etx_fb_row_u32_at(second)};

@@ -400,7 +400,7 @@ static bool is_good_nest(const verifier* v, const form* f, uint32_t position,
     }
     const uint64_t goal = goal_of(v, at);
     const form* const inner = recall(v, l.what - (uint32_t)LEAD_TABLE, goal);
-    if (inner == NULL || inner->kind != FORM_FLAT || *count == v->max_tables ||
+    if (inner == NULL || inner->kind != FORM_FLAT ||
         !is_good_flat(v, inner, (uint32_t)goal)) {
       return false;
     }
@@ -425,25 +425,30 @@ static inline bool unwrap(const verifier* v, const form* f, uint32_t* type,
 // True if the table at `position` and all that it leads to is good, found
 // without opening it. If not, nothing was done, and it has to be opened.
 static inline bool is_seen(verifier* v, uint32_t type, uint64_t position) {
-  uint32_t count = v->table_count;
-  for (uint32_t depth = v->depth; depth < ETX_MAX_FB_DEPTH; ++depth) {
-    const form* const known = recall(v, type, position);
-    if (known == NULL || known->kind == FORM_OTHER || count == v->max_tables) {
-      return false;
-    }
-    ++count;
-    if (known->kind != FORM_WRAPPER) {
-      const uint32_t at = (uint32_t)position;
-      const bool is_good = known->kind == FORM_FLAT
-                               ? is_good_flat(v, known, at)
-                               : depth + 1 < ETX_MAX_FB_DEPTH &&
-                                     is_good_nest(v, known, at, &count);
-      if (is_good) v->table_count = count;
-      return is_good;
-    }
+  uint32_t count = 1;  // tables
+  uint32_t depth = 1;  // frames that were open at once if they were opened
+  const form* known = recall(v, type, position);
+  if (known == NULL) return false;
+  if (known->kind == FORM_WRAPPER) {
     if (!unwrap(v, known, &type, &position)) return false;
+    known = recall(v, type, position);
+    if (known == NULL) return false;
+    ++count;
+    ++depth;
   }
-  return false;
+  if (known->kind == FORM_NEST) {
+    if (!is_good_nest(v, known, (uint32_t)position, &count)) return false;
+    ++depth;
+  } else if (known->kind != FORM_FLAT ||
+             !is_good_flat(v, known, (uint32_t)position)) {
+    return false;
+  }
+  if (depth > ETX_MAX_FB_DEPTH - v->depth ||
+      count > v->max_tables - v->table_count) {
+    return false;
+  }
+  v->table_count += count;
+  return true;
 }
 
 // Opens the table at `position` as one of `type`.

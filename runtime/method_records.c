@@ -88,20 +88,23 @@ static bool items_fit(const etx_value* list) {
   return true;
 }
 
-// What etx_plan_operator_fits says, of arguments that are decoded.
-static bool arguments_fit(const etx_plan_operator* known,
-                          const etx_value* const* arguments, size_t count) {
-  if (!ETX_KNOWS_ALL_TYPES || count != known->call_count) return false;
-  for (size_t i = 0; i < count; ++i) {
-    const etx_value_kind kind = arguments[i]->kind;
-    if ((known->kinds[i] >> (kind + 1) & 1) == 0) return false;
+// The slots that arguments lead to. True if etx_plan_operator_fits would say so
+// of the call.
+static bool decode_arguments(const etx_method* method,
+                             const etx_plan_operator* known,
+                             const etx_pte_instruction* from,
+                             const etx_value** arguments) {
+  bool fits = ETX_KNOWS_ALL_TYPES && from->argument_count == known->call_count;
+  for (size_t i = 0; i < from->argument_count; ++i) {
+    const etx_value* value = &method->values[from->arguments[i]];
+    arguments[i] = value;
+    if (!fits) continue;
     // The return slot lists what was checked as an argument.
-    if (kind >= ETX_VALUE_INTS && i < known->argument_count &&
-        !items_fit(arguments[i])) {
-      return false;
-    }
+    fits = (known->kinds[i] >> (value->kind + 1) & 1) != 0 &&
+           (value->kind < ETX_VALUE_INTS || i >= known->argument_count ||
+            items_fit(value));
   }
-  return true;
+  return fits;
 }
 
 // An output tensor must be one that may be written, or only be sized.
@@ -179,11 +182,8 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
                                        : ETX_RECORD_KERNEL;
   const etx_value** arguments = pieces->pointers;
   pieces->pointers += from->argument_count;
-  for (size_t i = 0; i < from->argument_count; ++i) {
-    arguments[i] = &method->values[from->arguments[i]];
-  }
-  if (ETX_CHECKS_ARGUMENTS &&
-      !arguments_fit(known, arguments, from->argument_count)) {
+  if (!decode_arguments(method, known, from, arguments) &&
+      ETX_CHECKS_ARGUMENTS) {
     ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
   }
   record->call.arguments = arguments;

@@ -161,11 +161,12 @@ static etx_status check_owner(etx_method* method, etx_method_record* record,
 // what its prepare looks at: all of it, or all but the sizes of outputs, which
 // then have memory of their own for good. A tensor must have memory, and its
 // owner must allow that it is written.
-static inline etx_status take_value(etx_method* method, etx_method_record* record,
-                             const etx_value* value, bool is_written) {
+static inline etx_status take_value(etx_method* method,
+                                    etx_method_record* record,
+                                    const etx_value* value, bool is_written) {
   if (value->kind != ETX_VALUE_TENSOR) {
     uint8_t* marks = &method->marks[value - method->values];
-    if ((*marks & ETX_MARK_VARIES) != 0) {
+    if (ETX_DYNAMIC && (*marks & ETX_MARK_VARIES) != 0) {
       record->has_fixed_sizes = record->has_fixed_reads = false;
     }
     *marks |= ETX_MARK_FIXED;
@@ -173,8 +174,8 @@ static inline etx_status take_value(etx_method* method, etx_method_record* recor
   }
   etx_method_tensor* tensor = etx_method_tensor_of(method, value);
   tensor->is_fixed = true;
-  if (etx_method_is_dynamic(tensor) || tensor->is_rebound ||
-      tensor->home_kind == ETX_HOME_NONE) {
+  if (ETX_DYNAMIC && (tensor->sizes != NULL || tensor->is_rebound ||
+                      tensor->home_kind == ETX_HOME_NONE)) {
     record->has_fixed_sizes = false;
     if (!is_written || tensor->is_rebound ||
         tensor->home_kind != ETX_HOME_SCRATCH) {

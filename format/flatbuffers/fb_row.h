@@ -95,7 +95,7 @@ static inline etx_fb_row etx_fb_row_at(const etx_fb_buffer* buffer,
 // A table that is there, and where its first two fields lie.
 typedef struct etx_fb_pair {
   const uint8_t* table;
-  uint32_t offsets;  // from its start, 16 bits each, the first one low; 0: absent
+  uint32_t offsets;  // from its start, 16 bits each, the first one low; 0: none
 } etx_fb_pair;
 
 // What the reference at `at` refers to.

@@ -415,7 +415,9 @@ etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
       etx_fb_pair_at(plan->pte->file.data, chain, index);
   const uint8_t* content =
       etx_fb_pair_field(variant, ETX_PTE_Instruction_instr_args);
-  if (content == NULL) return (etx_pte_instruction){.kind = (etx_pte_instruction_kind)0};
+  if (content == NULL) {
+    return (etx_pte_instruction){.kind = (etx_pte_instruction_kind)0};
+  }
   const etx_fb_pair row = etx_fb_pair_of(etx_fb_goal(content));
   const etx_pte_instruction_kind kind =
       (etx_pte_instruction_kind)etx_fb_pair_u8(

@@ -341,12 +341,13 @@ static inline uint32_t slot_of(uint64_t key) {
   return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FORM_BITS));
 }
 
-// The position that the reference at `position`, which lies inside, leads to;
-// one that is outside if it leads nowhere.
+// The position that the reference at `position`, which lies inside, leads to. A
+// reference of 0 leads to itself, where no table of a known form is: it would
+// be as far from its vtable, whose size would be 0.
 static inline uint64_t goal_of(const verifier* v, uint32_t position) {
   uint32_t distance = 0;
   memcpy(&distance, v->buffer->data + position, sizeof distance);
-  return distance == 0 ? UINT64_MAX : (uint64_t)position + distance;
+  return (uint64_t)position + distance;
 }
 
 // The form that tables such as this one were seen in, if it is remembered and

@@ -130,16 +130,18 @@ static const etx_fb_field_info node_fields[] = {
     [BYTES] = {ETX_FB_U8S, false, 0},
     [WIDES] = {ETX_FB_F64S, false, 0},
     [TEXT] = {ETX_FB_STRING, false, 0},
-    [FIELD_COUNT] = {ETX_FB_I32, true, 0}};  // the leaf's
+    [FIELD_COUNT] = {ETX_FB_I32, true, 0},  // the leaf's
+    [FIELD_COUNT + 1] = {ETX_FB_U64, false, 0}};
 static const etx_fb_table_info node_tables[] = {{0, FIELD_COUNT},
-                                                {FIELD_COUNT, 1}};
+                                                {FIELD_COUNT, 2}};
 static const uint8_t node_members[] = {LEAF, NODE};
 static const etx_fb_union_info node_unions[] = {{node_members, 2}};
 static const etx_fb_schema nodes = {
     node_tables,
     node_fields,
     node_unions,
-    "Node\0code\0member\0children\0child\0bytes\0wides\0text\0Leaf\0number",
+    "Node\0code\0member\0children\0child\0bytes\0wides\0text\0Leaf\0number\0"
+    "wide",
     {'N', 'O', 'D', 'E'}};
 
 static uint64_t block[8192];
@@ -171,6 +173,20 @@ static etx_fb_ref union_of(built* it, uint8_t code, etx_fb_ref member) {
   etx_fb_builder_add_ref(&it->b, MEMBER, member);
   etx_fb_builder_add_u8(&it->b, CODE, code, 0);
   return etx_fb_builder_end(&it->b);
+}
+
+// A vector of `count` unions that hold leaves: from the third on all have a
+// form that was seen before.
+static etx_fb_ref unions_of_leaves(built* it, size_t count) {
+  const size_t notes = etx_fb_builder_take_notes(&it->b, count);
+  for (size_t i = 0; i < count; ++i) {
+    etx_fb_builder_start(&it->b);
+    etx_fb_builder_add_i32(&it->b, 0, 5, 0);
+    etx_fb_builder_add_u64(&it->b, 1, 6, 0);
+    etx_fb_builder_note(&it->b, notes, i,
+                        union_of(it, 1, etx_fb_builder_end(&it->b)));
+  }
+  return etx_fb_builder_tables(&it->b, notes, count);
 }
 
 static etx_status verify(built* it, etx_fb_ref root, uint32_t max_tables,
@@ -279,6 +295,114 @@ static void the_number_of_tables_has_a_limit(void** state) {
   assert_says(&diag, "there are more than 10 tables");
 }
 
+static void tables_of_a_known_form_count(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  for (uint32_t missing = 0; missing < 4; ++missing) {
+    begin(&it);
+    const etx_fb_ref root = node_of(&it, CHILDREN, unions_of_leaves(&it, 9));
+    const etx_status status = verify(&it, root, 19 - missing, &diag);
+    assert_int_equal(status, missing == 0 ? ETX_OK : ETX_BAD_FILE);
+    if (missing > 0) assert_says(&diag, "there are more than 1");
+  }
+}
+
+static void tables_of_a_known_form_are_nested(void** state) {
+  built it;
+  etx_diag diag;
+  (void)state;
+  for (size_t above = 0; above < 3; ++above) {
+    begin(&it);
+    const etx_fb_ref first = unions_of_leaves(&it, 9);
+    etx_fb_ref ref = node_of(&it, CHILDREN, unions_of_leaves(&it, 9));
+    // With the root, the node above, the unions and their leaves.
+    for (size_t i = 0; i < ETX_MAX_FB_DEPTH - 4 + above; ++i) {
+      ref = node_of(&it, CHILD, ref);
+    }
+    etx_fb_builder_start(&it.b);
+    etx_fb_builder_add_ref(&it.b, CHILD, ref);
+    etx_fb_builder_add_ref(&it.b, CHILDREN, first);
+    const etx_status status = verify(&it, etx_fb_builder_end(&it.b), 0, &diag);
+    assert_int_equal(status, above == 0 ? ETX_OK : ETX_BAD_FILE);
+    if (above > 0) assert_says(&diag, "tables are nested 65 deep");
+  }
+}
+
+// The third union's place, and room behind the file for another table.
+typedef struct room {
+  uint64_t bytes[128];
+  etx_fb_buffer buffer;
+  uint32_t reference;  // to the third union
+} room;
+
+static uint8_t* byte_at(room* r, uint32_t position) {
+  return (uint8_t*)r->bytes + position;
+}
+
+static void make_room(room* r) {
+  built it;
+  etx_diag diag;
+  begin(&it);
+  const etx_fb_ref root = node_of(&it, CHILDREN, unions_of_leaves(&it, 3));
+  assert_ok(verify(&it, root, 0, &diag));
+  assert_true(it.bytes.size < sizeof r->bytes - 64);
+  memset(r->bytes, 0, sizeof r->bytes);
+  memcpy(r->bytes, it.bytes.data, it.bytes.size);
+  r->buffer = (etx_fb_buffer){byte_at(r, 0), (uint32_t)it.bytes.size};
+  r->reference = etx_fb_vector_in(&r->buffer, etx_fb_root(&r->buffer),
+                                  CHILDREN).position + 8;
+}
+
+// Makes the reference at `reference` lead to `bytes` of a copy of the table at
+// `table`, as the last of the file and `shift` bytes further in its eight.
+static void move_table(room* r, uint32_t reference, uint32_t table,
+                       uint32_t bytes, uint32_t shift) {
+  const uint32_t place = (r->buffer.size + 7) / 8 * 8 + (table + shift) % 8;
+  uint32_t distance = 0;
+  memcpy(byte_at(r, place), byte_at(r, table), bytes);
+  memcpy(&distance, byte_at(r, table), sizeof distance);
+  distance += place - table;
+  memcpy(byte_at(r, place), &distance, sizeof distance);
+  distance = place - reference;
+  memcpy(byte_at(r, reference), &distance, sizeof distance);
+  r->buffer.size = place + bytes;
+}
+
+static void a_table_of_a_known_form_must_end_inside(void** state) {
+  room r;
+  etx_diag diag;
+  (void)state;
+  make_room(&r);
+  const etx_fb_vector unions =
+      etx_fb_vector_in(&r.buffer, etx_fb_root(&r.buffer), CHILDREN);
+  move_table(&r, r.reference, etx_fb_table_at(&r.buffer, unions, 0), 4, 0);
+  etx_diag_init(&diag);
+  assert_int_equal(etx_fb_verify(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "of its table, 4 bytes are left");
+}
+
+static void a_table_of_a_known_form_must_be_aligned(void** state) {
+  room r;
+  etx_diag diag;
+  (void)state;
+  make_room(&r);
+  const etx_fb_vector unions =
+      etx_fb_vector_in(&r.buffer, etx_fb_root(&r.buffer), CHILDREN);
+  const uint32_t third = etx_fb_table_at(&r.buffer, unions, 2);
+  const uint32_t member = etx_fb_field(&r.buffer, third, MEMBER);
+  const uint32_t table = etx_fb_table(&r.buffer, third, MEMBER);
+  const room before = r;
+  move_table(&r, member, table, 24, 0);
+  etx_diag_init(&diag);
+  assert_ok(etx_fb_verify(&r.buffer, &nodes, 0, &diag));
+  r = before;
+  r.buffer.data = byte_at(&r, 0);
+  move_table(&r, member, table, 24, 4);
+  assert_int_equal(etx_fb_verify(&r.buffer, &nodes, 0, &diag), ETX_BAD_FILE);
+  assert_says(&diag, "'Leaf.wide': a field lies at byte");
+}
+
 // Each level refers to the next one twice: 2^40 tables if each is followed.
 static void shared_tables_cannot_ask_for_endless_work(void** state) {
   built it;
@@ -321,6 +445,10 @@ int main(void) {
       cmocka_unit_test(wide_elements_must_be_aligned),
       cmocka_unit_test(nesting_has_a_limit),
       cmocka_unit_test(the_number_of_tables_has_a_limit),
+      cmocka_unit_test(tables_of_a_known_form_count),
+      cmocka_unit_test(tables_of_a_known_form_are_nested),
+      cmocka_unit_test(a_table_of_a_known_form_must_end_inside),
+      cmocka_unit_test(a_table_of_a_known_form_must_be_aligned),
       cmocka_unit_test(shared_tables_cannot_ask_for_endless_work),
       cmocka_unit_test(fields_that_the_schema_does_not_know_are_skipped),
   };

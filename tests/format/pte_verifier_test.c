@@ -396,19 +396,73 @@ static void a_message_says_where_in_the_file(void** state) {
   assert_true(diag.offset > 64);
 }
 
+// A vector of one table.
+static etx_fb_ref only(etx_fb_builder* b, etx_fb_ref table) {
+  const size_t notes = etx_fb_builder_take_notes(b, 1);
+  etx_fb_builder_note(b, notes, 0, table);
+  return etx_fb_builder_tables(b, notes, 1);
+}
+
+// A program with one method, of values and chains alone; to be released.
+static etx_bytes_mut with_plan(etx_fb_builder* b, etx_fb_ref values,
+                               etx_fb_ref chains) {
+  etx_bytes_mut file;
+  const etx_fb_ref none = etx_fb_builder_vector(b, NULL, 0, 8, 8);
+  const etx_fb_ref name = etx_fb_builder_string(b, etx_text_of("forward"));
+  etx_fb_builder_start(b);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_name, name);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_values, values);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_inputs, none);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_outputs, none);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_chains, chains);
+  etx_fb_builder_add_ref(b, ETX_PTE_ExecutionPlan_non_const_buffer_sizes, none);
+  const etx_fb_ref all = only(b, etx_fb_builder_end(b));
+  etx_fb_builder_start(b);
+  etx_fb_builder_add_ref(b, ETX_PTE_Program_execution_plan, all);
+  b->alignment = 16;
+  assert_ok(etx_fb_builder_finish(b, etx_fb_builder_end(b), "ET12", &file));
+  return sample_copy(sample_view(file));
+}
+
+static void an_instruction_has_content(void** state) {
+  static uint64_t space[128];
+  const etx_bytes_mut block = {(uint8_t*)space, sizeof space};
+  etx_fb_builder b;
+  etx_pte pte;
+  etx_diag diag;
+  (void)state;
+  for (uint8_t kind = 0; kind <= ETX_PTE_FREE_CALL; ++kind) {
+    etx_diag_init(&diag);
+    etx_fb_builder_init(&b, block);
+    const etx_fb_ref values = etx_fb_builder_vector(&b, NULL, 0, 8, 8);
+    etx_fb_builder_start(&b);
+    etx_fb_builder_add_u8(&b, ETX_PTE_Instruction_instr_args_type, kind, 0);
+    const etx_fb_ref rows = only(&b, etx_fb_builder_end(&b));
+    etx_fb_builder_start(&b);
+    etx_fb_builder_add_ref(&b, ETX_PTE_Chain_instructions, rows);
+    const etx_fb_ref chains = only(&b, etx_fb_builder_end(&b));
+    const etx_bytes_mut file = with_plan(&b, values, chains);
+    assert_int_equal(etx_pte_open(&pte, sample_view(file), NULL, &diag),
+                     ETX_BAD_FILE);
+    assert_says(&diag,
+                "it has no content (instruction '0' of method 'forward')");
+    sample_release(file);
+  }
+}
+
 // One list of 10^4 items that 10^4 values share: 10^8 items in 120 kB.
 static void shared_lists_cannot_ask_for_endless_work(void** state) {
   enum { COUNT_OF_BOTH = 10000 };
   static uint64_t space[1 << 15];
   static int64_t items[COUNT_OF_BOTH];  // all name value 0, an Int
   const etx_bytes_mut block = {(uint8_t*)space, sizeof space};
-  etx_bytes_mut file;
   etx_fb_builder b;
   etx_pte pte;
   etx_diag diag;
   (void)state;
   etx_diag_init(&diag);
   etx_fb_builder_init(&b, block);
+  const etx_fb_ref none = etx_fb_builder_vector(&b, NULL, 0, 8, 8);
   const size_t notes = etx_fb_builder_take_notes(&b, COUNT_OF_BOTH);
   const etx_fb_ref vector =
       etx_fb_builder_vector(&b, items, COUNT_OF_BOTH, 8, 8);
@@ -429,25 +483,7 @@ static void shared_lists_cannot_ask_for_endless_work(void** state) {
     etx_fb_builder_note(&b, notes, i, value);
   }
   const etx_fb_ref values = etx_fb_builder_tables(&b, notes, COUNT_OF_BOTH);
-  const etx_fb_ref none = etx_fb_builder_vector(&b, NULL, 0, 8, 8);
-  const etx_fb_ref name = etx_fb_builder_string(&b, etx_text_of("forward"));
-  etx_fb_builder_start(&b);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_name, name);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_values, values);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_inputs, none);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_outputs, none);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_chains, none);
-  etx_fb_builder_add_ref(&b, ETX_PTE_ExecutionPlan_non_const_buffer_sizes,
-                         none);
-  const etx_fb_ref plan = etx_fb_builder_end(&b);
-  const size_t plan_notes = etx_fb_builder_take_notes(&b, 1);
-  etx_fb_builder_note(&b, plan_notes, 0, plan);
-  const etx_fb_ref all = etx_fb_builder_tables(&b, plan_notes, 1);
-  etx_fb_builder_start(&b);
-  etx_fb_builder_add_ref(&b, ETX_PTE_Program_execution_plan, all);
-  b.alignment = 16;
-  assert_ok(etx_fb_builder_finish(&b, etx_fb_builder_end(&b), "ET12", &file));
-  const etx_bytes_mut copy = sample_copy(sample_view(file));
+  const etx_bytes_mut copy = with_plan(&b, values, none);
   assert_int_equal(etx_pte_open(&pte, sample_view(copy), NULL, &diag),
                    ETX_OUT_OF_RANGE);
   assert_says(&diag, "the lists of the program have more than 10000000 items");
@@ -462,6 +498,7 @@ int main(void) {
       cmocka_unit_test(unaligned_bytes_are_the_callers_mistake),
       unit_test_with(ETX_VERIFIER, a_refused_file_leaves_the_output_alone),
       unit_test_with(ETX_VERIFIER, a_message_says_where_in_the_file),
+      unit_test_with(ETX_VERIFIER, an_instruction_has_content),
       unit_test_with(ETX_VERIFIER, shared_lists_cannot_ask_for_endless_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

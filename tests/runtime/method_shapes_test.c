@@ -1,0 +1,124 @@
+// Values that change after a call has used them, and what is prepared anew.
+
+#include "tests/support/assert_status.h"
+#include "tests/support/few_kernels.h"
+#include "tests/support/loaded_method.h"
+#include "tests/support/parts.h"
+#include "tests/support/test_program.h"
+
+static etx_diag diag;
+
+typedef struct fixture {
+  test_program* p;
+  etx_program program;
+  test_loaded loaded;
+} fixture;
+
+static void start(fixture* f) {
+  f->p = test_program_new();
+  test_method(f->p, "forward");
+  test_arenas(f->p, 256, 0);
+}
+
+static void run(fixture* f, const etx_kernel_table* kernels) {
+  etx_diag_init(&diag);
+  assert_ok(etx_program_open(&f->program, test_file(f->p), kernels, NULL,
+                             &diag));
+  assert_ok(test_load(&f->loaded, &f->program, "forward", NULL, &diag));
+  assert_ok(etx_method_run(&f->loaded.method, &diag));
+}
+
+static void end(fixture* f) {
+  assert_true(test_unload(&f->loaded));
+  test_program_end(f->p);
+}
+
+static int constant(fixture* f, test_sizes sizes) {
+  static const float data[4] = {1, 2, 3, 4};
+  return test_constant(f->p, ETX_DTYPE_FLOAT32, sizes,
+                       test_data(f->p, data, sizeof data));
+}
+
+static int scratch(fixture* f, uint64_t offset) {
+  return test_scratch(f->p, ETX_DTYPE_FLOAT32, SIZES(4), offset);
+}
+
+static void assert_output(const fixture* f, size_t index, const float* wanted,
+                          int32_t count) {
+  const etx_tensor* out = test_output_tensor(&f->loaded.method, index);
+  assert_int_equal(out->sizes[0], count);
+  assert_memory_equal(out->data, wanted, (size_t)count * sizeof *wanted);
+}
+
+// One slot has two floats and then four. The call that reads two is like the
+// one that writes them.
+static void a_slot_that_was_used_takes_other_sizes(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const int slot = test_dynamic(f.p, scratch(&f, 0));
+  const int from[2] = {constant(&f, SIZES(2)), constant(&f, SIZES(4))};
+  const int out[2] = {test_scratch(f.p, ETX_DTYPE_FLOAT32, SIZES(2), 64),
+                      scratch(&f, 128)};
+  for (size_t i = 0; i < 2; ++i) {
+    test_call(f.p, "aten::neg", "out", ARGS(from[i], slot, slot));
+    test_call(f.p, "aten::neg", "out", ARGS(slot, out[i], out[i]));
+    test_output(f.p, out[i], "");
+  }
+  run(&f, &etx_all_kernels);
+  static const float wanted[4] = {1, 2, 3, 4};
+  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_output(&f, 0, wanted, 2);
+  assert_output(&f, 1, wanted, 4);
+  end(&f);
+}
+
+// x + 5 x twice, the second time with a number that then is 2.
+static void a_number_that_was_used_changes(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const int x = constant(&f, SIZES(4)), one = test_int(f.p, 1);
+  const int number = test_int(f.p, 5), same = test_int(f.p, 5);
+  const int out[3] = {scratch(&f, 0), scratch(&f, 64), scratch(&f, 128)};
+  test_call(f.p, "aten::add", "out", ARGS(x, x, same, out[0], out[0]));
+  test_call(f.p, "aten::add", "out", ARGS(x, x, number, out[1], out[1]));
+  test_call(f.p, "executorch_prim::add", "Scalar", ARGS(one, one, number));
+  test_call(f.p, "aten::add", "out", ARGS(x, x, number, out[2], out[2]));
+  for (size_t i = 0; i < 3; ++i) test_output(f.p, out[i], "");
+  run(&f, &etx_all_kernels);
+  static const float wanted[2][4] = {{6, 12, 18, 24}, {3, 6, 9, 12}};
+  assert_true(f.loaded.method.prepares_as_it_runs);
+  assert_output(&f, 0, wanted[0], 4);
+  assert_output(&f, 1, wanted[0], 4);
+  assert_output(&f, 2, wanted[1], 4);
+  end(&f);
+}
+
+// x + 0 x, then x + 1 x, then x + 2 x: one call, three numbers.
+static void a_call_is_prepared_anew_when_a_number_changes(void** state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const int x = constant(&f, SIZES(4)), sum = scratch(&f, 0);
+  const int number = test_int(f.p, 0), one = test_int(f.p, 1);
+  const int two = test_int(f.p, 2), is_done = test_bool(f.p, false);
+  test_call(f.p, "aten::add", "out", ARGS(x, x, number, sum, sum));
+  test_call(f.p, "executorch_prim::add", "Scalar", ARGS(number, one, number));
+  test_call(f.p, "executorch_prim::lt", "Scalar", ARGS(two, number, is_done));
+  test_jump_false(f.p, is_done, 0);
+  test_output(f.p, sum, "");
+  test_prepare_count = 0;
+  run(&f, &test_few_kernels);
+  assert_int_equal(test_prepare_count, 3 * 3);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      unit_test_with(ETX_DYNAMIC, a_slot_that_was_used_takes_other_sizes),
+      unit_test_with(ETX_DYNAMIC, a_number_that_was_used_changes),
+      unit_test_with(ETX_DYNAMIC, a_call_is_prepared_anew_when_a_number_changes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

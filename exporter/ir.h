@@ -118,6 +118,8 @@ typedef struct etx_ir_node {
   etx_ir_place place;
   uint32_t branch;  // that it stands in, 0: it always runs (ir_choice.h)
   uint32_t choice;  // of a head or a join; 0: any other node
+  bool is_parted;   // a concatenation of what was one result: the parts are to
+                    // lie in it (join_parts.c)
 } etx_ir_node;
 
 // Of a method: nodes of which one branch or the other runs (ir_choice.h).

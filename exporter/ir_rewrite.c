@@ -86,6 +86,7 @@ etx_status etx_rewrite_method(etx_pass_context* context, etx_ir_method* method,
   self.rewrite.uses = etx_ir_count_uses(pool, method);
   self.rewrite.value_count = method->value_count;
   self.rewrite.fusions = &context->fusions;
+  self.rewrite.constant_names = &context->constant_names;
   self.rewrite.lower.module = context->module;
   self.rewrite.lower.method = method;
   self.rewrite.lower.target = context->options->target;

@@ -19,6 +19,7 @@ typedef struct etx_rewrite {
   const uint32_t* uses;  // of values of the graph as it was, by index
   size_t value_count;    // values of the graph as it was
   etx_fusions* fusions;  // for what rules have to tell
+  etx_constant_names* constant_names;  // of constants that rules divide
 } etx_rewrite;
 
 // Sets `*out_done` if it took the node.

@@ -41,9 +41,9 @@ ETX_MUST_USE etx_status etx_shared_memory_init(etx_shared_memory* shared,
                                                etx_diag* diag);
 
 // The same for a block of which every byte is zero already: what calloc gives,
-// fresh pages of an operating system, .bss. States that begin with zeros are
-// not written, so that pages of a cache that is never filled so far are never
-// there.
+// fresh pages of an operating system, .bss. States of which a file says that
+// they begin with zeros are not written, so pages that no cache has reached so
+// far take no memory. A fork of the session copies all of it.
 ETX_MUST_USE etx_status etx_shared_memory_init_zeroed(
     etx_shared_memory* shared, const etx_program* program, etx_bytes_mut block,
     etx_diag* diag);

@@ -7,7 +7,8 @@
 // Only where the parts lie contiguously in the result and aligned as every
 // computed value is, have blocks of their own, and all sizes are known. The
 // block then lives longer than before, so a concatenation that would raise the
-// most bytes live at once is left as it is.
+// most bytes live at once is left as it is, unless it is of what a pass
+// divided: as one result it took more.
 
 #include "exporter/lifetimes.h"
 #include "exporter/passes/pass_list.h"
@@ -122,7 +123,9 @@ static etx_status join(const joining* j, const etx_ir_node* node) {
   result->way = ETX_WAY_JOINED;
 
   ETX_TRY(peak_of(j, &peak_after));
-  if (peak_after > peak_before) memcpy(j->placement->places, before, bytes);
+  if (peak_after > peak_before && !node->is_parted) {
+    memcpy(j->placement->places, before, bytes);
+  }
   return ETX_OK;
 }
 

@@ -22,7 +22,8 @@ enum {
   SPOT_ITEMS = 4,  // for each thread
   POINT_CHANNELS = ETX_POINT_CHANNELS,
   LEAST_POINTS = 13,  // vectors of a tile
-  FEW_VALUES = 1 << 18,  // of an image whose channels threads share, at most
+  FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
+  FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
 };
 
 // ------------------------------------------------ directions
@@ -376,8 +377,10 @@ static bool plan_spots(etx_patch_plan* p) {
 static bool suits_channel_shares(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t in = c->in_channels, out = c->out_channels;
-  return p->is_packed && c->groups == 1 && in <= 2 * out &&
-         c->out.sizes[2] <= FEW_VALUES / (in > out ? in : out);
+  const int64_t positions = c->out.sizes[2];
+  return p->is_packed && c->groups == 1 &&
+         ((positions <= FEW_POSITIONS && in <= out) ||
+          (positions <= FEW_VALUES / (in > out ? in : out) && in <= 2 * out));
 }
 
 // Rows of result channels for each item, if threads are many.

@@ -57,7 +57,7 @@ typedef struct graph {
 #define AS_WRITTEN                                                             \
   "-simplify,-fold_constants,-recompose_products,-recompose_updates"           \
   ",-part_products,-recompose_norms,-fuse_attention,-fuse_chains,-fuse_linear" \
-  ",-fuse_convolution,-join_products"
+  ",-fuse_convolution,-part_convolutions,-join_products"
 
 void graph_open(graph* g);
 void graph_close(graph* g);

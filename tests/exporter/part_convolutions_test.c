@@ -11,22 +11,32 @@
 #define PASSES "lower simplify fuse_chains fuse_convolution part_convolutions"
 
 // A megabyte and more between the two: 40 channels of 96 x 96.
-#define INPUTS                                                          \
-  "inputs: [{name: x, type: 'float32[1, 3, 96, 96]'}, {name: v, type: " \
-  "'float32[40, 3, 1, 1]'}]\n"                                          \
-  "buffers:\n"                                                          \
-  "  - {name: w, type: 'float32[40, 3, 1, 1]', init: 1}\n"              \
-  "  - {name: b, type: 'float32[40]', init: 2}\n"                       \
-  "  - {name: k, type: 'float32[40, 1, 3, 3]', init: 3}\n"              \
-  "  - {name: twice, type: 'float32[80, 1, 3, 3]', init: 3}\n"          \
-  "  - {name: wide, type: 'float32[40, 3, 3, 3]', init: 3}\n"           \
+#define GRAPH(x)                                                   \
+  "dims: {h: {min: 1, max: 96}, p: {max: 1}}\n"                    \
+  "inputs: [{name: x, type: 'float32[" x                           \
+  "]'}, {name: v, type: 'float32[40, 3, 1, 1]'}, {name: u, type: " \
+  "'float32[p]'}]\n"                                               \
+  "buffers:\n"                                                     \
+  "  - {name: w, type: 'float32[40, 3, 1, 1]', init: 1}\n"         \
+  "  - {name: b, type: 'float32[40]', init: 2}\n"                  \
+  "  - {name: k, type: 'float32[40, 1, 3, 3]', init: 3}\n"         \
+  "  - {name: pairs, type: 'float32[40, 2, 3, 3]', init: 3}\n"     \
+  "  - {name: twice, type: 'float32[80, 1, 3, 3]', init: 3}\n"     \
+  "  - {name: wide, type: 'float32[40, 3, 3, 3]', init: 3}\n"      \
+  "  - {name: many, type: 'float32[40, 14, 1, 1]', init: 3}\n"     \
+  "  - {name: turned, type: 'float32[3, 40, 1, 1]', init: 3}\n"    \
+  "  - {name: three, type: 'float32[42, 1, 1, 1]', init: 3}\n"     \
+  "  - {name: m, type: 'float32[42, 1, 3, 3]', init: 3}\n"         \
+  "  - {name: kept, type: 'float32[1, 40, 48, 48]', init: 0}\n"    \
   "nodes:\n"
-#define POINTS(w)                                           \
-  "  - {out: a, op: aten.convolution.default, args: [x, " w \
-  ", b, [1, 1], [0, 0], [1, 1], false, [0, 0], 1]}\n"
-#define PLANES(a, k, groups)                                    \
-  "  - {out: c, op: aten.convolution.default, args: [" a ", " k \
-  ", null, [2, 2], [1, 1], [1, 1], false, [0, 0], " groups "]}\n"
+#define INPUTS GRAPH("1, 3, 96, 96")
+#define CONVOLUTION(out, x, w, b, stride, padding, transposed, groups)       \
+  "  - {out: " out ", op: aten.convolution.default, args: [" x ", " w ", " b \
+  ", [" stride ", " stride "], [" padding ", " padding                       \
+  "], [1, 1], " transposed ", [0, 0], " groups "]}\n"
+#define POINTS(w) CONVOLUTION("a", "x", w, "b", "1", "0", "false", "1")
+#define PLANES(a, k, groups) \
+  CONVOLUTION("c", a, k, "null", "2", "1", "false", groups)
 #define OUTPUTS "outputs: [c]\n"
 
 static size_t count_of(const char* lines, const char* part) {
@@ -52,10 +62,10 @@ static void planes_follow_their_channels(void** state) {
   lowered_run(&l, PASSES);
   assert_lines(
       &l,
-      "c.1: float32[1, 16, 96, 96] = aten::convolution.out(x, const "
+      "a: float32[1, 16, 96, 96] = aten::convolution.out(x, const "
       "float32[16, 3, 1, 1], const float32[16], [1, 1], [0, 0], [1, 1], False, "
       "[0, 0], 1)\n"
-      "c.2: float32[1, 16, 48, 48] = aten::convolution.out(c.1, const "
+      "c.2: float32[1, 16, 48, 48] = aten::convolution.out(a, const "
       "float32[16, 1, 3, 3], None, [2, 2], [1, 1], [1, 1], False, [0, 0], 16)\n"
       "c.3: float32[1, 16, 96, 96] = aten::convolution.out(x, const "
       "float32[16, 3, 1, 1], const float32[16], [1, 1], [0, 0], [1, 1], False, "
@@ -89,12 +99,19 @@ static void others_are_left_alone(void** state) {
       INPUTS POINTS("w") PLANES("a", "k", "40") "outputs: [c, a]\n",
       // A weight that varies.
       INPUTS POINTS("v") PLANES("a", "k", "40") OUTPUTS,
-      // Several results of a plane.
+      // Several results of a plane, or of two planes.
       INPUTS POINTS("w") PLANES("a", "twice", "40") OUTPUTS,
-      // Neighbours.
-      INPUTS "  - {out: a, op: aten.convolution.default, args: [x, wide, b, [1, "
-             "1], [1, 1], [1, 1], false, [0, 0], 1]}\n" PLANES("a", "k", "40")
-          OUTPUTS,
+      INPUTS POINTS("w") PLANES("a", "pairs", "20") OUTPUTS,
+      // Neighbours, or some channels only.
+      INPUTS CONVOLUTION("a", "x", "wide", "b", "1", "1", "false", "1")
+          PLANES("a", "k", "40") OUTPUTS,
+      INPUTS CONVOLUTION("a", "x", "three", "null", "1", "0", "false", "3")
+          PLANES("a", "m", "42") OUTPUTS,
+      // The transposed form, whose weights lie in another order.
+      INPUTS CONVOLUTION("a", "x", "turned", "b", "1", "0", "true", "1")
+          PLANES("a", "k", "40") OUTPUTS,
+      INPUTS POINTS("w")
+          CONVOLUTION("c", "a", "k", "null", "2", "1", "true", "40") OUTPUTS,
       // Something is added to all channels.
       INPUTS POINTS("w") "  - {out: s, op: aten.slice.Tensor, args: [x, 1, 0, "
                          "1]}\n"
@@ -103,24 +120,77 @@ static void others_are_left_alone(void** state) {
                          "  - {out: n, op: aten.clone.default, args: [e]}\n"
                          "  - {out: r, op: aten.add.Tensor, args: [a, n]}\n"
           PLANES("r", "k", "40") OUTPUTS,
-      // Little.
-      "inputs: [{name: x, type: 'float32[1, 3, 64, 64]'}]\n"
-      "buffers:\n"
-      "  - {name: w, type: 'float32[40, 3, 1, 1]', init: 1}\n"
-      "  - {name: b, type: 'float32[40]', init: 2}\n"
-      "  - {name: k, type: 'float32[40, 1, 3, 3]', init: 3}\n"
-      "nodes:\n" POINTS("w") PLANES("a", "k", "40") OUTPUTS,
+      // Little, and much that each part would see.
+      GRAPH("1, 3, 64, 64") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
+      GRAPH("1, 14, 96, 96") POINTS("many") PLANES("a", "k", "40") OUTPUTS,
       // Two images: the parts would not lie one after the other.
-      "inputs: [{name: x, type: 'float32[2, 3, 96, 96]'}]\n"
-      "buffers:\n"
-      "  - {name: w, type: 'float32[40, 3, 1, 1]', init: 1}\n"
-      "  - {name: b, type: 'float32[40]', init: 2}\n"
-      "  - {name: k, type: 'float32[40, 1, 3, 3]', init: 3}\n"
-      "nodes:\n" POINTS("w") PLANES("a", "k", "40") OUTPUTS,
+      GRAPH("2, 3, 96, 96") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
+      // A size that varies.
+      GRAPH("1, 3, h, 96") POINTS("w") PLANES("a", "k", "40") OUTPUTS,
+      // What a state becomes is computed there.
+      INPUTS POINTS("w") PLANES("a", "k", "40") "outputs: []\n"
+                                                "mutates: {kept: c}\n",
+      // A branch's result is needed where the ways meet.
+      INPUTS POINTS("w") "  - out: [d]\n"
+                         "    if: {sym: p}\n"
+                         "    then:\n"
+                         "      nodes:\n"
+                         "      " PLANES("a", "k", "40")
+                         "      outputs: [c]\n"
+                         "    else: {outputs: [kept]}\n"
+                         "outputs: [d]\n",
   };
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    print_message("graph %zu\n", i);
     expect_count(graphs[i], 2);
   }
+  // The whole weight would stay in the file for the other.
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS POINTS("w") PLANES("a", "k", "40")
+                   CONVOLUTION("d", "x", "w", "b", "2", "0", "false",
+                               "1") "outputs: [c, d]\n");
+  lowered_run(&l, PASSES);
+  assert_int_equal(count_of(lowered_lines(&l), "::convolution"), 3);
+  lowered_close(&l);
+}
+
+// A part begins where a value may begin, or the concatenation would copy it.
+static void parts_are_aligned(void** state) {
+  (void)state;
+  static const size_t alignments[] = {1 << 14, 1 << 15}, counts[] = {6, 2};
+  for (size_t i = 0; i < 2; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX,
+                 INPUTS POINTS("w") PLANES("a", "k", "40") OUTPUTS);
+    l.reading.module.alignment = alignments[i];
+    lowered_run(&l, PASSES);
+    assert_int_equal(count_of(lowered_lines(&l), "::convolution"), counts[i]);
+    lowered_close(&l);
+  }
+}
+
+static void parts_of_a_weight_keep_its_name(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS POINTS("w") PLANES("a", "k", "40") OUTPUTS);
+  lowered_run(&l, PASSES);
+  const etx_ir_module* const module = &l.reading.module;
+  const etx_ir_method* const method = &module->methods[0];
+  for (size_t i = 0; i < 6; ++i) {
+    const uint32_t value = method->nodes[i].args[1].as.value;
+    const etx_ir_value* const weight = &method->values[value];
+    etx_text* names = NULL;
+    size_t count = 0;
+    assert_int_equal(weight->origin, ETX_IR_FROM_CONSTANT);
+    assert_int_equal(etx_constant_names_find(&l.context.constant_names, module,
+                                             weight->index, &names, &count),
+                     ETX_OK);
+    assert_int_equal(count, 1);
+    assert_true(etx_text_is(names[0], i % 2 == 0 ? "w" : "k"));
+  }
+  lowered_close(&l);
 }
 
 static void the_stock_runtime_gets_none(void** state) {
@@ -138,6 +208,8 @@ int main(void) {
       cmocka_unit_test(planes_follow_their_channels),
       cmocka_unit_test(what_follows_each_comes_along),
       cmocka_unit_test(others_are_left_alone),
+      cmocka_unit_test(parts_are_aligned),
+      cmocka_unit_test(parts_of_a_weight_keep_its_name),
       cmocka_unit_test(the_stock_runtime_gets_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

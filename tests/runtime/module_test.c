@@ -32,7 +32,7 @@ static void* take(void* context, size_t bytes, size_t alignment) {
   return memory;
 }
 
-// At no address that is aligned.
+// At any address.
 static void* take_zeroed(void* context, size_t bytes) {
   counting_heap* heap = context;
   if (heap->most != 0 && heap->taken >= heap->most) return NULL;

@@ -6,6 +6,8 @@ enum {
   // Shares for each thread, at most. Each is smaller than the one before: cores
   // differ, and machines are busy, so threads wait for the last ones.
   ROUNDS = 5,
+  LEAST_ROUNDS = 2,
+  ROUND_WORK = 500000,  // operations for each; taking a share costs 100 ns
   // Positions of a strip: with fewer, too many of their lines of memory are
   // another strip's, too, or seen from there.
   LEAST_POSITIONS = 384,
@@ -54,8 +56,12 @@ void etx_shares_run(const etx_parallel* parallel, size_t count, double work,
     return;
   }
   const size_t threads = parallel->thread_count;
-  const size_t most = (count + threads - 1) / threads;
-  shares s = {run, context, count, threads, most < ROUNDS ? most : ROUNDS};
+  const size_t each = (count + threads - 1) / threads;
+  const double worth = work / ROUND_WORK;
+  const size_t wanted = worth < LEAST_ROUNDS ? LEAST_ROUNDS
+                        : worth < ROUNDS     ? (size_t)worth
+                                             : ROUNDS;
+  shares s = {run, context, count, threads, each < wanted ? each : wanted};
   parallel->parallel_for(parallel->context, run_share, &s, threads * s.rounds);
 }
 

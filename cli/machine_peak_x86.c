@@ -9,18 +9,21 @@
 #define TWELVE(DO) \
   DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
 
-// A function of START, STEP and JOIN, which say how a sum starts, what a turn
-// does to it and how all meet in `all`.
+// By START, STEP and JOIN, which say how a sum starts, what a turn does to it
+// and how all meet in `all`.
+#define TURN_TWELVE(turns)               \
+  TWELVE(START)                          \
+  for (uint64_t i = 0; i < turns; ++i) { \
+    TWELVE(STEP)                         \
+  }                                      \
+  TWELVE(JOIN)
+
 #define MULTIPLY(name, features, vector, lanes, set)                     \
   __attribute__((target(features))) static uint64_t name(uint64_t turns, \
                                                          float* sink) {  \
     const vector factor = set(0.999f), term = set(*sink);                \
     vector all = factor;                                                 \
-    TWELVE(START)                                                        \
-    for (uint64_t i = 0; i < turns; ++i) {                               \
-      TWELVE(STEP)                                                       \
-    }                                                                    \
-    TWELVE(JOIN)                                                         \
+    TURN_TWELVE(turns)                                                   \
     for (int i = 0; i < lanes; ++i) *sink += ((const float*)&all)[i];    \
     return turns * 12 * lanes;                                           \
   }
@@ -63,11 +66,7 @@ uint64_t etx_machine_multiply(uint64_t turns, float* sink) {
                                                          int32_t* sink) { \
     const vector factor = set(0x01020304), term = set(*sink);             \
     vector all = factor;                                                  \
-    TWELVE(START)                                                         \
-    for (uint64_t i = 0; i < turns; ++i) {                                \
-      TWELVE(STEP)                                                        \
-    }                                                                     \
-    TWELVE(JOIN)                                                          \
+    TURN_TWELVE(turns)                                                    \
     uint32_t sum = 0, own[lanes];                                         \
     memcpy(own, &all, sizeof own);                                        \
     for (int i = 0; i < lanes; ++i) sum += own[i];                        \

@@ -27,6 +27,7 @@
 enum {
   WEIGHT = 1,  // arguments of convolutions
   BIAS = 2,
+  TRANSPOSED = 6,
   GROUPS = 8,
   OTHERS = 9,  // of those with a chain
   ARGUMENTS = 11,
@@ -80,7 +81,7 @@ static bool has_constants(const etx_rewrite* rewrite, const etx_ir_node* node) {
       return false;
     }
   }
-  return !node->args[6].as.boolean && has_numbers_only(rewrite, node);
+  return !node->args[TRANSPOSED].as.boolean && has_numbers_only(rewrite, node);
 }
 
 // Windows of one pixel: others are copied or transformed first, for each part

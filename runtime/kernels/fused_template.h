@@ -122,6 +122,10 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
 #define ETX_FUSED_ODD(a, b)                                                    \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
                           27, 29, 31)
+// The first lane of one, and behind it the lanes of x but for the last.
+#define ETX_FUSED_BEHIND(first, x)                                             \
+  __builtin_shufflevector(first, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, \
+                          26, 27, 28, 29, 30)
 #elif VECTOR_BYTES == 32
 #define ETX_FUSED_EVEN(a, b) \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)

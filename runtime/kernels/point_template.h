@@ -10,6 +10,7 @@
 enum {
   POINT_LANES = ETX_FUSED_LANES,
   POINT_GROUPS = 3,
+  POINT_NEAR = 4,  // rows of weights that are found from one address
   POINT_LINE = ETX_PANEL_GROUP_BYTES / 4,
 #if VECTOR_BYTES == 64
   POINT_ROWS = ETX_POINT_CHANNELS,  // channels of a block
@@ -41,7 +42,7 @@ static inline __attribute__((always_inline)) void point_store(
   bias += (ptrdiff_t)place->channel * step;
   ETX_UNROLLED
   for (size_t c = 0; c < POINT_ROWS; ++c) {
-    store.bias = row_bias(&store, *bias);
+    store.bias = *bias + p->store.bias;
     if (added != NULL) {
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
@@ -91,20 +92,25 @@ static inline __attribute__((always_inline)) void point_block(
     const size_t taps = piece + 1 < p->pieces ? p->taps : p->last_taps;
     for (size_t k = 0; k < taps; ++k, weights += weight_tap) {
       const float* const from = seen + offsets[k];
+      const float* next = from;
       etx_fused x[POINT_GROUPS];
       // Taps lie too far from each other for a processor to see what comes.
+      ETX_STEP(next, (ptrdiff_t)soon);
       ETX_UNROLLED
       for (size_t i = 0; i < groups * POINT_LANES; i += POINT_LINE) {
-        __builtin_prefetch(from + soon + i);
+        __builtin_prefetch(next + i);
       }
       ETX_UNROLLED
       for (size_t g = 0; g < groups; ++g) {
         memcpy(&x[g], from + point_at(place, g, groups), sizeof x[g]);
         ETX_FUSED_LOADED(x[g]);
       }
+      const float* near = weights;
       ETX_UNROLLED
       for (ptrdiff_t c = 0; c < POINT_ROWS; ++c) {
-        const etx_fused weight = ETX_FUSED_ALL(weights[c * weight_row]);
+        const ptrdiff_t row = c % POINT_NEAR;
+        if (c > 0 && row == 0) ETX_STEP(near, POINT_NEAR * weight_row);
+        const etx_fused weight = ETX_FUSED_ALL(near[row * weight_row]);
         ETX_UNROLLED
         for (size_t g = 0; g < groups; ++g) {
           own[c][g] = ETX_FUSED_ADD(weight, x[g], own[c][g]);
@@ -156,7 +162,8 @@ static inline __attribute__((always_inline)) void point_line(
 }
 
 static void sum_points(const etx_points* given) {
-  const etx_points p = *given;  // which results do not change
+  etx_points p = *given;                     // which results do not change
+  p.store.bias = row_bias(&p.store, -0.0f);  // what is added to each bias
   for (size_t channel = 0; channel < p.channels;
        channel += ETX_POINT_CHANNELS) {
     for (size_t line = 0; line < p.store.rows; ++line) {

@@ -25,55 +25,88 @@ static inline row_lanes window_inside(ptrdiff_t first, ptrdiff_t columns) {
   return (row_lanes)(below & (0xffffu << begin));
 }
 
-// What three taps see of a row, and from which lanes.
+// Where what the taps see of a row begins, and which lanes of its three loads
+// lie in the row.
 typedef struct window_view {
-  ptrdiff_t columns[4];  // where loads begin
-  row_lanes inside[4];
+  ptrdiff_t first;
+  row_lanes inside[3];
+  bool is_whole;  // all of them
 } window_view;
 
-#define WINDOW_LOAD(row, view, i) \
-  ROW_LOAD_SOME((row) + (view)->columns[i], (view)->inside[i])
+// Columns of the loads behind the first one. With steps of one column each is
+// what a tap sees. With steps of two the second and the third tap see every
+// second lane of two loads, and the first one what the third does but for the
+// column in front.
+#define WINDOW_PLACE(stride, i) \
+  ((i) == 2 && (stride) == 2 ? 1 + WINDOW_LANES : (i))
 
 static inline window_view window_view_of(const etx_window_planes* p,
                                          ptrdiff_t x, ptrdiff_t stride) {
-  const ptrdiff_t first = p->column + x * stride;
-  window_view v = {{first, first + 1, first + 2, 0}, {0}};
-  if (stride == 2) {
-    v.columns[1] = first + WINDOW_LANES;
-    v.columns[2] = first + 2;
-    v.columns[3] = first + 2 + WINDOW_LANES;
+  window_view v = {.first = p->column + x * stride};
+  for (ptrdiff_t i = 0; i < 3; ++i) {
+    const ptrdiff_t at = v.first + WINDOW_PLACE(stride, i);
+    v.inside[i] = window_inside(at, p->in_columns);
   }
-  for (size_t i = 0; i < 4; ++i) {
-    v.inside[i] = window_inside(v.columns[i], p->in_columns);
-  }
+  const ptrdiff_t last = v.first + WINDOW_PLACE(stride, 2) + WINDOW_LANES;
+  v.is_whole = v.first >= 0 && last <= p->in_columns;
+  if (stride == 2) v.inside[0] &= 1;
   return v;
 }
 
-// The three taps' elements of input row `y`. Asks for what lies as many rows
-// behind as there are results: of a whole plane that is the next one.
+static inline __attribute__((always_inline)) etx_fused
+window_load(const float* at, row_lanes inside, bool is_whole) {
+  etx_fused x;
+  if (!is_whole) return ROW_LOAD_SOME(at, inside);
+  memcpy(&x, at, sizeof x);
+  return x;
+}
+
+// The three taps' elements of a row; `row` is where the first load begins.
 static inline __attribute__((always_inline)) void window_see(
-    const etx_window_planes* p, const window_view* v, ptrdiff_t y,
-    ptrdiff_t stride, bool asks, etx_fused* seen) {
-  const float* const row = p->in + y * p->in_row;
-  if (asks) {
-    const float* const behind =
-        row + (ptrdiff_t)p->store.rows * stride * p->in_row;
-    __builtin_prefetch(behind + v->columns[stride], 0, 2);
-    if (stride == 2) __builtin_prefetch(behind + v->columns[3], 0, 2);
+    const float* row, const window_view* v, ptrdiff_t stride, bool is_whole,
+    etx_fused* seen) {
+  etx_fused loaded[3];
+  for (size_t i = 0; i < 3; ++i) {
+    const float* const at = row + WINDOW_PLACE(stride, i);
+    loaded[i] = is_whole && stride == 2 && i == 0
+                    ? ETX_FUSED_ALL(*at)
+                    : window_load(at, v->inside[i], is_whole);
+    ETX_FUSED_LOADED(loaded[i]);
   }
-  if (y < 0 || y >= p->in_rows) {
-    seen[0] = seen[1] = seen[2] = (etx_fused){0};
-  } else if (stride == 1) {
-    seen[0] = WINDOW_LOAD(row, v, 0);
-    seen[1] = WINDOW_LOAD(row, v, 1);
-    seen[2] = WINDOW_LOAD(row, v, 2);
+  if (stride == 1) {
+    for (size_t i = 0; i < 3; ++i) seen[i] = loaded[i];
   } else {
-    const etx_fused a = WINDOW_LOAD(row, v, 0), b = WINDOW_LOAD(row, v, 1);
-    const etx_fused c = WINDOW_LOAD(row, v, 2), d = WINDOW_LOAD(row, v, 3);
-    seen[0] = ETX_FUSED_EVEN(a, b);
-    seen[1] = ETX_FUSED_ODD(a, b);
-    seen[2] = ETX_FUSED_EVEN(c, d);
+    seen[1] = ETX_FUSED_EVEN(loaded[1], loaded[2]);
+    seen[2] = ETX_FUSED_ODD(loaded[1], loaded[2]);
+    seen[0] = ETX_FUSED_BEHIND(loaded[0], seen[2]);
   }
+}
+
+// Where a view stands in the input: row `y` of `count`, whether there is one or
+// not, and how far behind it the next plane lies.
+typedef struct window_rows {
+  const float* row;
+  ptrdiff_t step, y, count, behind;
+} window_rows;
+
+// The taps' elements of the row that `rows` is at, zeros if there is none; goes
+// on to the next one. Asks for what lies as many rows behind as there are
+// results: of a whole plane that is the next one.
+static inline __attribute__((always_inline)) void window_next(
+    window_rows* rows, const window_view* v, ptrdiff_t stride, bool is_whole,
+    bool asks, etx_fused* seen) {
+  if (asks) {
+    const float* const behind = rows->row + rows->behind;
+    __builtin_prefetch(behind + 1, 0, 2);
+    if (stride == 2) __builtin_prefetch(behind + 1 + WINDOW_LANES, 0, 2);
+  }
+  if ((size_t)rows->y < (size_t)rows->count) {
+    window_see(rows->row, v, stride, is_whole, seen);
+  } else {
+    seen[0] = seen[1] = seen[2] = (etx_fused){0};
+  }
+  rows->row += rows->step;
+  ++rows->y;
 }
 
 static inline __attribute__((always_inline)) void window_add(
@@ -86,18 +119,23 @@ static inline __attribute__((always_inline)) void window_add(
 // Columns from `x` on, of which this is the view.
 static inline __attribute__((always_inline)) void window_columns(
     const etx_window_planes* p, const etx_fused* weights, size_t x,
-    const window_view* own, ptrdiff_t stride, const float* added, bool asks) {
+    const window_view* own, ptrdiff_t stride, const float* added, bool is_whole,
+    bool asks) {
   const etx_row_store* s = &p->store;
   const window_view view = *own;
   const row_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
   float* out = s->out + x;
   if (added != NULL) added += x;
   etx_fused seen[3], first = {0}, second = {0};
-  ptrdiff_t y = p->row;
-  window_see(p, &view, y++, stride, asks, seen);
+  window_rows rows = {.row = p->in + p->row * p->in_row + view.first,
+                      .step = p->in_row,
+                      .y = p->row,
+                      .count = p->in_rows,
+                      .behind = (ptrdiff_t)s->rows * stride * p->in_row};
+  window_next(&rows, &view, stride, is_whole, asks, seen);
   window_add(weights, seen, &first);
   if (stride == 1) {
-    window_see(p, &view, y++, stride, asks, seen);
+    window_next(&rows, &view, stride, is_whole, asks, seen);
     second = first;
     window_add(weights + 3, seen, &second);
     first = (etx_fused){0};
@@ -105,11 +143,11 @@ static inline __attribute__((always_inline)) void window_columns(
   }
   for (size_t r = 0; r < s->rows; ++r, out += s->out_row) {
     if (stride != 1) {
-      window_see(p, &view, y++, stride, asks, seen);
+      window_next(&rows, &view, stride, is_whole, asks, seen);
       second = first;
       window_add(weights + 3, seen, &second);
     }
-    window_see(p, &view, y++, stride, asks, seen);
+    window_next(&rows, &view, stride, is_whole, asks, seen);
     window_add(weights + 6, seen, &second);
     if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
     finish_some(s, &second, added, out, lanes);
@@ -123,25 +161,37 @@ static inline __attribute__((always_inline)) void window_columns(
   }
 }
 
+// The same, as `is_whole` and `asks` say.
+static inline __attribute__((always_inline)) void window_some(
+    const etx_window_planes* p, const etx_fused* weights, size_t x,
+    const window_view* view, bool is_whole, bool asks) {
+  const float* const added = p->store.added;
+  if (p->stride != 1) {
+    window_columns(p, weights, x, view, 2, added, is_whole, asks);
+  } else if (added != NULL) {
+    window_columns(p, weights, x, view, 1, added, is_whole, false);
+  } else {
+    window_columns(p, weights, x, view, 1, NULL, is_whole, asks);
+  }
+}
+
 // The plane that `p` is at. Of short rows `views` has the views.
 static inline __attribute__((always_inline)) void window_plane(
     const etx_window_planes* p, const window_view* views) {
-  const float* const added = p->store.added;
   etx_fused weights[WINDOW_TAPS];
   for (size_t k = 0; k < WINDOW_TAPS; ++k) {
     weights[k] = ETX_FUSED_ALL(p->weights[k]);
   }
   for (size_t x = 0; x < p->store.count; x += WINDOW_LANES) {
-    window_view far;
-    const window_view* const view =
-        views == NULL ? &far : views + x / WINDOW_LANES;
-    if (views == NULL) far = window_view_of(p, (ptrdiff_t)x, p->stride);
-    if (p->stride == 1 && added != NULL) {
-      window_columns(p, weights, x, view, 1, added, false);
-    } else if (p->stride == 1) {
-      window_columns(p, weights, x, view, 1, NULL, views == NULL);
+    if (views != NULL) {
+      window_some(p, weights, x, views + x / WINDOW_LANES, false, false);
+      continue;
+    }
+    const window_view view = window_view_of(p, (ptrdiff_t)x, p->stride);
+    if (view.is_whole) {
+      window_some(p, weights, x, &view, true, true);
     } else {
-      window_columns(p, weights, x, view, 2, added, views == NULL);
+      window_some(p, weights, x, &view, false, true);
     }
   }
 }

@@ -131,6 +131,8 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define ETX_FUSED_ODD(a, b) \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define ETX_FUSED_BEHIND(first, x) \
+  __builtin_shufflevector(first, x, 0, 8, 9, 10, 11, 12, 13, 14)
 #else
 #define ETX_FUSED_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define ETX_FUSED_ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)

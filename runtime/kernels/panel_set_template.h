@@ -22,9 +22,7 @@
 #else
 #define PANEL_SPOTS NULL, NULL, NULL
 #endif
-// Half as many registers, of half the size, do better with planes that are
-// copied beside zeros.
-#if VECTOR_BYTES == 64
+#if VECTOR_BYTES >= 32
 #include "runtime/kernels/window_plane_template.h"
 #define PANEL_WINDOWS sum_windows
 #else

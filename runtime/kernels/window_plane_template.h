@@ -1,6 +1,5 @@
 // Windows of 3 x 3 over one channel (etx_window_planes). Read once for each
-// instruction set that loads and stores some lanes alone, after
-// plane_template.h.
+// instruction set that loads some lanes alone, after plane_template.h.
 //
 // A vector of columns is gone through from row to row. Rows of the input are
 // loaded once for all results that see them: while one is summed with the last
@@ -19,10 +18,45 @@ enum {
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
 static inline row_lanes window_inside(ptrdiff_t first, ptrdiff_t columns) {
-  const ptrdiff_t begin = first < 0 ? -first : 0, end = columns - first;
-  if (begin >= WINDOW_LANES || end <= begin) return 0;
-  const unsigned below = end < WINDOW_LANES ? (1u << end) - 1 : 0xffffu;
-  return (row_lanes)(below & (0xffffu << begin));
+  return (row_lanes)(row_first(columns - first) & ~row_first(-first));
+}
+
+// The first column of the results that a vector has from `x` on.
+static inline size_t window_at(const etx_window_planes* p, size_t x) {
+#if VECTOR_BYTES == 64
+  (void)p;
+  return x;
+#else
+  // The last vector of a row overlaps the one before it.
+  const size_t count = p->store.count;
+  return x + WINDOW_LANES > count && count >= WINDOW_LANES
+             ? count - WINDOW_LANES
+             : x;
+#endif
+}
+
+// Stores what a vector from column `x` on has of a row of results. With it
+// `left` rows are to come.
+static inline __attribute__((always_inline)) void window_store(
+    const etx_row_store* s, const etx_fused* sums, const float* added,
+    float* out, size_t x, size_t left) {
+#if VECTOR_BYTES == 64
+  (void)left;
+  finish_some(s, sums, added, out, row_first((ptrdiff_t)(s->count - x)));
+#else
+  (void)x;
+  // What does not belong to a short row is a later row's, and not there yet.
+  const bool is_dense = s->out_row == (ptrdiff_t)s->count && added == NULL;
+  if (s->count >= WINDOW_LANES ||
+      (is_dense && left * s->count >= WINDOW_LANES)) {
+    finish_plane(s, sums, added, out);
+    return;
+  }
+  float own[WINDOW_LANES], other[WINDOW_LANES] = {0};
+  if (added != NULL) copy_row(added, other, s->count);
+  finish_plane(s, sums, added == NULL ? NULL : other, own);
+  copy_row(own, out, s->count);
+#endif
 }
 
 // Where what the taps see of a row begins, and which lanes of its three loads
@@ -49,7 +83,7 @@ static inline window_view window_view_of(const etx_window_planes* p,
   }
   const ptrdiff_t last = v.first + WINDOW_PLACE(stride, 2) + WINDOW_LANES;
   v.is_whole = v.first >= 0 && last <= p->in_columns;
-  if (stride == 2) v.inside[0] &= 1;
+  if (stride == 2) v.inside[0] &= row_first(1);
   return v;
 }
 
@@ -123,7 +157,6 @@ static inline __attribute__((always_inline)) void window_columns(
     bool asks) {
   const etx_row_store* s = &p->store;
   const window_view view = *own;
-  const row_lanes lanes = window_inside(0, (ptrdiff_t)(s->count - x));
   float* out = s->out + x;
   if (added != NULL) added += x;
   etx_fused seen[3], first = {0}, second = {0};
@@ -150,7 +183,7 @@ static inline __attribute__((always_inline)) void window_columns(
     window_next(&rows, &view, stride, is_whole, asks, seen);
     window_add(weights + 6, seen, &second);
     if (asks) __builtin_prefetch(out + (ptrdiff_t)s->rows * s->out_row, 1);
-    finish_some(s, &second, added, out, lanes);
+    window_store(s, &second, added, out, x, s->rows - r);
     if (added != NULL) added += s->out_row;
     if (stride == 1) {
       second = first;
@@ -182,9 +215,10 @@ static inline __attribute__((always_inline)) void window_plane(
   for (size_t k = 0; k < WINDOW_TAPS; ++k) {
     weights[k] = ETX_FUSED_ALL(p->weights[k]);
   }
-  for (size_t x = 0; x < p->store.count; x += WINDOW_LANES) {
+  for (size_t at = 0; at < p->store.count; at += WINDOW_LANES) {
+    const size_t x = window_at(p, at);
     if (views != NULL) {
-      window_some(p, weights, x, views + x / WINDOW_LANES, false, false);
+      window_some(p, weights, x, views + at / WINDOW_LANES, false, false);
       continue;
     }
     const window_view view = window_view_of(p, (ptrdiff_t)x, p->stride);
@@ -202,7 +236,8 @@ static void sum_windows(const etx_window_planes* given) {
   const bool is_short =
       p.in_columns <= WINDOW_SHORT && p.store.count <= WINDOW_SHORT;
   for (size_t i = 0; i < WINDOW_VIEWS && is_short; ++i) {
-    views[i] = window_view_of(&p, (ptrdiff_t)(i * WINDOW_LANES), p.stride);
+    const size_t x = window_at(&p, i * WINDOW_LANES);
+    views[i] = window_view_of(&p, (ptrdiff_t)x, p.stride);
   }
   for (size_t left = p.planes; left > 0; --left) {
     p.store.bias = row_bias(&p.store, p.bias == NULL ? -0.0f : *p.bias);

@@ -329,32 +329,44 @@ static float window_sum(const etx_window_planes* p, ptrdiff_t y, ptrdiff_t x) {
   return sum;
 }
 
-// Two planes at most, whose rows are halves of rows.
+// Two planes at most, whose rows are halves of rows, or follow each other.
 static void windows_are_summed_one_by_one(void** state) {
   static float sums[MOST * PITCH];
   (void)state;
+  const etx_panel_loops* avx2 =
+      etx_panel_loops_of(etx_instruction_set_within(ETX_SET_AVX2));
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_row_store s = random_store();
-    etx_window_planes p = {.store = s,
-                           .planes = (size_t)test_random_integer(1, 2),
-                           .out_plane = PITCH / 2,
-                           .bias = test_random_bits() % 3 == 0 ? NULL : right,
-                           .bias_step = test_random_integer(0, 3),
-                           .weights = left + MOST,
-                           .weight_plane = test_random_integer(0, 20),
-                           .in = left,
-                           .in_plane = test_random_integer(0, PITCH),
-                           .in_row = PITCH,
-                           .in_rows = test_random_integer(1, MOST - 1),
-                           .in_columns = test_random_integer(1, PITCH),
-                           .row = test_random_integer(-4, 1),
-                           .column = test_random_integer(-4, 1),
-                           .stride = test_random_integer(1, 2)};
+    const bool is_dense = test_random_bits() % 2 == 0;
+    if (is_dense) {
+      s.out_row = (ptrdiff_t)s.count;
+      s.added = NULL;
+    }
+    etx_window_planes p = {
+        .store = s,
+        .planes = (size_t)test_random_integer(1, 2),
+        .out_plane = is_dense ? (ptrdiff_t)(s.rows * s.count) : PITCH / 2,
+        .bias = test_random_bits() % 3 == 0 ? NULL : right,
+        .bias_step = test_random_integer(0, 3),
+        .weights = left + MOST,
+        .weight_plane = test_random_integer(0, 20),
+        .in = left,
+        .in_plane = test_random_integer(0, PITCH),
+        .in_row = PITCH,
+        .in_rows = test_random_integer(1, MOST - 1),
+        .in_columns = test_random_integer(1, PITCH),
+        .row = test_random_integer(-4, 1),
+        .column = test_random_integer(-4, 1),
+        .stride = test_random_integer(1, 2)};
     etx_window_planes wide = p;
     wide.store.out = other;
-    loops_of_64_bytes.sum_windows(&wide);
+    if (avx2->sum_windows != NULL && test_random_bits() % 2 == 0) {
+      avx2->sum_windows(&wide);
+    } else {
+      loops_of_64_bytes.sum_windows(&wide);
+    }
     for (size_t plane = 0; plane < p.planes; ++plane) {
       for (size_t i = 0; i < s.rows * PITCH; ++i) {
         sums[i] =

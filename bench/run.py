@@ -211,7 +211,8 @@ def main():
                         help="sentences at once")
     parser.add_argument("--section", default="peers", metavar="NAME",
                         help="of the document, between its markers")
-    parser.add_argument("--only", nargs="*", metavar="CONTENDER")
+    parser.add_argument("--only", nargs="*", metavar="CONTENDER",
+                        choices=OWN + peers.NAMES)
     parser.add_argument("--markdown", metavar="FILE")
     options = parser.parse_args()
     if options.cache:

@@ -79,6 +79,9 @@ def measure(options, threads, lines):
                                            "result.npy")):
             continue
         found = load(contenders, model, options)
+        if not found:
+            print(f"{model}: skipped: no contender has files of it", flush=True)
+            continue
         for number in range(-1, options.rounds):
             turn = number % len(found)
             for contender, kind, facts in found[turn:] + found[:turn]:
@@ -148,7 +151,8 @@ def main():
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--only", nargs="*", metavar="LIBRARY")
+    parser.add_argument("--only", nargs="*", metavar="LIBRARY",
+                        choices=LIBRARIES, help=", ".join(LIBRARIES))
     parser.add_argument("--models", nargs="*", metavar="MODEL")
     parser.add_argument("--markdown", metavar="FILE")
     options = parser.parse_args()

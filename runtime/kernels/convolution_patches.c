@@ -1,6 +1,8 @@
 // Convolution without copying each input element once for every tap: what a
 // tile of result positions sees of each input channel (convolution_plan.h) is
-// copied to the stack with the zeros around it, a few channels at a time.
+// copied to the stack with the zeros around it, a few channels at a time, or
+// read where it lies: windows of one pixel, and planes of 3 x 3 neighbours where
+// a set has loops for these.
 //
 // Taps are summed in the order of the weights, as everywhere (panel.h).
 

@@ -1,8 +1,8 @@
 // The step that float32 products are made of: a * b + c, rounded once, on
 // vectors of VECTOR_BYTES, which whoever reads this has defined. The same bits
 // from the processor's own instruction and, where it has none, from doubles.
-// Also the larger and the smaller of two, a choice between them, and every
-// second lane of both.
+// Also the larger and the smaller of two, a choice between them, every second
+// lane of both, and lanes behind another one.
 //
 // Products of double stay a multiplication and an addition: they are rare, and
 // without the instruction one that rounds once would take some forty.
@@ -114,7 +114,7 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
 #endif
 
 // Every second lane of a, and then of b: from the first one on, and from the
-// second.
+// second. BEHIND: the first lane of `first`, and then x but for its last lane.
 #if VECTOR_BYTES == 64
 #define ETX_FUSED_EVEN(a, b)                                                   \
   __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, \
@@ -122,7 +122,6 @@ etx_fused_picked(etx_fused a, etx_fused b, etx_fused_truths takes) {
 #define ETX_FUSED_ODD(a, b)                                                    \
   __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, \
                           27, 29, 31)
-// The first lane of one, and behind it the lanes of x but for the last.
 #define ETX_FUSED_BEHIND(first, x)                                             \
   __builtin_shufflevector(first, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, \
                           26, 27, 28, 29, 30)

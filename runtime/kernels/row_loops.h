@@ -24,7 +24,8 @@ typedef void (*etx_row_copy_loop)(const etx_row_copy* copy);
 //   x += bias;  x = added + x;  x < below ? low : x > high ? high : x
 //
 // where `below` is `low`, or the least number above it if that is 0.
-// Rows of `added` lie as those of `out` do.
+// Rows of `added` lie as those of `out` do, and elsewhere: the last vector of a
+// row may be stored over the one before it.
 typedef struct etx_row_store {
   const float* sums;
   ptrdiff_t sum_row;

@@ -11,9 +11,9 @@
 enum {
   WINDOW_LANES = ETX_FUSED_LANES,
   WINDOW_TAPS = 9,
-  WINDOW_VIEWS = 2,  // of short rows, which are found once for all planes
-  WINDOW_SHORT = WINDOW_VIEWS * WINDOW_LANES,  // rows of which processors guess
-                                               // the next
+  WINDOW_SHORT = 32,  // rows of which processors guess the next
+  // Of these, which are found once for all planes.
+  WINDOW_VIEWS = WINDOW_SHORT / WINDOW_LANES,
 };
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void window_see(
 }
 
 // Where a view stands in the input: row `y` of `count`, whether there is one or
-// not, and how far behind it the next plane lies.
+// not, and how far behind it lies what is asked for.
 typedef struct window_rows {
   const float* row;
   ptrdiff_t step, y, count, behind;

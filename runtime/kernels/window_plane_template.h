@@ -14,6 +14,11 @@ enum {
   WINDOW_SHORT = 32,  // rows of which processors guess the next
   // Of these, which are found once for all planes.
   WINDOW_VIEWS = WINDOW_SHORT / WINDOW_LANES,
+#ifdef __OPTIMIZE_SIZE__  // one way for all: masked, views found each time
+  HAS_WINDOW_WAYS = 0,
+#else
+  HAS_WINDOW_WAYS = 1,
+#endif
 };
 
 // Lanes of a load from column `first` on that lie in a row of `columns`.
@@ -222,7 +227,7 @@ static inline __attribute__((always_inline)) void window_plane(
       continue;
     }
     const window_view view = window_view_of(p, (ptrdiff_t)x, p->stride);
-    if (view.is_whole) {
+    if (HAS_WINDOW_WAYS && view.is_whole) {
       window_some(p, weights, x, &view, true, true);
     } else {
       window_some(p, weights, x, &view, false, true);
@@ -233,8 +238,8 @@ static inline __attribute__((always_inline)) void window_plane(
 static void sum_windows(const etx_window_planes* given) {
   etx_window_planes p = *given;  // which results do not change
   window_view views[WINDOW_VIEWS];
-  const bool is_short =
-      p.in_columns <= WINDOW_SHORT && p.store.count <= WINDOW_SHORT;
+  const bool is_short = HAS_WINDOW_WAYS && p.in_columns <= WINDOW_SHORT &&
+                        p.store.count <= WINDOW_SHORT;
   for (size_t i = 0; i < WINDOW_VIEWS && is_short; ++i) {
     const size_t x = window_at(&p, i * WINDOW_LANES);
     views[i] = window_view_of(&p, (ptrdiff_t)x, p.stride);

@@ -39,10 +39,10 @@ def start(library, options, threads):
 
 
 def difference(result, expected):
-    """The largest, as a share of the largest number."""
+    """The largest, as a share of the largest number (if any is not 0)."""
     pairs = list(zip(result, expected))
     return (max(abs(a - b) for a, b in pairs) /
-            max(abs(b) for _, b in pairs)) if pairs else 1.0
+            (max(abs(b) for _, b in pairs) or 1.0)) if pairs else 1.0
 
 
 def load(contenders, model, options):

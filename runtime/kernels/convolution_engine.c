@@ -446,12 +446,18 @@ static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
 
 void etx_convolution_run(const etx_convolution* c,
                          const etx_parallel* parallel) {
-  if (!c->transposed && etx_convolution_patches(c, parallel)) return;
-  run_phases(c, parallel);
-  if (c->chain == NULL) return;
-  const int64_t planes = c->out.images * c->out.channels;
-  const size_t columns =
+  size_t columns =
       (size_t)(c->out.sizes[0] * c->out.sizes[1] * c->out.sizes[2]);
-  etx_chain_run_all(c->chain, (float*)(void*)c->out.data,
-                    (size_t)planes * columns, columns, parallel);
+  const size_t numel = (size_t)(c->out.images * c->out.channels) * columns;
+  if (etx_convolution_whole(c, parallel)) {
+    // Planes of one element would be short rows.
+    columns = numel;
+  } else if (etx_convolution_patches(c, parallel)) {
+    return;
+  } else {
+    run_phases(c, parallel);
+  }
+  if (c->chain == NULL) return;
+  etx_chain_run_all(c->chain, (float*)(void*)c->out.data, numel, columns,
+                    parallel);
 }

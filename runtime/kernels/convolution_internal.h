@@ -12,4 +12,10 @@
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel);
 
+// Computes a plain float32 convolution whose windows are whole images, but for
+// its chain; false if it has done nothing. Sums have the order of products
+// (product.h).
+bool etx_convolution_whole(const etx_convolution* convolution,
+                           const etx_parallel* parallel);
+
 #endif

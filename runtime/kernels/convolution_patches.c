@@ -1,8 +1,8 @@
 // Convolution without copying each input element once for every tap: what a
 // tile of result positions sees of each input channel (convolution_plan.h) is
 // copied to the stack with the zeros around it, a few channels at a time, or
-// read where it lies: windows of one pixel, and planes of 3 x 3 neighbours where
-// a set has loops for these.
+// read where it lies: windows of one pixel, and planes of 3 x 3 to 7 x 7
+// neighbours where a set has loops for these.
 //
 // Taps are summed in the order of the weights, as everywhere (panel.h).
 
@@ -81,7 +81,7 @@ static void clear_rows(const desk* d, size_t a, size_t b) {
 static void place_copies(desk* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
-  if (p->is_packed || p->has_windows) return;
+  if (p->is_packed || p->sum_windows != NULL) return;
   for (size_t a = 0; a < p->y.phases; ++a) {
     for (size_t b = 0; b < p->x.phases; ++b) {
       clear_rows(d, a, b);
@@ -269,7 +269,8 @@ static void start_column(desk* d) {
   for (size_t i = 0; i < x->phases; ++i) {
     t->columns[i] = etx_patch_piece_of(x, i, t->x, t->width);
   }
-  if ((p->is_direct && (p->has_spots || p->has_points)) || p->has_windows) {
+  if ((p->is_direct && (p->has_spots || p->has_points)) ||
+      p->sum_windows != NULL) {
     return;
   }
   if (!p->is_packed) {
@@ -306,7 +307,8 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
       .in_columns = (ptrdiff_t)x->in,
       .row = (ptrdiff_t)etx_window_start(y, d->t.y),
       .column = (ptrdiff_t)etx_window_start(x, d->t.x),
-      .stride = (ptrdiff_t)x->stride};
+      .stride = (ptrdiff_t)x->stride,
+      .kernel = (ptrdiff_t)x->kernel};
   float* out = out_of(d, d->group);
   planes.store.out = out;
   planes.store.added = added_to(d, out);
@@ -315,7 +317,7 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
     planes.bias =
         (const float*)c->bias->data + (ptrdiff_t)d->group * planes.bias_step;
   }
-  p->loops->sum_windows(&planes);
+  p->sum_windows(&planes);
   run_chain(d, d->group, out);
   return count;
 }
@@ -482,7 +484,7 @@ static size_t run_item(desk* d, size_t most) {
   const float* weights = (const float*)(const void*)c->weight.data +
                          (ptrdiff_t)d->group * c->weight_group +
                          (ptrdiff_t)first * c->weight_out;
-  if (p->has_windows) return run_windows(d, in, weights, most);
+  if (p->sum_windows != NULL) return run_windows(d, in, weights, most);
   if (p->is_plane) {
     run_plane(d, in, weights);
     return 1;
@@ -577,7 +579,9 @@ bool etx_convolution_patches(const etx_convolution* convolution,
   etx_patch_plan p = {.loops = etx_panel_loops_of(etx_instruction_set_within(
                           parallel->instruction_set)),
                       .thread_count = parallel->thread_count};
-  if (!etx_patch_plan_start(&p, convolution)) return false;
+  if (convolution->transposed || !etx_patch_plan_start(&p, convolution)) {
+    return false;
+  }
   const etx_convolution* c = &p.c;
   const int64_t tiles = p.y.tiles * p.x.tiles;
   const int64_t items = c->in.images * c->groups * tiles * p.row_blocks;

@@ -246,13 +246,16 @@ static bool is_plane(etx_patch_plan* p) {
   return true;
 }
 
-// Windows of neighbours that a set has loops for.
-static bool has_windows(const etx_patch_plan* p) {
+// For windows of neighbours, where a set has loops for them.
+static etx_window_loop windows_of(const etx_patch_plan* p) {
   const etx_window *y = &p->y.window, *x = &p->x.window;
-  return p->is_plane && p->loops->sum_windows != NULL &&
-         p->c.in.strides[2] == 1 && y->kernel == 3 && x->kernel == 3 &&
-         y->dilation == 1 && x->dilation == 1 && x->stride <= 2 &&
-         y->stride == x->stride;
+  const int64_t kernel = x->kernel;
+  if (!p->is_plane || p->c.in.strides[2] != 1 || y->kernel != kernel ||
+      (kernel != 3 && kernel != 5 && kernel != 7) || y->dilation != 1 ||
+      x->dilation != 1 || x->stride > 2 || y->stride != x->stride) {
+    return NULL;
+  }
+  return p->loops->sum_windows;
 }
 
 static bool size_channels(etx_patch_plan* p) {
@@ -491,7 +494,7 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
   p->is_plane = is_plane(p);
-  p->has_windows = has_windows(p);
+  p->sum_windows = windows_of(p);
   if (plan_points(p) || plan_spots(p)) {
     // Nothing else is to be done.
   } else if (p->is_packed) {

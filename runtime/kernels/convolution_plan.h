@@ -67,7 +67,7 @@ typedef struct etx_patch_plan {
   bool has_spots;  // result channels are lanes; direct: patches are the input
   bool has_points;  // sums stay in registers until they are results
   bool parts_channels;  // blocks of channels come first, then tiles
-  bool has_windows;  // planes are summed where they lie
+  etx_window_loop sum_windows;  // of planes where they lie, or NULL
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
   size_t taps;                 // of a channel

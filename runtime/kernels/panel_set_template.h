@@ -24,6 +24,7 @@
 #endif
 #if VECTOR_BYTES >= 32
 #include "runtime/kernels/window_plane_template.h"
+#include "runtime/kernels/window_square_template.h"
 #define PANEL_WINDOWS sum_windows
 #else
 #define PANEL_WINDOWS NULL

@@ -54,11 +54,11 @@ typedef struct etx_plane {
 
 typedef void (*etx_plane_loop)(const etx_plane* plane);
 
-// The same for windows of 3 x 3 neighbours, read where they lie: result (y, x)
-// sees rows row + y stride and on of `in`, from column + x stride on. What lies
-// outside of it is zero, and not read. `stride` is 1 or 2. Some planes one
-// after the other, since what their places come to is the same: `store` has the
-// first one's places, but neither sums nor bias.
+// The same for windows of `kernel` times `kernel` neighbours, 3, 5 or 7, read
+// where they lie: result (y, x) sees rows row + y stride and on of `in`, from
+// column + x stride on. What lies outside of it is zero, and not read. `stride`
+// is 1 or 2. Some planes one after the other, since what their places come to
+// is the same: `store` has the first one's places, but neither sums nor bias.
 typedef struct etx_window_planes {
   etx_row_store store;
   size_t planes;
@@ -70,7 +70,7 @@ typedef struct etx_window_planes {
   const float* in;
   ptrdiff_t in_plane, in_row;
   ptrdiff_t in_rows, in_columns;
-  ptrdiff_t row, column, stride;
+  ptrdiff_t row, column, stride, kernel;
 } etx_window_planes;
 
 typedef void (*etx_window_loop)(const etx_window_planes* planes);

@@ -234,28 +234,3 @@ static inline __attribute__((always_inline)) void window_plane(
     }
   }
 }
-
-static void sum_windows(const etx_window_planes* given) {
-  etx_window_planes p = *given;  // which results do not change
-  window_view views[WINDOW_VIEWS];
-  const bool is_short = HAS_WINDOW_WAYS && p.in_columns <= WINDOW_SHORT &&
-                        p.store.count <= WINDOW_SHORT;
-  for (size_t i = 0; i < WINDOW_VIEWS && is_short; ++i) {
-    const size_t x = window_at(&p, i * WINDOW_LANES);
-    views[i] = window_view_of(&p, (ptrdiff_t)x, p.stride);
-  }
-  for (size_t left = p.planes; left > 0; --left) {
-    p.store.bias = row_bias(&p.store, p.bias == NULL ? -0.0f : *p.bias);
-    if (is_short) {
-      window_plane(&p, views);
-    } else {
-      window_plane(&p, NULL);
-    }
-    if (left == 1) break;
-    if (p.bias != NULL) p.bias += p.bias_step;
-    if (p.store.added != NULL) p.store.added += p.out_plane;
-    p.store.out += p.out_plane;
-    p.weights += p.weight_plane;
-    p.in += p.in_plane;
-  }
-}

@@ -51,13 +51,14 @@ static convolution random_convolution(void) {
   // Eights of channels, whose sums may stay in registers until they are stored.
   const bool is_even = !is_depthwise && test_random_bits() % 2 == 0;
   const bool is_point = is_even && test_random_bits() % 2 == 0;
+  const int32_t neighbours = (int32_t)test_random_integer(1, 3) * 2 + 1;
   if (is_even) c.weight[0] = (c.weight[0] + 7) / 8 * 8;
   for (size_t d = 0; d < 2; ++d) {
     const int32_t kernel = (int32_t)test_random_integer(0, 2) * 2 + 1;
     c.input[2 + d] = sizes[test_random_bits() % 10];
     c.weight[2 + d] = kernel;
     c.stride[d] = test_random_integer(1, 3);
-    if (is_square) c.weight[2 + d] = 3;
+    if (is_square) c.weight[2 + d] = neighbours;
     if (is_point) c.weight[2 + d] = (int32_t)(c.stride[d] = 1);
     if (is_square && d == 1) c.stride[1] = c.stride[0];
     c.padding[d] = c.weight[2 + d] / 2;

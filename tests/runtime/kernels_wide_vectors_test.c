@@ -320,10 +320,10 @@ static float seen_at(const etx_window_planes* p, ptrdiff_t y, ptrdiff_t x) {
 
 static float window_sum(const etx_window_planes* p, ptrdiff_t y, ptrdiff_t x) {
   float sum = 0;
-  for (ptrdiff_t k = 0; k < 9; ++k) {
+  for (ptrdiff_t k = 0; k < p->kernel * p->kernel; ++k) {
     sum = fmaf(p->weights[k],
-               seen_at(p, p->row + y * p->stride + k / 3,
-                       p->column + x * p->stride + k % 3),
+               seen_at(p, p->row + y * p->stride + k / p->kernel,
+                       p->column + x * p->stride + k % p->kernel),
                sum);
   }
   return sum;
@@ -361,7 +361,8 @@ static void windows_are_summed_one_by_one(void** state) {
         .in_columns = test_random_integer(1, PITCH),
         .row = test_random_integer(-4, 1),
         .column = test_random_integer(-4, 1),
-        .stride = test_random_integer(1, 2)};
+        .stride = test_random_integer(1, 2),
+        .kernel = 2 * test_random_integer(1, 3) + 1};
     etx_window_planes wide = p;
     memcpy(third, other, sizeof(third));
     wide.store.out = other;

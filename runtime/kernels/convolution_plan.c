@@ -24,6 +24,12 @@ enum {
   LEAST_POINTS = 13,  // vectors of a tile
   FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
   FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
+  // Channels that lie a multiple of so many floats apart have the same few
+  // places in a cache; an image so large is copied for that, if so many results
+  // come of it.
+  SAME_PLACES = 4096,
+  MANY_VALUES = 1 << 22,
+  MANY_RESULTS = 96,
 };
 
 // ------------------------------------------------ directions
@@ -394,7 +400,7 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   if (p->thread_count > 1) {
     int64_t wanted = etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
                                    tiles * c->in.images * c->groups);
-    p->parts_channels = suits_channel_shares(p);
+    p->parts_channels = !p->copies_points && suits_channel_shares(p);
     if (p->parts_channels && wanted < (int64_t)p->thread_count) {
       wanted = (int64_t)p->thread_count;
     }
@@ -409,6 +415,32 @@ static bool fills_lanes(int64_t positions) {
   return positions * 8 >= etx_divide_up(positions, GROUP) * GROUP * 7;
 }
 
+// True if the channels of a tile keep each other from the caches.
+static bool meets_in_caches(const etx_convolution* c) {
+  return c->in.channel > 0 && c->in.channel % SAME_PLACES == 0 &&
+         c->in_channels >= MANY_VALUES / c->in.channel &&
+         c->out_channels >= MANY_RESULTS;
+}
+
+// Vectors of a tile of `vectors`; no tile has only one.
+static int64_t share_of_points(const etx_convolution* c, int64_t vectors) {
+  int64_t most = ETX_PATCHES / GROUP / c->in_channels;
+  if (most < LEAST_POINTS) most = LEAST_POINTS;
+  if (most > MOST_PACKED / GROUP) most = MOST_PACKED / GROUP;
+  int64_t share = even_share(vectors, most);
+  while (vectors % share == 1) ++share;
+  return share;
+}
+
+// The same of one that is copied; 0 if there is no room for any.
+static int64_t share_of_copies(const etx_convolution* c, int64_t vectors) {
+  const int64_t most = ETX_POINT_COPIES / GROUP / c->in_channels;
+  if (most < 2) return 0;
+  int64_t share = even_share(vectors, most);
+  while (share > 1 && vectors % share == 1) --share;
+  return share > 1 ? share : 0;
+}
+
 static bool plan_packed_points(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t wide = p->x.window.out;
@@ -417,12 +449,10 @@ static bool plan_packed_points(etx_patch_plan* p) {
     return false;
   }
   const int64_t vectors = etx_divide_up(wide, GROUP);
-  int64_t most = ETX_PATCHES / GROUP / c->in_channels;
-  if (most < LEAST_POINTS) most = LEAST_POINTS;
-  if (most > MOST_PACKED / GROUP) most = MOST_PACKED / GROUP;
-  // No tile of one vector.
-  int64_t share = even_share(vectors, most);
-  while (vectors % share == 1) ++share;
+  const int64_t share = meets_in_caches(c) ? share_of_copies(c, vectors)
+                                           : share_of_points(c, vectors);
+  if (share == 0) return false;
+  p->copies_points = meets_in_caches(c);
   p->y.tile = p->y.tiles = 1;
   p->x.tile = share * GROUP;
   p->x.tiles = etx_divide_up(wide, p->x.tile);
@@ -430,8 +460,10 @@ static bool plan_packed_points(etx_patch_plan* p) {
   p->channels = c->in_channels < ETX_PATCH_TAPS ? (size_t)c->in_channels
                                                 : ETX_PATCH_TAPS;
   p->is_direct = true;
+  const ptrdiff_t channel =
+      p->copies_points ? (ptrdiff_t)p->lanes : c->in.channel;
   for (size_t i = 0; i < p->channels; ++i) {
-    p->offsets[i] = (ptrdiff_t)i * c->in.channel;
+    p->offsets[i] = (ptrdiff_t)i * channel;
   }
   return true;
 }

@@ -113,6 +113,36 @@ static void spread_weights(operands* o, size_t count) {
   c->weight_in *= 2;
 }
 
+// All but the windows. `x` has no gaps but between its channels.
+static void make_operands(operands* o, etx_volumes x, etx_volumes w,
+                          etx_volumes y, int64_t groups) {
+  memset(o, 0, sizeof(*o));
+  const size_t gaps =
+      x.channel > 1 ? (size_t)x.channel - elements_of(&x) / (size_t)x.images /
+                                              (size_t)x.channels
+                    : 0;
+  o->in = floats_of(elements_of(&x) + gaps * (size_t)(x.channels - 1));
+  o->weight = floats_of(elements_of(&w));
+  o->biases = floats_of((size_t)w.images);
+  o->found = floats_of(elements_of(&y));
+  o->expected = floats_of(elements_of(&y));
+  x.data = (char*)o->in.bytes.data;
+  w.data = (char*)o->weight.bytes.data;
+  y.data = (char*)o->found.bytes.data;
+  o->dense = etx_convolution_of(&x, &w, &y, groups, false);
+  o->bias_size = (int32_t)w.images;
+  o->bias_stride = 1;
+  o->bias = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
+                         .rank = 1,
+                         .sizes = &o->bias_size,
+                         .strides = &o->bias_stride,
+                         .data = o->biases.bytes.data};
+  if (test_random_bits() % 2 == 0) o->dense.bias = &o->bias;
+  o->sparse = o->dense;
+  spread_weights(o, elements_of(&w));
+  o->sparse.out.data = (char*)o->expected.bytes.data;
+}
+
 // True if a window is the whole image: a product, with an order of its own.
 static bool is_whole(const etx_window* w) {
   return w->out == 1 && w->kernel == w->in && w->padding == 0;
@@ -160,31 +190,12 @@ static bool start_operands(operands* o) {
     return false;
   }
   const bool channels_last = test_random_bits() % 5 == 0;
-  memset(o, 0, sizeof(*o));
   etx_volumes x = volumes_of(images, groups * in, in_sizes, channels_last);
   etx_volumes w = volumes_of(groups * out, in, kernel, false);
   etx_volumes y = volumes_of(images, groups * out, out_sizes, channels_last);
-  o->in = floats_of(elements_of(&x));
-  o->weight = floats_of(elements_of(&w));
-  o->biases = floats_of((size_t)(groups * out));
-  o->found = floats_of(elements_of(&y));
-  o->expected = floats_of(elements_of(&y));
-  x.data = (char*)o->in.bytes.data;
-  w.data = (char*)o->weight.bytes.data;
-  y.data = (char*)o->found.bytes.data;
-  o->dense = etx_convolution_of(&x, &w, &y, groups, false);
+  make_operands(o, x, w, y, groups);
   memcpy(o->dense.windows, windows, sizeof(windows));
-  o->bias_size = (int32_t)(groups * out);
-  o->bias_stride = 1;
-  o->bias = (etx_tensor){.dtype = ETX_DTYPE_FLOAT32,
-                         .rank = 1,
-                         .sizes = &o->bias_size,
-                         .strides = &o->bias_stride,
-                         .data = o->biases.bytes.data};
-  if (test_random_bits() % 2 == 0) o->dense.bias = &o->bias;
-  o->sparse = o->dense;
-  spread_weights(o, elements_of(&w));
-  o->sparse.out.data = (char*)o->expected.bytes.data;
+  memcpy(o->sparse.windows, windows, sizeof(windows));
   return true;
 }
 
@@ -234,9 +245,40 @@ static void patches_have_the_bits_of_panels(void** state) {
   }
 }
 
+// Channels so far apart that they have the same places in caches are copied.
+static void channels_far_apart_have_the_bits_of_panels(void** state) {
+  enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 3; ++round) {
+    operands o;
+    const int64_t wide = test_random_integer(8, 40) * 3;
+    const int64_t sizes[ETX_SPATIAL] = {1, 1, wide};
+    const int64_t kernel[ETX_SPATIAL] = {1, 1, 1};
+    etx_volumes x = volumes_of(1, CHANNELS, sizes, false);
+    x.channel = FAR * test_random_integer(1, 2);
+    make_operands(&o, x, volumes_of(RESULTS, CHANNELS, kernel, false),
+                  volumes_of(1, RESULTS, sizes, false), 1);
+    for (size_t d = 0; d < ETX_SPATIAL; ++d) {
+      const etx_window window = {sizes[d], sizes[d], 1, 1, 0, 1};
+      o.dense.windows[d] = o.sparse.windows[d] = window;
+    }
+    const etx_parallel one = {.parallel_for = run_tasks,
+                              .thread_count = 1,
+                              .instruction_set = ETX_SET_BASE};
+    etx_convolution_run(&o.sparse, &one);
+    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+      check_set(&o, (etx_instruction_set)set);
+    }
+    end_operands(&o);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(patches_have_the_bits_of_panels),
+      cmocka_unit_test(channels_far_apart_have_the_bits_of_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,47 +172,23 @@ static bool suits_planes(const max_pool* m) {
          p->x.stride <= 2;
 }
 
-// Results of a row from column `first` up to `end`, whose windows have these
-// rows and columns in the input.
-static void pool_columns(const plane_pool* pp, const float* row, etx_span rows,
-                         etx_span taps, int64_t first, int64_t end,
-                         float* out) {
-  const etx_pool* p = pp->pool;
-  const int64_t column =
-      etx_window_start(&p->x, first) + taps.first * p->x.dilation;
-  if (first >= end) return;
-  const etx_row_most most = {
-      .in = row + column,
-      .in_row = (ptrdiff_t)p->y.dilation * p->in.row,
-      .tap = (ptrdiff_t)p->x.dilation,
-      .stride = (ptrdiff_t)p->x.stride,
-      .rows = rows.first < rows.end ? (size_t)(rows.end - rows.first) : 0,
-      .taps = taps.first < taps.end ? (size_t)(taps.end - taps.first) : 0,
-      .out = out + first,
-      .count = (size_t)(end - first)};
-  pp->loops->row_most(&most);
-}
-
 static void pool_plane(const plane_pool* pp, const float* in, float* out) {
   const etx_pool* p = pp->pool;
-  const etx_span all = {0, p->x.kernel};
-  // Columns whose windows lie inside.
-  int64_t first = etx_window_outputs(&p->x, 0).first;
-  int64_t end = etx_window_outputs(&p->x, p->x.kernel - 1).end;
-  if (first > p->x.out) first = p->x.out;
-  if (end < first) end = first;
+  etx_row_most most = {.in_row = (ptrdiff_t)p->y.dilation * p->in.row,
+                       .first = (ptrdiff_t)etx_window_start(&p->x, 0),
+                       .columns = (ptrdiff_t)p->x.in,
+                       .tap = (ptrdiff_t)p->x.dilation,
+                       .stride = (ptrdiff_t)p->x.stride,
+                       .taps = (size_t)p->x.kernel,
+                       .count = (size_t)p->x.out};
   for (int64_t y = 0; y < p->y.out; ++y, out += p->out.row) {
     const etx_span rows = etx_window_taps(&p->y, y);
     const int64_t start =
         etx_window_start(&p->y, y) + rows.first * p->y.dilation;
-    const float* row = in + (ptrdiff_t)start * p->in.row;
-    for (int64_t x = 0; x < first; ++x) {
-      pool_columns(pp, row, rows, etx_window_taps(&p->x, x), x, x + 1, out);
-    }
-    pool_columns(pp, row, rows, all, first, end, out);
-    for (int64_t x = end; x < p->x.out; ++x) {
-      pool_columns(pp, row, rows, etx_window_taps(&p->x, x), x, x + 1, out);
-    }
+    most.in = in + (ptrdiff_t)start * p->in.row;
+    most.rows = rows.first < rows.end ? (size_t)(rows.end - rows.first) : 0;
+    most.out = out;
+    pp->loops->row_most(&most);
   }
 }
 

@@ -75,13 +75,14 @@ typedef struct etx_window_planes {
 
 typedef void (*etx_window_loop)(const etx_window_planes* planes);
 
-// out [i] = the largest of `rows` times `taps` elements from in + i stride on,
-// rows `in_row` and taps `tap` apart, in this order: of equal ones the first,
-// of NaNs the last, -infinity if there is none. `stride` is 1 or 2; no others
-// are read.
+// out [i] = the largest of `rows` times `taps` elements from column first +
+// i stride on, taps `tap` columns apart, in this order: of equal ones the first,
+// of NaNs the last, -infinity if there is none. A row begins at `in` and is
+// `in_row` behind the one before; columns below 0 and from `columns` on do not
+// count and are not read. `stride` is 1 or 2.
 typedef struct etx_row_most {
   const float* in;
-  ptrdiff_t in_row, tap, stride;
+  ptrdiff_t in_row, first, columns, tap, stride;
   size_t rows, taps;
   float* out;
   size_t count;

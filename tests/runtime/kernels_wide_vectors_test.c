@@ -292,22 +292,46 @@ static void planes_are_summed_alike(void** state) {
   }
 }
 
+static float largest_of(const etx_row_most* m, size_t i) {
+  float best = -INFINITY;
+  for (size_t k = 0; k < m->rows * m->taps; ++k) {
+    const ptrdiff_t column = m->first + (ptrdiff_t)i * m->stride +
+                             (ptrdiff_t)(k % m->taps) * m->tap;
+    if (column < 0 || column >= m->columns) continue;
+    const float x = m->in[(ptrdiff_t)(k / m->taps) * m->in_row + column];
+    if (x > best || isnan(x)) best = x;
+  }
+  return best;
+}
+
 static void largest_are_found_alike(void** state) {
+  static float third[sizeof(one) / sizeof(float)];
   (void)state;
+  const etx_panel_loops* avx2 =
+      etx_panel_loops_of(etx_instruction_set_within(ETX_SET_AVX2));
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
     start_round();
     etx_row_most m = {.in = left,
                       .in_row = PITCH,
+                      .first = test_random_integer(-5, 3),
+                      .columns = test_random_integer(0, PITCH),
                       .tap = test_random_integer(1, 3),
                       .stride = test_random_integer(1, 2),
                       .rows = (size_t)test_random_integer(0, 4),
                       .taps = (size_t)test_random_integer(0, 4),
                       .out = one,
                       .count = (size_t)test_random_integer(0, MOST)};
+    left[test_random_integer(0, 2 * PITCH)] = NAN;
+    memcpy(third, other, sizeof(third));
     etx_panel_loops_base.row_most(&m);
     m.out = other;
     loops_of_64_bytes.row_most(&m);
+    assert_memory_equal(one, other, sizeof(one));
+    m.out = third;
+    avx2->row_most(&m);
+    assert_memory_equal(one, third, sizeof(one));
+    for (size_t i = 0; i < m.count; ++i) one[i] = largest_of(&m, i);
     assert_memory_equal(one, other, sizeof(one));
   }
 }

@@ -138,32 +138,31 @@ typedef struct pairs {
   int64_t first;
   size_t count;
   ptrdiff_t from[2][ETX_BLOCK];  // elements from the start of an input row
-  double weights[ETX_BLOCK];     // of the second
+  etx_block weights;             // of the second, in the wide type
 } pairs;
 
-static void blend_f32(float* out, const float* a, const float* b,
-                      const double* weights, size_t count) {
+// (1 - weight) a + weight b; `step` is 0 if one weight is for all.
+static inline __attribute__((always_inline)) void blend_f32(
+    float* restrict out, const float* a, const float* b, const float* weights,
+    size_t step, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const float weight = (float)weights[i];
+    const float weight = weights[i * step];
     out[i] = (1 - weight) * a[i] + weight * b[i];
   }
 }
 
-static void blend_f64(double* out, const double* a, const double* b,
-                      const double* weights, size_t count) {
+static inline __attribute__((always_inline)) void blend_f64(
+    double* restrict out, const double* a, const double* b,
+    const double* weights, size_t step, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    out[i] = (1 - weights[i]) * a[i] + weights[i] * b[i];
+    const double weight = weights[i * step];
+    out[i] = (1 - weight) * a[i] + weight * b[i];
   }
 }
 
 // Elements of one row at places of a block, in the wide type.
 static void gather(const upsample* u, const char* row, const ptrdiff_t* from,
                    size_t count, etx_block* out) {
-  const float* single = (const float*)(const void*)row;
-  if (u->in.dtype == ETX_DTYPE_FLOAT32) {
-    for (size_t i = 0; i < count; ++i) out->f32[i] = single[from[i]];
-    return;
-  }
   for (size_t i = 0; i < count; ++i) {
     etx_block one;
     etx_block_load(&one, u->wide, u->in.dtype, row + from[i] * u->in.bytes, 0,
@@ -179,13 +178,22 @@ static void gather(const upsample* u, const char* row, const ptrdiff_t* from,
 static void bring_row(const upsample* u, const char* in, int64_t y,
                       const pairs* p, etx_block* out) {
   const char* row = in + (ptrdiff_t)y * u->in.row * u->in.bytes;
+  if (u->in.dtype == ETX_DTYPE_FLOAT32) {
+    const float* single = (const float*)(const void*)row;
+    for (size_t i = 0; i < p->count; ++i) {
+      const float weight = p->weights.f32[i];
+      out->f32[i] =
+          (1 - weight) * single[p->from[0][i]] + weight * single[p->from[1][i]];
+    }
+    return;
+  }
   etx_block a, b;
   gather(u, row, p->from[0], p->count, &a);
   gather(u, row, p->from[1], p->count, &b);
   if (!etx_is_f64(u->wide)) {
-    blend_f32(out->f32, a.f32, b.f32, p->weights, p->count);
+    blend_f32(out->f32, a.f32, b.f32, p->weights.f32, 1, p->count);
   } else {
-    blend_f64(out->f64, a.f64, b.f64, p->weights, p->count);
+    blend_f64(out->f64, a.f64, b.f64, p->weights.f64, 1, p->count);
   }
 }
 
@@ -205,21 +213,26 @@ static const etx_block* hold_row(const upsample* u, const char* in, int64_t y,
 static void linear_block(const upsample* u, const char* in, char* out,
                          const pairs* p) {
   row_pair held = {.held = {-1, -1}};
+  const bool is_stored =
+      u->out.dtype == ETX_DTYPE_FLOAT32 && u->out.column == 1;
   out += (ptrdiff_t)p->first * u->out.column * u->out.bytes;
   for (int64_t y = 0; y < u->out.rows; ++y) {
     const etx_resample_pair rows = etx_resample_linear(&u->y, y);
     const etx_block* a = hold_row(u, in, rows.first, rows.second, p, &held);
     const etx_block* b = hold_row(u, in, rows.second, rows.first, p, &held);
-    double weights[ETX_BLOCK];
-    for (size_t i = 0; i < p->count; ++i) weights[i] = rows.weight;
+    const float weight = (float)rows.weight;
     etx_block blended;
-    if (!etx_is_f64(u->wide)) {
-      blend_f32(blended.f32, a->f32, b->f32, weights, p->count);
+    if (is_stored) {
+      blend_f32((float*)(void*)out, a->f32, b->f32, &weight, 0, p->count);
+    } else if (!etx_is_f64(u->wide)) {
+      blend_f32(blended.f32, a->f32, b->f32, &weight, 0, p->count);
     } else {
-      blend_f64(blended.f64, a->f64, b->f64, weights, p->count);
+      blend_f64(blended.f64, a->f64, b->f64, &rows.weight, 0, p->count);
     }
-    etx_block_store(&blended, u->wide, u->out.dtype, out, u->out.column,
-                    p->count);
+    if (!is_stored) {
+      etx_block_store(&blended, u->wide, u->out.dtype, out, u->out.column,
+                      p->count);
+    }
     out += u->out.row * u->out.bytes;
   }
 }
@@ -233,7 +246,11 @@ static void linear_plane(const upsample* u, const char* in, char* out) {
           etx_resample_linear(&u->x, p.first + (int64_t)i);
       p.from[0][i] = (ptrdiff_t)pair.first * u->in.column;
       p.from[1][i] = (ptrdiff_t)pair.second * u->in.column;
-      p.weights[i] = pair.weight;
+      if (!etx_is_f64(u->wide)) {
+        p.weights.f32[i] = (float)pair.weight;
+      } else {
+        p.weights.f64[i] = pair.weight;
+      }
     }
     linear_block(u, in, out, &p);
   }

@@ -20,11 +20,11 @@ import models
 
 
 def stateless(name):
-    return models.STATELESS.get(name, models.MODELS[name])()
+    return models.STATELESS.get(name, models.ALL[name])()
 
 
 def exported(name):
-    module, inputs = models.MODELS[name]()
+    module, inputs = models.ALL[name]()
     return torch.export.export(module, inputs, strict=False), inputs
 
 
@@ -32,7 +32,7 @@ def inputs_and_result(path, name, options):
     os.makedirs(path)
     for is_stateless in (False, True):
         module, inputs = stateless(name) if is_stateless else \
-            models.MODELS[name]()
+            models.ALL[name]()
         prefix = "stateless" if is_stateless else "input"
         for index, value in enumerate(inputs):
             numpy.save(os.path.join(path, f"{prefix}{index}.npy"),
@@ -149,7 +149,8 @@ def main():
     parser.add_argument("--cache", required=True)
     parser.add_argument("--etx", required=True, metavar="BUILD")
     parser.add_argument("--only", nargs="*", metavar="CONTENDER")
-    parser.add_argument("models", nargs="*", default=list(models.MODELS))
+    parser.add_argument("models", nargs="*", default=list(models.MODELS),
+                        help="others: " + ", ".join(models.other_models.MODELS))
     options = parser.parse_args()
     for name in options.models:
         os.makedirs(os.path.join(options.cache, name), exist_ok=True)

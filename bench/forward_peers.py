@@ -33,7 +33,7 @@ class Torch:
         import models
         if kind != "float32":
             raise ValueError("float32 alone")
-        module, inputs = models.MODELS[os.path.basename(folder)]()
+        module, inputs = models.ALL[os.path.basename(folder)]()
 
         def call():
             return module(*inputs).numpy()

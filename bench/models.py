@@ -7,33 +7,13 @@ from torch import nn
 from torch.nn import functional
 
 import opus_mt
-
-SEED = 11
-
-
-def seeded(make):
-    torch.manual_seed(SEED)
-    return make().eval().requires_grad_(False)
+import other_models
+from other_models import SEED, First, floats, seeded
 
 
 def ids(count, vocabulary):
     generator = torch.Generator().manual_seed(SEED)
     return torch.randint(1, vocabulary, (1, count), generator=generator)
-
-
-def floats(*sizes):
-    return torch.randn(sizes, generator=torch.Generator().manual_seed(SEED))
-
-
-class First(nn.Module):
-    """The first result of a model of transformers, asked by name."""
-
-    def __init__(self, model, name):
-        super().__init__()
-        self.model, self.name = model, name
-
-    def forward(self, x):
-        return self.model(**{self.name: x}, return_dict=False)[0]
 
 
 class Encode(nn.Module):
@@ -210,6 +190,8 @@ MODELS = {
     "mobilenet-v2": mobilenet,
     "resnet-18": resnet,
 }
+# Those, and others that are made and measured if they are named.
+ALL = {**MODELS, **other_models.MODELS}
 # What contenders without state have instead.
 STATELESS = {"llama-2-layer-step": llama_growing}
 # Those that are made with int8 weights too.

@@ -155,6 +155,8 @@ def main():
                         choices=LIBRARIES, help=", ".join(LIBRARIES))
     parser.add_argument("--models", nargs="*", metavar="MODEL")
     parser.add_argument("--markdown", metavar="FILE")
+    parser.add_argument("--section", default="models", metavar="NAME",
+                        help="of that file, 'models' if not given")
     options = parser.parse_args()
     if options.cache:
         with open(options.lines, "w") as lines:
@@ -166,7 +168,7 @@ def main():
     content = table(options.lines)
     print(content)
     if options.markdown:
-        write_markdown(options.markdown, {"models": content})
+        write_markdown(options.markdown, {options.section: content})
 
 
 if __name__ == "__main__":

@@ -538,14 +538,4 @@ ETX_IN_LOOP float etx_erf_f32(float x) {
   return x != x ? x : value;
 }
 
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Written as
-// x / (1 + e^(-2y)): nothing cancels for negative x.
-ETX_IN_LOOP float etx_gelu_tanh_f32(float x) {
-  const float bounded = x < -1e4f ? -1e4f : (x > 1e4f ? 1e4f : x);
-  const float cube = bounded * bounded * bounded;
-  const float y = 1.59576912f * (bounded + 0.044715f * cube);
-  const float safe = x < -1e30f ? -1e30f : x;
-  return safe / (1.0f + etx_exp_f32(-y));
-}
-
 #endif

@@ -1,13 +1,11 @@
 // The loops over floats with one operand, as one table; read once for each
-// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
+// instruction set (float_loops.h), after binary_f32_template.h. Every set
 // gives the same bits.
 
 #include <string.h>
 
-#include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/gelu_template.h"
 #include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/sigmoid_template.h"
 #include "runtime/kernels/unary_loops.h"
 
 static inline float etx_largest_f32(void) { return 3.40282347e38f; }

@@ -100,6 +100,27 @@ static void rounded_steps_give_the_same_bits(void** state) {
   }
 }
 
+// So is silu: a graph of both operators has the bits of one.
+static void gates_are_products_with_a_sigmoid(void** state) {
+  static float x[COUNT], y[COUNT], gate[COUNT], sigmoid[COUNT], silu[COUNT];
+  static float product[COUNT];
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  (void)state;
+  test_random_start();
+  fill(x);
+  fill(y);
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
+    loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
+    loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
+    loops->binary[ETX_BINARY_gate](gate, x, y, COUNT, none[0]);
+    for (size_t i = 0; i < COUNT; ++i) product[i] = x[i] * sigmoid[i];
+    assert_true(same_floats(product, gate));
+    for (size_t i = 0; i < COUNT; ++i) product[i] = y[i] * sigmoid[i];
+    assert_true(same_floats(product, silu));
+  }
+}
+
 // Sums that lie at the middle between two floats, or near it, or among denormal
 // ones: c plus half a unit of its last place, or a neighbour of that.
 static void steps_are_rounded_once(void** state) {
@@ -584,6 +605,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
       cmocka_unit_test(rounded_steps_give_the_same_bits),
+      cmocka_unit_test(gates_are_products_with_a_sigmoid),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(lines_of_any_length),
       cmocka_unit_test(scores_become_weights),

@@ -1,10 +1,15 @@
 // The loops over floats with two operands, as one table; read once for each
-// instruction set (float_loops.h). Every set gives the same bits.
+// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
+// gives the same bits.
+
+#include <string.h>
 
 #include "runtime/kernels/binary_loops.h"
+#include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/half_float.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/near_or_any.h"
+#include "runtime/kernels/sigmoid_template.h"
 
 // Rounds to a half type, whose code `type` is.
 static inline float etx_cut_f32(float x, float type) {
@@ -52,9 +57,30 @@ static bool are_near_f32(const void* a, const void* b, size_t count) {
     etx_near_or_any_run(&loops, out, a, b, count, parameter);               \
   }
 
+static inline __attribute__((always_inline)) etx_fused gate_of(etx_fused x,
+                                                               etx_fused y) {
+  return x * sigmoid_of(y);
+}
+
+// The loop of a function over vectors, <name>_of.
+#define FUSED_TWO_LOOP(name)                                      \
+  static void name##_f32(void* out, const void* a, const void* b, \
+                         size_t count, etx_number parameter) {    \
+    float* to = out;                                              \
+    (void)parameter;                                              \
+    for (size_t i = 0; i < count; i += ETX_FUSED_LANES) {         \
+      etx_fused x, y;                                             \
+      memcpy(&x, (const float*)a + i, sizeof x);                  \
+      memcpy(&y, (const float*)b + i, sizeof y);                  \
+      x = name##_of(x, y);                                        \
+      memcpy(to + i, &x, sizeof x);                               \
+    }                                                             \
+  }
+
 #define F(f) etx_##f##_f32
 #define REAL_AND_WHOLE(name, real, whole) \
   ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
+#define FUSED(name, real) FUSED_TWO_LOOP(name)
 #define REAL(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define SINGLE(name, real) ETX_BINARY_LOOP(name##_f32, float, float, f32, real)
 #define QUOTIENT(name, f, whole) QUOTIENT_LOOPS(name, f)

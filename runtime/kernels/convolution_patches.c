@@ -10,7 +10,11 @@
 #include "runtime/kernels/convolution_plan.h"
 #include "runtime/kernels/shares.h"
 
-enum { COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES };
+enum {
+  COPIES = ETX_PATCH_PHASES * ETX_PATCH_PHASES,
+  // Results that are still in the first cache when a chain reads them.
+  CHAIN_ELEMENTS = 4096,
+};
 
 // Elements of a channel, and where they go in its patch.
 typedef struct placed_copy {
@@ -193,20 +197,29 @@ static const float* added_to(const desk* d, const float* out) {
                                (const float*)(const void*)c->out.data, out);
 }
 
-// The chain of a tile's results, where a store does not do all of it.
-static void run_chain(const desk* d, int64_t channel, float* out) {
+// The chain of a tile's results in some channels, where a store does not do all
+// of it. Whole planes are one row: short ones take more to begin than to do.
+static void run_chain(const desk* d, int64_t channel, size_t channels,
+                      float* out) {
   const etx_convolution* c = &d->p->c;
   const tile* t = &d->t;
   if (c->chain == NULL || d->p->store.is_all) return;
-  const size_t width = (size_t)c->out.sizes[2];
-  const size_t plane = (size_t)(d->image * c->out.channels + channel);
-  size_t first = (size_t)t->y * width + (size_t)t->x;
-  if (t->width == width) {
-    etx_chain_run(c->chain, out, out, plane, first, t->height * width);
+  const size_t width = (size_t)c->out.sizes[2], area = t->height * t->width;
+  size_t plane = (size_t)(d->image * c->out.channels + channel);
+  if (area == (size_t)c->out.channel) {
+    etx_chain_run(c->chain, out, out, plane, 0, channels * area);
     return;
   }
-  for (size_t y = 0; y < t->height; ++y, first += width, out += width) {
-    etx_chain_run(c->chain, out, out, plane, first, t->width);
+  const size_t at = (size_t)t->y * width + (size_t)t->x;
+  for (size_t i = 0; i < channels; ++i, ++plane, out += c->out.channel) {
+    if (t->width == width) {
+      etx_chain_run(c->chain, out, out, plane, at, area);
+      continue;
+    }
+    for (size_t y = 0; y < t->height; ++y) {
+      etx_chain_run(c->chain, out + y * width, out + y * width, plane,
+                    at + y * width, t->width);
+    }
   }
 }
 
@@ -223,7 +236,6 @@ static void store_tile(const desk* d, const float* sums, int64_t channel) {
     store.bias = bias_of(d, channel);
     store.added = added_to(d, out);
     p->loops->store_rows(&store);
-    run_chain(d, channel, out);
     return;
   }
   const float bias = bias_of(d, channel);
@@ -282,8 +294,8 @@ static void start_column(desk* d) {
 }
 
 // Of up to `most` channels from the one at hand on: as many as have whole
-// planes as tiles, but one where the chain goes on with what is still in the
-// cache. Returns how many.
+// planes as tiles, but where a chain goes on only as many as stay in the cache
+// until then. Returns how many.
 static size_t run_windows(const desk* d, const float* in, const float* weights,
                           size_t most) {
   const etx_patch_plan* p = d->p;
@@ -291,9 +303,11 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
   const etx_window *y = &p->y.window, *x = &p->x.window;
   const bool is_stored = c->chain == NULL || p->store.is_all;
   const bool is_whole = p->y.tiles == 1 && p->x.tiles == 1;
-  const size_t left =
-      is_stored && is_whole ? (size_t)(c->groups - d->group) : 1;
-  const size_t count = left < most ? left : most;
+  const size_t area = d->t.height * d->t.width;
+  const size_t kept = is_stored ? most : CHAIN_ELEMENTS / area;
+  const size_t left = is_whole && kept > 0 ? (size_t)(c->groups - d->group) : 1;
+  const size_t some = left < most ? left : most;
+  const size_t count = left > 1 && kept < some ? kept : some;
   etx_window_planes planes = {
       .store = d->store,
       .planes = count,
@@ -318,7 +332,7 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
         (const float*)c->bias->data + (ptrdiff_t)d->group * planes.bias_step;
   }
   p->sum_windows(&planes);
-  run_chain(d, d->group, out);
+  run_chain(d, d->group, count, out);
   return count;
 }
 
@@ -334,7 +348,7 @@ static void run_plane(const desk* d, const float* in, const float* weights) {
   plane.store.bias = bias_of(d, d->group);
   plane.store.added = added_to(d, plane.store.out);
   p->loops->sum_plane(&plane);
-  run_chain(d, d->group, plane.store.out);
+  run_chain(d, d->group, 1, plane.store.out);
 }
 
 // ------------------------------------------------ sums in registers
@@ -385,10 +399,7 @@ static void run_points(const desk* d, const float* in, const float* weights,
         (const float*)c->bias->data + (ptrdiff_t)channel * points.bias_step;
   }
   p->loops->sum_points(&points);
-  for (size_t r = 0; r < rows; ++r) {
-    run_chain(d, channel + (int64_t)r,
-              points.store.out + (ptrdiff_t)r * c->out.channel);
-  }
+  run_chain(d, channel, rows, points.store.out);
 }
 
 // ------------------------------------------------ channels as lanes
@@ -409,9 +420,7 @@ static void store_spots(const desk* d, size_t row, size_t count,
   s.store.count = d->t.height * d->t.width;
   for (size_t i = 0; i < count; ++i) bias[i] = bias_of(d, channel + (int64_t)i);
   p->loops->store_spots(&s);
-  for (size_t i = 0; i < count; ++i) {
-    run_chain(d, channel + (int64_t)i, out + (ptrdiff_t)i * p->c.out.channel);
-  }
+  run_chain(d, channel, count, out);
 }
 
 // Asks for what is added to the results, or where they go.
@@ -517,9 +526,9 @@ static size_t run_item(desk* d, size_t most) {
   }
   sum_tile(d, in, weights, rows);
   for (size_t r = 0; r < rows; ++r) {
-    store_tile(d, d->sums + r * p->lanes,
-               channel + (int64_t)r);
+    store_tile(d, d->sums + r * p->lanes, channel + (int64_t)r);
   }
+  run_chain(d, channel, rows, out_of(d, channel));
   return 1;
 }
 

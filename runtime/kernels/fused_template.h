@@ -56,20 +56,33 @@ static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
 
 #else
 
-// The product of two floats is exact in double. The sum with c is rounded to
-// odd: if it is not exact, its last bit is set. A double has more than twice
-// the bits of a float and two, so rounding that once more gives what rounding
-// the exact sum would have given. Some forty instructions: a call costs little
-// beside them, and the loops around would be a hundred times as large.
+// The product of two floats is exact in double. The sum with c is not, and then
+// rounding it once more gives what rounding the exact one would have given
+// unless it became the middle between two floats: its last 29 bits tell, but
+// among denormal floats. Only those are rounded to odd: if a sum is not exact,
+// its last bit is set; a double has more than twice the bits of a float and
+// two. Some thirty instructions, or more than twice as many: a call costs
+// little beside them, and the loops around would be a hundred times as large.
 static __attribute__((noinline)) etx_fused etx_fused_add(etx_fused a,
                                                          etx_fused b,
                                                          etx_fused c) {
   typedef double wide __attribute__((vector_size(VECTOR_BYTES * 2)));
   typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES * 2)));
+  typedef uint64_t pair __attribute__((vector_size(VECTOR_BYTES)));
   const wide p =
       __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
   const wide d = __builtin_convertvector(c, wide);
   const wide sum = p + d;
+  const etx_fused_truths last =
+      __builtin_convertvector((bits)sum & 0x1fffffff, etx_fused_truths);
+  const etx_fused_truths first = __builtin_convertvector(
+      (bits)sum >> 32 & 0x7fffffff, etx_fused_truths);
+  // 0x38100000 begins 2^-126.
+  const pair differs = (pair)((last == 0x10000000) |
+                              ((first > 0) & (first < 0x38100000)));
+  if (__builtin_expect((differs[0] | differs[1]) == 0, 1)) {
+    return __builtin_convertvector(sum, etx_fused);
+  }
   // What the addition has lost; NaN if the sum is not finite.
   const wide back = sum - p;
   const wide lost = (p - (sum - back)) + (d - back);

@@ -1,12 +1,8 @@
-// The loop of gelu over floats: x/2 (1 + erf(x/sqrt 2)), which is x Phi(x),
-// with an absolute error of 1.1e-7 |x|. Read once for each instruction set,
-// after VECTOR_BYTES is defined.
+// gelu of floats: x/2 (1 + erf(x/sqrt 2)), which is x Phi(x), with an absolute
+// error of 1.1e-7 |x|. Read once for each instruction set, after
+// fused_template.h.
 
-#include <string.h>
-
-#include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/loop_unrolled.h"
-#include "runtime/kernels/operand.h"
 #include "runtime/kernels/power_template.h"
 
 // Phi(-a) = 2^q(a): no quotient, and nothing cancels where Phi is small. q was
@@ -29,18 +25,4 @@ static inline __attribute__((always_inline)) etx_fused gelu_of(etx_fused x) {
   const etx_fused rest = etx_fused_power(ETX_FUSED_LARGER(least, q));
   // x - x Phi(-x), or x Phi(x).
   return ETX_FUSED_ADD(-a, rest, ETX_FUSED_LARGER(zero, x));
-}
-
-// An etx_unary_loop.
-static void gelu_f32(void* out, const void* in, size_t count,
-                     const etx_number* parameters) {
-  float* to = out;
-  const float* from = in;
-  (void)parameters;
-  for (size_t i = 0; i < count; i += ETX_FUSED_LANES) {
-    etx_fused x;
-    memcpy(&x, from + i, sizeof x);
-    x = gelu_of(x);
-    memcpy(to + i, &x, sizeof x);
-  }
 }

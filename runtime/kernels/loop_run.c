@@ -32,40 +32,56 @@ etx_loop_bytes etx_loop_bytes_of(etx_wide wide, bool gives_truth) {
   return bytes;
 }
 
-// The elements from `at` on, and the last of them again up to ETX_LANES: a
-// divisor that is added this way is none that was not there.
-static void fill_group(group* to, const void* from, size_t at, size_t rest,
+// Less elements than a group has, and the last of them again: a divisor that is
+// added this way is none that was not there.
+static void fill_group(group* to, const void* from, size_t count,
                        size_t bytes) {
-  const char* const source = (const char*)from + at * bytes;
-  memcpy(to->bytes, source, rest * bytes);
-  for (size_t i = rest; i < ETX_LANES; ++i) {
-    memcpy(to->bytes + i * bytes, source + (rest - 1) * bytes, bytes);
-  }
+  const char* const source = from;
+  memcpy(to->bytes, source, count * bytes);
+  etx_spread(to->bytes + count * bytes, source + (count - 1) * bytes,
+             ETX_LANES - count, bytes);
 }
 
+// Of more elements than a group, those left over are done with the last whole
+// group of all: before the others, since `out` may be `in`.
 void etx_unary_apply(etx_unary_loop loop, etx_loop_bytes bytes, void* out,
                      const void* in, size_t count,
                      const etx_number parameters[ETX_UNARY_PARAMETERS]) {
-  const size_t rest = count % ETX_LANES, whole = count - rest;
-  if (whole > 0) loop(out, in, whole, parameters);
-  if (rest == 0) return;
+  const size_t rest = count % ETX_LANES;
   group from, to;
-  fill_group(&from, in, whole, rest, bytes.in);
-  loop(to.bytes, from.bytes, ETX_LANES, parameters);
-  memcpy((char*)out + whole * bytes.out, to.bytes, rest * bytes.out);
+  if (rest == 0) {
+    if (count > 0) loop(out, in, count, parameters);
+  } else if (count > ETX_LANES) {
+    const size_t last = count - ETX_LANES;
+    loop(to.bytes, (const char*)in + last * bytes.in, ETX_LANES, parameters);
+    loop(out, in, count - rest, parameters);
+    memcpy((char*)out + last * bytes.out, to.bytes, ETX_LANES * bytes.out);
+  } else {
+    fill_group(&from, in, count, bytes.in);
+    loop(to.bytes, from.bytes, ETX_LANES, parameters);
+    memcpy(out, to.bytes, count * bytes.out);
+  }
 }
 
 static void apply_moving(etx_binary_loop loop, etx_loop_bytes bytes, char* out,
                          const char* a, const char* b, size_t count,
                          etx_number parameter) {
-  const size_t rest = count % ETX_LANES, whole = count - rest;
-  if (whole > 0) loop(out, a, b, whole, parameter);
-  if (rest == 0) return;
+  const size_t rest = count % ETX_LANES;
   group x, y, to;
-  fill_group(&x, a, whole, rest, bytes.in);
-  fill_group(&y, b, whole, rest, bytes.in);
-  loop(to.bytes, x.bytes, y.bytes, ETX_LANES, parameter);
-  memcpy(out + whole * bytes.out, to.bytes, rest * bytes.out);
+  if (rest == 0) {
+    if (count > 0) loop(out, a, b, count, parameter);
+  } else if (count > ETX_LANES) {
+    const size_t last = count - ETX_LANES;
+    loop(to.bytes, a + last * bytes.in, b + last * bytes.in, ETX_LANES,
+         parameter);
+    loop(out, a, b, count - rest, parameter);
+    memcpy(out + last * bytes.out, to.bytes, ETX_LANES * bytes.out);
+  } else {
+    fill_group(&x, a, count, bytes.in);
+    fill_group(&y, b, count, bytes.in);
+    loop(to.bytes, x.bytes, y.bytes, ETX_LANES, parameter);
+    memcpy(out, to.bytes, count * bytes.out);
+  }
 }
 
 void etx_spread(void* to, const void* from, size_t count, size_t bytes) {

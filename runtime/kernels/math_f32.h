@@ -92,21 +92,6 @@ ETX_IN_LOOP float etx_sigmoid_f32(float x) {
   return 1.0f / (1.0f + etx_exp_f32(-x));
 }
 
-// Hyperbolic tangent, 1.4 ulp.
-ETX_IN_LOOP float etx_tanh_f32(float x) {
-  const float magnitude = etx_abs_f32(x);
-  const float z = x * x;
-  float p = -0.005717045f;
-  p = p * z + 0.020650588f;
-  p = p * z - 0.053743497f;
-  p = p * z + 0.13331491f;
-  p = p * z - 0.33333284f;
-  const float near_zero = x + x * z * p;
-  const float clamped = magnitude > 10.0f ? 10.0f : magnitude;
-  const float away = 1.0f - 2.0f / (etx_exp_f32(2.0f * clamped) + 1.0f);
-  return etx_with_sign_f32(magnitude < 0.625f ? near_zero : away, x);
-}
-
 // e^|x| / 2: the halving comes before overflow.
 ETX_IN_LOOP float etx_half_exp_f32(float magnitude) {
   const float clamped = magnitude > 90.0f ? 90.0f : magnitude;
@@ -536,16 +521,6 @@ ETX_IN_LOOP float etx_erf_f32(float x) {
   const float away = 1.0f - etx_exp_f32(-bounded * bounded) * (q * t);
   const float value = a < 1.0f ? x + x * p : etx_with_sign_f32(away, x);
   return x != x ? x : value;
-}
-
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Written as
-// x / (1 + e^(-2y)): nothing cancels for negative x.
-ETX_IN_LOOP float etx_gelu_tanh_f32(float x) {
-  const float bounded = x < -1e4f ? -1e4f : (x > 1e4f ? 1e4f : x);
-  const float cube = bounded * bounded * bounded;
-  const float y = 1.59576912f * (bounded + 0.044715f * cube);
-  const float safe = x < -1e30f ? -1e30f : x;
-  return safe / (1.0f + etx_exp_f32(-y));
 }
 
 #endif

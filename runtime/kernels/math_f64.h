@@ -72,4 +72,7 @@ ETX_IN_LOOP double etx_sigmoid_f64(double x) {
   return 1.0 / (1.0 + etx_exp_f64(-x));
 }
 
+// x times that.
+ETX_IN_LOOP double etx_silu_f64(double x) { return x * etx_sigmoid_f64(x); }
+
 #endif

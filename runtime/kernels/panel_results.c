@@ -22,6 +22,11 @@ static void run_chain(const etx_panel_results* r, int64_t image,
   if (r->chain == NULL || r->store.is_all) return;
   const size_t plane = (size_t)(image * r->out.channels + channel);
   float* out = out_of(r, image, channel, at);
+  // Whole planes are one row.
+  if (count == (size_t)r->out.channel) {
+    etx_chain_run(r->chain, out, out, plane, at, channels * count);
+    return;
+  }
   for (size_t c = 0; c < channels; ++c, out += r->out.channel) {
     etx_chain_run(r->chain, out, out, plane + c, at, count);
   }

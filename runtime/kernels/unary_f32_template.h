@@ -1,6 +1,8 @@
 // The loops over floats with one operand, as one table; read once for each
-// instruction set (float_loops.h), after VECTOR_BYTES is defined. Every set
+// instruction set (float_loops.h), after binary_f32_template.h. Every set
 // gives the same bits.
+
+#include <string.h>
 
 #include "runtime/kernels/gelu_template.h"
 #include "runtime/kernels/math_functions.h"
@@ -74,12 +76,27 @@ static void run_angles(float* out, const float* in, size_t count,
   }
 }
 
+// The loop of a function over vectors, <name>_of.
+#define FUSED_LOOP(name)                                          \
+  static void name##_f32(void* out, const void* in, size_t count, \
+                         const etx_number* parameters) {          \
+    float* to = out;                                              \
+    const float* from = in;                                       \
+    (void)parameters;                                             \
+    for (size_t i = 0; i < count; i += ETX_FUSED_LANES) {         \
+      etx_fused x;                                                \
+      memcpy(&x, from + i, sizeof x);                             \
+      x = name##_of(x);                                           \
+      memcpy(to + i, &x, sizeof x);                               \
+    }                                                             \
+  }
+
 #define F(f) etx_##f##_f32
 #define SAME(name, real, whole) \
   ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
 #define REAL(name, real) ETX_UNARY_LOOP(name##_f32, float, float, f32, real)
 #define ANGLE(name) ANGLE_LOOPS(name)
-#define FUSED(name)
+#define FUSED(name) FUSED_LOOP(name)
 #define TRUTH(name, real, whole) \
   ETX_UNARY_LOOP(name##_f32, float, uint8_t, f32, real)
 #include "runtime/kernels/unary_list.def"

@@ -14,6 +14,9 @@
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
 
+#define VECTOR_BYTES 16
+#include "runtime/kernels/fused_template.h"
+
 enum { COUNT = 4096 };
 
 // Any bits, and numbers of the usual size.
@@ -71,6 +74,81 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
   fill(y);
   for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
     same_floats_as_base(etx_float_loops_of((etx_instruction_set)set), x, y);
+  }
+}
+
+// Functions whose steps are rounded once, over floats of every size.
+static void rounded_steps_give_the_same_bits(void** state) {
+  static const etx_unary_row rows[] = {ETX_UNARY_gelu, ETX_UNARY_gelu_tanh,
+                                       ETX_UNARY_sigmoid, ETX_UNARY_silu,
+                                       ETX_UNARY_tanh};
+  static float x[COUNT], one[COUNT], other[COUNT];
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  (void)state;
+  for (uint32_t part = 0; part < 64; ++part) {
+    for (uint32_t i = 0; i < COUNT; ++i) {
+      x[i] = etx_f32_of_bits(part << 26 | i << 14 | (i * 2654435761u) >> 18);
+    }
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
+      etx_float_loops_base.unary[rows[row]](one, x, COUNT, none);
+      for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+        etx_float_loops_of((etx_instruction_set)set)
+            ->unary[rows[row]](other, x, COUNT, none);
+        if (!same_floats(one, other)) fail_msg("row %zu differs", row);
+      }
+    }
+  }
+}
+
+// So is silu: a graph of both operators has the bits of one.
+static void gates_are_products_with_a_sigmoid(void** state) {
+  static float x[COUNT], y[COUNT], gate[COUNT], sigmoid[COUNT], silu[COUNT];
+  static float product[COUNT];
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  (void)state;
+  test_random_start();
+  fill(x);
+  fill(y);
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
+    loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
+    loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
+    loops->binary[ETX_BINARY_gate](gate, x, y, COUNT, none[0]);
+    for (size_t i = 0; i < COUNT; ++i) product[i] = x[i] * sigmoid[i];
+    assert_true(same_floats(product, gate));
+    for (size_t i = 0; i < COUNT; ++i) product[i] = y[i] * sigmoid[i];
+    assert_true(same_floats(product, silu));
+  }
+}
+
+// Sums that lie at the middle between two floats, or near it, or among denormal
+// ones: c plus half a unit of its last place, or a neighbour of that.
+static void steps_are_rounded_once(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 200000; ++round) {
+    etx_fused a, b, c;
+    const int power = (int)test_random_integer(-20, 20);
+    for (int i = 0; i < ETX_FUSED_LANES; ++i) {
+      const uint32_t bits = test_random_bits();
+      // The smallest normal ones and denormal ones, too.
+      const float any = etx_f32_of_bits(bits & 0xbfffffff);
+      c[i] = round % 3 == 0 ? any * 0x1p-126f : any;
+      b[i] = ldexpf((float)(1 + round % 2 * (int)(bits % 5000)), power);
+      const float size = fabsf(c[i]);
+      const float half = (nextafterf(size, INFINITY) - size) * 0.5f;
+      a[i] = half / b[i];
+      if (bits % 3 == 0) a[i] = nextafterf(a[i], 0);
+      if (bits % 3 == 1) a[i] = nextafterf(a[i], INFINITY);
+      if (bits % 2 == 0) a[i] = -a[i];
+    }
+    const etx_fused sum = ETX_FUSED_ADD(a, b, c);
+    for (int i = 0; i < ETX_FUSED_LANES; ++i) {
+      const float want = fmaf(a[i], b[i], c[i]), got = sum[i];
+      if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0) {
+        fail_msg("%a * %a + %a is %a", a[i], b[i], c[i], got);
+      }
+    }
   }
 }
 
@@ -526,6 +604,9 @@ static void floats_round_to_the_nearest_bfloat(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+      cmocka_unit_test(rounded_steps_give_the_same_bits),
+      cmocka_unit_test(gates_are_products_with_a_sigmoid),
+      cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(lines_of_any_length),
       cmocka_unit_test(scores_become_weights),
       cmocka_unit_test(whole_numbers_too),

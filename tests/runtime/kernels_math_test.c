@@ -56,7 +56,6 @@ static void functions_stay_within_their_errors(void** unused) {
       {"expm1", etx_expm1_f32, expm1, 1.7},
       {"sinh", etx_sinh_f32, sinh, 2},
       {"cosh", etx_cosh_f32, cosh, 2},
-      {"tanh", etx_tanh_f32, tanh, 1.4},
       {"sigmoid", etx_sigmoid_f32, sigmoid, 2.5},
       {"log", etx_log_f32, log, 1},
       {"log2", etx_log2_f32, log2, 2},
@@ -159,12 +158,17 @@ static void angles_are_reduced_to_the_last_bit(void** unused) {
 }
 
 // Of the loop that other sets agree with.
-static float gelu(float x) {
+static float of_loop(etx_unary_row row, float x) {
   const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
   float lanes[ETX_LANES] = {x};
-  etx_float_loops_base.unary[ETX_UNARY_gelu](lanes, lanes, ETX_LANES, none);
+  etx_float_loops_base.unary[row](lanes, lanes, ETX_LANES, none);
   return lanes[0];
 }
+static float gelu(float x) { return of_loop(ETX_UNARY_gelu, x); }
+static float gelu_tanh(float x) { return of_loop(ETX_UNARY_gelu_tanh, x); }
+static float sigmoid_f32(float x) { return of_loop(ETX_UNARY_sigmoid, x); }
+static float silu(float x) { return of_loop(ETX_UNARY_silu, x); }
+static float tanh_f32(float x) { return of_loop(ETX_UNARY_tanh, x); }
 
 static void gelu_is_near_for_its_argument(void** unused) {
   (void)unused;
@@ -173,7 +177,7 @@ static void gelu_is_near_for_its_argument(void** unused) {
     const double inner = 0.79788456080286536 * (x + 0.044715 * x * x * x);
     const double other = 0.5 * x * (1 + tanh(inner));
     assert_true(fabs(gelu(x) - exact) <= 1.1e-7 * fabsf(x));
-    assert_true(fabs(etx_gelu_tanh_f32(x) - other) <= 2e-7 * fabsf(x));
+    assert_true(fabs(gelu_tanh(x) - other) <= 2e-7 * fabsf(x));
   }
 }
 
@@ -181,13 +185,64 @@ static void gelu_has_its_limits(void** unused) {
   (void)unused;
   assert_true(gelu(INFINITY) == INFINITY);
   assert_true(gelu(-INFINITY) == 0);
-  assert_true(etx_gelu_tanh_f32(INFINITY) == INFINITY);
-  assert_true(etx_gelu_tanh_f32(-INFINITY) == 0);
+  assert_true(gelu_tanh(INFINITY) == INFINITY);
+  assert_true(gelu_tanh(-INFINITY) == 0);
+  assert_true(gelu_tanh(-1e30f) == 0 && gelu_tanh(1e30f) == 1e30f);
   assert_true(gelu(-1e30f) == 0 && gelu(1e30f) == 1e30f);
   assert_true(gelu(0) == 0 && !signbit(gelu(0)));
   assert_true(gelu(-0.0f) == 0 && signbit(gelu(-0.0f)));
+  assert_true(gelu_tanh(-0.0f) == 0 && signbit(gelu_tanh(-0.0f)));
   assert_true(isnan(gelu(NAN)) && isnan(gelu(-NAN)));
-  assert_true(isnan(etx_gelu_tanh_f32(NAN)));
+  assert_true(isnan(gelu_tanh(NAN)) && isnan(gelu_tanh(-NAN)));
+}
+
+// Below -87 the sigmoid that silu multiplies is a denormal number.
+static void sigmoid_and_silu_stay_within_their_errors(void** unused) {
+  (void)unused;
+  assert_true(worst(sigmoid_f32, sigmoid, 30011) <= 2.5);
+  for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += 30011) {
+    const float x = etx_f32_of_bits((uint32_t)bits);
+    const double want = (double)x * sigmoid((double)x), got = silu(x);
+    if (isinf(x) && x < 0) {
+      assert_true(isnan(got));
+    } else if (x < -87) {
+      assert_true(fabs(got - want) <= 4e-45 * fabs((double)x));
+    } else {
+      assert_true(ulps((float)got, want) <= 2.9);
+    }
+  }
+}
+
+static void tanh_stays_within_its_error(void** unused) {
+  (void)unused;
+  assert_true(worst(tanh_f32, tanh, 30011) <= 1.4);
+  for (float x = 0.6f; x < 0.65f; x = nextafterf(x, 1)) {
+    assert_true(ulps(tanh_f32(x), tanh((double)x)) <= 1.4);
+  }
+  assert_true(tanh_f32(INFINITY) == 1 && tanh_f32(-3e38f) == -1);
+  assert_true(tanh_f32(0) == 0 && !signbit(tanh_f32(0)));
+  assert_true(tanh_f32(-0.0f) == 0 && signbit(tanh_f32(-0.0f)));
+  assert_true(tanh_f32(-3e-45f) == -3e-45f);
+  assert_true(isnan(tanh_f32(NAN)) && isnan(tanh_f32(-NAN)));
+}
+
+static void sigmoid_and_silu_have_their_limits(void** unused) {
+  (void)unused;
+  assert_true(sigmoid_f32(INFINITY) == 1 && sigmoid_f32(3e38f) == 1);
+  assert_true(sigmoid_f32(-INFINITY) == 0 && sigmoid_f32(-105) == 0);
+  assert_true(sigmoid_f32(-103) > 0);
+  assert_true(sigmoid_f32(0) == 0.5f && sigmoid_f32(-1e-45f) == 0.5f);
+  // Whatever else a NaN says.
+  for (uint32_t bits = 0x7f800001; bits < 0x80000000; bits += 4099) {
+    const float nan = etx_f32_of_bits(bits);
+    assert_true(isnan(sigmoid_f32(nan)) && isnan(sigmoid_f32(-nan)));
+    assert_true(isnan(silu(nan)) && isnan(silu(-nan)));
+  }
+  assert_true(silu(INFINITY) == INFINITY && silu(3e38f) == 3e38f);
+  assert_true(silu(-3e38f) == 0 && signbit(silu(-3e38f)));
+  assert_true(silu(0) == 0 && !signbit(silu(0)));
+  assert_true(silu(-0.0f) == 0 && signbit(silu(-0.0f)));
+  assert_true(silu(3e-45f) == 1e-45f);
 }
 
 static void powers_are_nearest(void** unused) {
@@ -296,6 +351,9 @@ int main(void) {
       cmocka_unit_test(special_powers_of_doubles_are_those_of_c),
       cmocka_unit_test(gelu_is_near_for_its_argument),
       cmocka_unit_test(gelu_has_its_limits),
+      cmocka_unit_test(sigmoid_and_silu_stay_within_their_errors),
+      cmocka_unit_test(sigmoid_and_silu_have_their_limits),
+      cmocka_unit_test(tanh_stays_within_its_error),
       cmocka_unit_test(powers_are_nearest),
       cmocka_unit_test(special_powers_are_those_of_c),
       cmocka_unit_test(remainders_are_exact),

@@ -8,4 +8,4 @@
 
 const etx_float_loops etx_float_loops_avx2 = {
     "avx2",   unary_loops, binary_loops, whole_loops,
-    spread, turn_bits, {scale_line, raise_line}};
+    spread, turn_bits, {scale_line, raise_line, normalize_lines}};

@@ -78,7 +78,9 @@ void etx_attention_add_values(const etx_attention_tile* t, size_t r,
 }
 
 // All of a group is read before any of it is written.
-static void scale_group(const float* sums, etx_f32x4 factor, float* out) {
+static __attribute__((noinline)) void scale_group(const float* sums,
+                                                  etx_f32x4 factor,
+                                                  float* out) {
   const etx_f32x4 a = etx_f32x4_load(sums), b = etx_f32x4_load(sums + 4);
   const etx_f32x4 c = etx_f32x4_load(sums + 8), d = etx_f32x4_load(sums + 12);
   etx_f32x4_store(out, a * factor);
@@ -91,13 +93,14 @@ void etx_attention_join(const etx_attention* a, const float* sums, float factor,
                         float* out) {
   const size_t width = a->value_width, step = group_step(width);
   const etx_f32x4 factors = etx_f32x4_all(factor);
+  float narrow[GROUP];
   if (width < GROUP) {
-    for (size_t i = 0; i < width; ++i) out[i] = sums[i] * factor;
+    scale_group(sums, factors, narrow);
+    memcpy(out, narrow, width * sizeof *out);
     return;
   }
   const size_t last = width - GROUP;
-  for (size_t at = 0; at < last; at += step, sums += GROUP) {
-    scale_group(sums, factors, out + at);
+  for (size_t at = 0; at < last + step; at += step, sums += GROUP) {
+    scale_group(sums, factors, out + (at < last ? at : last));
   }
-  scale_group(sums, factors, out + last);
 }

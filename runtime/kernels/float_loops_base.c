@@ -4,6 +4,7 @@
 #include "runtime/kernels/binary_f32_template.h"
 #include "runtime/kernels/binary_i64_template.h"
 #include "runtime/kernels/line_f32_template.h"
+#include "runtime/kernels/norm_f32_template.h"
 #include "runtime/kernels/unary_f32_template.h"
 
 const etx_float_loops etx_float_loops_base = {

@@ -1,9 +1,10 @@
 // Tiles of query rows meet blocks of 64 keys. Dense float32 is used where it
-// lies, and sums are kept in the result's own rows; anything else is converted
-// block by block into the share's piece of temporary memory:
+// lies, and sums are kept in the result's own rows if these are whole groups;
+// anything else is converted block by block into the share's piece of temporary
+// memory:
 //
-//   query tile [rows, width] | key block [64, width] | value block [64, value
-//   width] | sums [rows, value width]
+//   sums [rows of some tiles, groups] | query tile [rows, width] |
+//   key block [64, width] | value block [64, value width]
 //
 // Keys are turned for some tiles, a group of them at a time, so that each score
 // is summed from the first element to the last, whatever is computed beside it;
@@ -55,19 +56,38 @@ static size_t tile_rows(const etx_attention* a) {
 
 // ------------------------------------------------ temporary memory
 
+// Rows that a tile has room for. With fewer queries there are never more, but
+// of heads.
+static size_t held_rows(const etx_attention* a) {
+  const size_t least = tile_rows(a);
+  return least < HEADS ? HEADS : least;
+}
+
+// Tiles that meet keys together: those that are converted have one piece.
+static size_t most_tiles(const etx_attention* a) {
+  const size_t tiles = (a->queries + TILE - 1) / TILE;
+  if (needs_pieces(a) || tiles < 2) return 1;
+  return tiles < TILES ? tiles : TILES;
+}
+
 // Floats (doubles) of one share's pieces.
 static bool piece_elements(const etx_attention* a, size_t* out) {
-  size_t keys, values;
+  size_t sums = 0, keys = 0, values = 0;
   if (is_double(a)) {
     *out = a->value_width;
     return true;
   }
-  // With fewer queries there are never more rows, but of heads.
-  const size_t most = a->queries < TILE ? a->queries : TILE;
-  const size_t held = (most < HEADS ? HEADS : most) + KEYS;
-  return etx_multiply_size(a->width, held, &keys) &&
-         etx_multiply_size(a->value_width, held, &values) &&
-         etx_add_size(keys, values, out);
+  if (etx_attention_keeps_sums(a) &&
+      !etx_multiply_size(etx_attention_sum_width(a),
+                         held_rows(a) * most_tiles(a), &sums)) {
+    return false;
+  }
+  if (needs_pieces(a) &&
+      !(etx_multiply_size(a->width, held_rows(a) + KEYS, &keys) &&
+        etx_multiply_size(a->value_width, KEYS, &values))) {
+    return false;
+  }
+  return etx_add_size(keys, values, out) && etx_add_size(*out, sums, out);
 }
 
 bool etx_attention_bytes(const etx_attention* a, size_t threads,
@@ -75,7 +95,6 @@ bool etx_attention_bytes(const etx_attention* a, size_t threads,
   const size_t bytes = is_double(a) ? sizeof(double) : sizeof(float);
   size_t elements;
   *out_bytes = 0;
-  if (!is_double(a) && !needs_pieces(a)) return true;
   return piece_elements(a, &elements) &&
          etx_multiply_size(elements, bytes, &elements) &&
          etx_multiply_size(elements, threads, out_bytes);
@@ -168,14 +187,25 @@ static bool scales_first(const etx_attention* a) {
          (float)a->hidden != minus_infinity();
 }
 
+// Nothing is seen in lanes behind `count` scores, up to a whole group.
+static void end_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
+  enum { FOUR = 4 };
+  const etx_f32x4 none = etx_f32x4_all(minus_infinity());
+  const size_t end = (count + GROUP - 1) / GROUP * GROUP;
+  for (size_t r = 0; r < t->count; ++r) {
+    size_t k = count;
+    for (; k + FOUR <= end; k += FOUR) etx_f32x4_store(scores[r] + k, none);
+    for (; k < end; ++k) scores[r][k] = none[0];
+  }
+}
+
 // Makes weights of the scores of `count` keys from `first` on, zeros in lanes
 // behind them.
 static void weigh_scores(tile* t, size_t first, size_t count,
                          float scores[TILE][KEYS]) {
   const etx_attention* a = t->attention;
   const bool is_first = scales_first(a);
-  const bool are_seen =
-      count % GROUP == 0 && t->least_reach >= (int64_t)(first + count);
+  const bool are_seen = t->least_reach >= (int64_t)(first + count);
   float factors[TILE], shifts[TILE];
   const etx_score_rows s = {.scores = scores[0],
                             .row = KEYS,
@@ -187,63 +217,15 @@ static void weigh_scores(tile* t, size_t first, size_t count,
                             .shift = shifts,
                             .totals = t->totals};
   for (size_t r = 0; r < t->count && !(are_seen && !is_first); ++r) {
-    if (is_first) {
-      (void)t->line->scale(scores[r], scores[r], count, (float)a->scale, 0);
-    }
-    etx_attention_mask(t, r, first, count, scores[r]);
+    etx_attention_mask(t, r, first, count, is_first ? (float)a->scale : 1.0f,
+                       scores[r]);
   }
+  if (count % GROUP != 0) end_scores(t, count, scores);
   t->loops->weigh_scores(&s);
   for (size_t r = 0; r < t->count && first > 0; ++r) {
     if (factors[r] == 1) continue;
-    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride, a->value_width,
-              factors[r]);
-  }
-}
-
-// Columns from `column` on of a row of sums: those that fill no group.
-static void add_rest(float* sums, const float* p, rows values, size_t count,
-                     size_t column, size_t width, bool starts) {
-  if (starts) memset(sums + column, 0, (width - column) * sizeof *sums);
-  for (; column + 4 <= width; column += 4) {
-    etx_f32x4 sum = etx_f32x4_load(sums + column);
-    const float* from = values.data + column;
-    for (size_t k = 0; k < count; ++k, from += values.stride) {
-      sum += etx_f32x4_all(p[k]) * etx_f32x4_load(from);
-    }
-    etx_f32x4_store(sums + column, sum);
-  }
-  for (; column < width; ++column) {
-    float sum = sums[column];
-    for (size_t k = 0; k < count; ++k) {
-      sum +=
-          p[k] * values.data[(ptrdiff_t)k * values.stride + (ptrdiff_t)column];
-    }
-    sums[column] = sum;
-  }
-}
-
-// Sums of `many` rows from `r` on += sum over k of weights[i][k] * value k,
-// from zero if it `starts`.
-static void add_values(tile* t, size_t r, size_t many, float weights[][KEYS],
-                       rows values, size_t count, bool starts) {
-  const size_t width = t->attention->value_width;
-  const size_t whole = width / GROUP * GROUP;
-  float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
-  const etx_panel_block b = {.sums = sums,
-                             .sum_row = t->sums_stride,
-                             .weights = weights[0],
-                             .weight_row = KEYS,
-                             .panel = values.data,
-                             .panel_row = values.stride,
-                             .panel_group = GROUP,
-                             .rows = many,
-                             .taps = count,
-                             .lanes = whole,
-                             .starts = starts};
-  if (whole != 0) t->loops->by_wide[ETX_WIDE_F32](&b);
-  for (size_t i = 0; whole != width && i < many; ++i) {
-    add_rest(sums + (ptrdiff_t)i * t->sums_stride, weights[i], values, count,
-             whole, width, starts);
+    scale_row(t->sums + (ptrdiff_t)r * t->sums_stride,
+              etx_attention_sum_width(a), factors[r]);
   }
 }
 
@@ -253,8 +235,8 @@ static void start_tile(tile* t) {
   const etx_attention* a = t->attention;
   t->query = etx_attention_queries(t);
   t->sums = t->sum_piece;
-  t->sums_stride = (ptrdiff_t)a->value_width;
-  if (etx_attention_is_dense(&a->out)) {
+  t->sums_stride = (ptrdiff_t)etx_attention_sum_width(a);
+  if (t->sum_piece == NULL) {
     t->sums = (float*)(uintptr_t)a->out.data +
               etx_attention_at(a, &a->out, t->batch, t->first);
     t->sums_stride = etx_attention_step(t, &a->out, 1);
@@ -268,17 +250,26 @@ static void start_tile(tile* t) {
 static void finish_tile(tile* t) {
   const etx_attention* a = t->attention;
   const size_t bytes = etx_dtype_bytes(a->out.dtype);
+  const size_t width = etx_attention_sum_width(a);
+  const ptrdiff_t first = etx_attention_at(a, &a->out, t->batch, t->first);
   for (size_t r = 0; r < t->count; ++r) {
     float* sums = t->sums + (ptrdiff_t)r * t->sums_stride;
     // Nothing was summed where nothing is seen.
-    if (t->keys[r] == 0) memset(sums, 0, a->value_width * sizeof *sums);
+    if (t->keys[r] == 0) memset(sums, 0, width * sizeof *sums);
     const float total = etx_sum_f32(t->totals[r], GROUP);
     const bool is_dead = total == 0 && !a->keeps_nan;
-    scale_row(sums, a->value_width, is_dead ? 0.0f : 1.0f / total);
-    if (etx_attention_is_dense(&a->out)) continue;
-    const ptrdiff_t at = etx_attention_at(a, &a->out, t->batch, t->first) +
-                         etx_attention_step(t, &a->out, r);
+    const float factor = is_dead ? 0.0f : 1.0f / total;
+    if (t->sum_piece == NULL) {
+      scale_row(sums, width, factor);
+      continue;
+    }
+    const ptrdiff_t at = first + etx_attention_step(t, &a->out, r);
     char* out = (char*)(uintptr_t)a->out.data + at * (ptrdiff_t)bytes;
+    if (etx_attention_is_dense(&a->out)) {
+      etx_attention_join(a, sums, factor, (float*)(void*)out);
+      continue;
+    }
+    etx_attention_join(a, sums, factor, sums);
     etx_convert(a->out.dtype, out, a->out.inner, ETX_DTYPE_FLOAT32, sums, 1,
                 a->value_width);
   }
@@ -358,7 +349,8 @@ static void sum_values(tile* t, size_t first, float weights[TILE][KEYS]) {
     if (count == 0) continue;
     const rows values =
         meet(t, &a->value, at, r, first, count, a->value_width, t->value_piece);
-    add_values(t, r, many, weights + r, values, count, first == 0);
+    etx_attention_add_values(t, r, many, weights[r], values, count,
+                             first == 0);
   }
 }
 
@@ -390,56 +382,63 @@ static void run_tiles(tile* tiles, const tile* end) {
 typedef struct share {
   const etx_attention* attention;
   const etx_panel_loops* loops;
-  const etx_line_loops* line;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
   size_t rows;         // of a tile, of one batch
   bool has_heads;      // a tile has those of several
   size_t heads;        // of the last batch dimension
   size_t tiles;        // of one batch
+  size_t together;     // of these, those that meet keys together, at most
   size_t units;        // tiles of all batches
   size_t count;        // shares
 } share;
 
-static void place_tile(const share* s, size_t unit, tile* t) {
+// Tile number `index` of those that meet keys together, with its part of the
+// share's piece, if there is one.
+static void place_tile(const share* s, size_t unit, size_t index, float* piece,
+                       tile* t) {
   const etx_attention* a = s->attention;
   t->attention = a;
   t->loops = s->loops;
-  t->line = s->line;
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
   t->has_heads = s->has_heads;
   t->query_piece = t->key_piece = t->value_piece = t->sum_piece = NULL;
   t->count = a->queries - t->first < s->rows ? a->queries - t->first : s->rows;
+  if (piece == NULL) return;
+  if (etx_attention_keeps_sums(a)) {
+    const size_t sums = held_rows(a) * etx_attention_sum_width(a);
+    t->sum_piece = piece + index * sums;
+    piece += sums;
+  }
+  if (!needs_pieces(a)) return;
+  t->query_piece = piece;
+  t->key_piece = t->query_piece + held_rows(a) * a->width;
+  t->value_piece = t->key_piece + KEYS * a->width;
 }
 
 // A tile from `unit` on. Returns how many units it is made of: heads are one
 // each. Noinline as the next: each takes the stack it needs.
 static __attribute__((noinline)) size_t run_tile(const share* s, size_t unit,
-                                                 size_t end, char* piece) {
-  const etx_attention* a = s->attention;
+                                                 size_t end, float* piece) {
   tile t;  // whose rows are many, and set when there are some
-  place_tile(s, unit, &t);
+  place_tile(s, unit, 0, piece, &t);
   if (s->has_heads) {
     const size_t left = s->heads - unit % s->heads;
     t.count = left < HEADS ? left : HEADS;
     if (t.count > end - unit) t.count = end - unit;
-  }
-  if (piece != NULL) {
-    t.query_piece = (float*)(void*)piece;
-    t.key_piece = t.query_piece + (s->has_heads ? HEADS : s->rows) * a->width;
-    t.value_piece = t.key_piece + KEYS * a->width;
-    t.sum_piece = t.value_piece + KEYS * a->value_width;
   }
   run_tiles(&t, &t + 1);
   return s->has_heads ? t.count : 1;
 }
 
 static __attribute__((noinline)) void run_some_tiles(const share* s,
-                                                     size_t unit,
-                                                     size_t count) {
+                                                     size_t unit, size_t count,
+                                                     float* piece) {
   tile tiles[TILES];
-  for (size_t i = 0; i < count; ++i) place_tile(s, unit + i, &tiles[i]);
+  for (size_t i = 0; i < count; ++i) {
+    place_tile(s, unit + i, i, piece, &tiles[i]);
+  }
   run_tiles(tiles, tiles + count);
 }
 
@@ -448,7 +447,7 @@ static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
   const etx_attention* a = s->attention;
   if (is_double(a)) {
     tile t;
-    place_tile(s, unit, &t);
+    place_tile(s, unit, 0, NULL, &t);
     for (size_t r = 0; r < t.count; ++r) {
       etx_attention_row_f64(a, t.batch, t.first + r, (double*)(void*)piece);
     }
@@ -456,10 +455,9 @@ static size_t run_units(const share* s, size_t unit, size_t end, char* piece) {
   }
   size_t count = s->tiles - unit % s->tiles;
   if (count > end - unit) count = end - unit;
-  if (count > TILES) count = TILES;
-  // Tiles that are converted have one piece.
-  if (count < 2 || piece != NULL) return run_tile(s, unit, end, piece);
-  run_some_tiles(s, unit, count);
+  if (count > s->together) count = s->together;
+  if (count < 2) return run_tile(s, unit, end, (float*)(void*)piece);
+  run_some_tiles(s, unit, count, (float*)(void*)piece);
   return count;
 }
 
@@ -480,7 +478,6 @@ void etx_attention_run(const etx_attention* a, void* temporary,
       etx_instruction_set_within(parallel->instruction_set);
   share s = {.attention = a,
              .loops = etx_panel_loops_of(set),
-             .line = &etx_float_loops_of(set)->line,
              .temporary = temporary,
              .count = 1};
   size_t batches = 1;
@@ -498,6 +495,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
       a->queries == 1 && is_level && a->query.repeat == 1 && a->out.repeat == 1;
   s.rows = tile_rows(a);
   s.tiles = s.rows == 0 ? 0 : (a->queries + s.rows - 1) / s.rows;
+  s.together = most_tiles(a);
   s.units = batches * s.tiles;
   if (s.units == 0 || a->value_width == 0) return;
   // The same number as when the bytes were stated.

@@ -1,11 +1,12 @@
 // Tiles of attention: rows of queries whose scores become weights together
-// (attention.c), and where what they read lies (attention_rows.c).
+// (attention.c), where what they read lies (attention_rows.c), and sums of
+// values (attention_values.c).
 
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
 
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/float_loops.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/panel_loops.h"
 
@@ -28,11 +29,10 @@ typedef struct etx_attention_rows {
 typedef struct etx_attention_tile {
   const etx_attention* attention;
   const etx_panel_loops* loops;
-  const etx_line_loops* line;
   size_t batch, first, count;
   bool has_heads;
   etx_attention_rows query;
-  float* sums;  // count rows of value_width
+  float* sums;  // count rows of groups, or of value_width where these are whole
   ptrdiff_t sums_stride;
   int64_t reach[ETX_ATTENTION_TILE];  // the first key that a row does not see
   int64_t least_reach;                // of all rows
@@ -46,7 +46,7 @@ typedef struct etx_attention_tile {
   float* query_piece;
   float* key_piece;
   float* value_piece;
-  float* sum_piece;
+  float* sum_piece;  // NULL if sums are in the result's rows
 } etx_attention_tile;
 
 // The batch of row `r` of a tile.
@@ -58,6 +58,19 @@ static inline size_t etx_attention_batch(const etx_attention_tile* t,
 // True if rows are dense float32.
 static inline bool etx_attention_is_dense(const etx_attention_side* side) {
   return side->dtype == ETX_DTYPE_FLOAT32 && side->inner == 1;
+}
+
+// Floats of a row of sums: whole groups.
+static inline size_t etx_attention_sum_width(const etx_attention* a) {
+  const size_t groups =
+      (a->value_width + ETX_ATTENTION_GROUP - 1) / ETX_ATTENTION_GROUP;
+  return groups * ETX_ATTENTION_GROUP;
+}
+
+// True if the result's rows have no room for sums.
+static inline bool etx_attention_keeps_sums(const etx_attention* a) {
+  return !etx_attention_is_dense(&a->out) ||
+         a->value_width % ETX_ATTENTION_GROUP != 0;
 }
 
 // Where row `r` of a tile is among the last batch dimension, if that has heads.
@@ -101,9 +114,21 @@ void etx_attention_convert(const etx_attention* attention,
 // Finds how far rows see. Returns how many keys are read for any of them.
 size_t etx_attention_look(etx_attention_tile* tile);
 
-// Hides what row `r` does not see of its scores of keys `first` on, and all up
-// to a whole group.
+// Scales the scores of row `r` of keys `first` on, and then adds the mask and
+// hides what the row does not see.
 void etx_attention_mask(const etx_attention_tile* tile, size_t r, size_t first,
-                        size_t count, float* scores);
+                        size_t count, float scale, float* scores);
+
+// Sums of `many` rows from `r` on += sum over k of weights[i][k] * value k, for
+// `count` values, from zero if it `starts`. Rows of weights are
+// ETX_ATTENTION_KEYS apart.
+void etx_attention_add_values(const etx_attention_tile* tile, size_t r,
+                              size_t many, const float* weights,
+                              etx_attention_rows values, size_t count,
+                              bool starts);
+
+// A row of sums times `factor` as value_width floats. `out` may be `sums`.
+void etx_attention_join(const etx_attention* attention, const float* sums,
+                        float factor, float* out);
 
 #endif

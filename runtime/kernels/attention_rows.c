@@ -103,8 +103,14 @@ bool etx_attention_is_in_reach(const etx_attention* a, size_t batch, size_t row,
 
 size_t etx_attention_look(etx_attention_tile* t) {
   const etx_attention* a = t->attention;
+  const bool are_alike = !a->is_causal && a->last.data == NULL;
   size_t most = 0;
   t->least_reach = (int64_t)a->keys;
+  for (size_t r = 0; r < t->count && are_alike; ++r) {
+    t->reach[r] = (int64_t)a->keys;
+    t->keys[r] = a->keys;
+  }
+  if (are_alike) return a->keys;
   for (size_t r = 0; r < t->count; ++r) {
     const int64_t reach = reach_of(a, etx_attention_batch(t, r), row_of(t, r));
     const bool sees_all = reach <= 0 && a->hidden > (double)minus_infinity();
@@ -125,31 +131,54 @@ size_t etx_attention_look(etx_attention_tile* t) {
   return most;
 }
 
-void etx_attention_mask(const etx_attention_tile* t, size_t r, size_t first,
-                        size_t count, float* scores) {
+// Floats side by side, which most masks are.
+static void add_dense(const float* mask, size_t count, float scale,
+                      float* scores) {
+  enum { FOUR = 4 };
+  const etx_f32x4 scales = etx_f32x4_all(scale);
+  size_t k = 0;
+  for (; k + FOUR <= count; k += FOUR) {
+    const etx_f32x4 scaled = etx_f32x4_load(scores + k) * scales;
+    etx_f32x4_store(scores + k, scaled + etx_f32x4_load(mask + k));
+  }
+  for (; k < count; ++k) scores[k] = scores[k] * scale + mask[k];
+}
+
+static void add_mask(const etx_attention_tile* t, size_t r, size_t first,
+                     size_t count, float scale, float* scores) {
   const etx_attention* a = t->attention;
+  const etx_attention_side* mask = &a->mask;
+  const ptrdiff_t at =
+      etx_attention_at(a, mask, etx_attention_batch(t, r), row_of(t, r)) +
+      (ptrdiff_t)first * mask->inner;
+  if (etx_attention_is_dense(mask)) {
+    add_dense((const float*)mask->data + at, count, scale, scores);
+    return;
+  }
+  etx_block block;
+  etx_block_load(
+      &block, ETX_WIDE_F32, mask->dtype,
+      (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype),
+      mask->inner, count);
+  const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
   const float hidden = (float)a->hidden;
+  for (size_t k = 0; k < count; ++k) {
+    const float scaled = scores[k] * scale;
+    const float kept = block.f32[k] != 0 ? scaled : hidden;
+    scores[k] = keeps ? kept : scaled + block.f32[k];
+  }
+}
+
+void etx_attention_mask(const etx_attention_tile* t, size_t r, size_t first,
+                        size_t count, float scale, float* scores) {
+  const etx_attention* a = t->attention;
   if (a->has_mask) {
-    const etx_attention_side* mask = &a->mask;
-    const ptrdiff_t at =
-        etx_attention_at(a, mask, etx_attention_batch(t, r), row_of(t, r)) +
-        (ptrdiff_t)first * mask->inner;
-    etx_block block;
-    etx_block_load(
-        &block, ETX_WIDE_F32, mask->dtype,
-        (const char*)mask->data + at * (ptrdiff_t)etx_dtype_bytes(mask->dtype),
-        mask->inner, count);
-    const bool keeps = mask->dtype == ETX_DTYPE_BOOL;
-    for (size_t k = 0; k < count; ++k) {
-      const float kept = block.f32[k] != 0 ? scores[k] : hidden;
-      scores[k] = keeps ? kept : scores[k] + block.f32[k];
-    }
+    add_mask(t, r, first, count, scale, scores);
+  } else {
+    for (size_t k = 0; scale != 1 && k < count; ++k) scores[k] *= scale;
   }
   const int64_t seen = t->reach[r] - (int64_t)first;
   for (size_t k = seen < 0 ? 0 : (size_t)seen; k < count; ++k) {
-    scores[k] = hidden;
-  }
-  for (size_t k = count; k % ETX_ATTENTION_GROUP != 0; ++k) {
-    scores[k] = minus_infinity();
+    scores[k] = (float)a->hidden;
   }
 }

@@ -9,7 +9,6 @@
 #ifndef ETX_RUNTIME_KERNELS_MOMENTS_H
 #define ETX_RUNTIME_KERNELS_MOMENTS_H
 
-#include "runtime/kernels/lanes.h"
 #include "runtime/kernels/reduce.h"
 
 typedef struct etx_moments {
@@ -27,15 +26,7 @@ void etx_moments_add_strided(etx_moments* moments, etx_dtype dtype,
                              const void* elements, ptrdiff_t stride,
                              size_t count);
 
-// Mean and sum of squares of a short row of floats, in float.
-static inline void etx_moments_of_floats(const float* x, size_t count,
-                                         float* out_mean, float* out_squares) {
-  const float mean = etx_sum_f32(x, count) / (float)count;
-  *out_mean = mean;
-  *out_squares = etx_sum_of_squares_f32(x, mean, count);
-}
-
-// The same as a fold (reduce.h) over float and double, by wide type: value is
+// Both as a fold (reduce.h) over float and double, by wide type: value is
 // the mean, other the squares, both in double. NaN for no elements.
 extern const etx_fold etx_fold_moments[];
 

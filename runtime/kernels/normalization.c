@@ -4,6 +4,7 @@
 // writes, then mean and 1/deviation, so that these and the result may overwrite
 // an operand of their size.
 
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/moments.h"
@@ -142,26 +143,29 @@ static bool is_plain(const norm* n, const statistics* s) {
          weight && bias && n->count > 0 && n->count <= SHORT_ROW;
 }
 
-static void normalize_floats(const norm* n, const statistics* s, size_t first,
+// A parameter that is not there is one that changes nothing, in `room`.
+static const float* parameter_or(const norm* n, const etx_parameter* parameter,
+                                 float none, float room[SHORT_ROW]) {
+  if (parameter->data != NULL) return (const float*)parameter->data;
+  for (size_t i = 0; i < n->count; ++i) room[i] = none;
+  return room;
+}
+
+static void normalize_floats(const norm* n, const statistics* s,
+                             const etx_line_loops* line, size_t first,
                              size_t end, const float* in, float* out) {
-  const float* weight = (const float*)(const void*)n->weight.data;
-  const float* bias = (const float*)(const void*)n->bias.data;
-  float* means = (float*)(void*)s->means;
-  float* scales = (float*)(void*)s->scales;
-  const float eps = (float)n->eps, count = (float)n->count;
-  in += first * n->count;
-  out += first * n->count;
-  for (size_t row = first; row < end; ++row) {
-    float mean, squares;
-    etx_moments_of_floats(in, n->count, &mean, &squares);
-    const float variance = squares / count;
-    const float scale = 1.0f / etx_sqrt_f32(variance + eps);
-    write_floats(weight, bias, in, out, n->count, mean, scale);
-    means[row] = variance != variance ? variance : mean;
-    scales[row] = scale;
-    in += n->count;
-    out += n->count;
-  }
+  float weights[SHORT_ROW], biases[SHORT_ROW];
+  const etx_line_norm rows = {
+      .in = in + first * n->count,
+      .out = out + first * n->count,
+      .weight = parameter_or(n, &n->weight, 1.0f, weights),
+      .bias = parameter_or(n, &n->bias, -0.0f, biases),
+      .means = (float*)(void*)s->means + first,
+      .scales = (float*)(void*)s->scales + first,
+      .rows = end - first,
+      .count = n->count,
+      .eps = (float)n->eps};
+  line->normalize(&rows);
 }
 
 // Rows of halves that fit a block: each is converted once, and so are the
@@ -217,6 +221,7 @@ static norm norm_of(const etx_call* call, size_t weight, size_t eps) {
 typedef struct layer {
   norm n;
   statistics s;
+  const etx_line_loops* line;
   const char* in;
   char* out;
 } layer;
@@ -224,8 +229,8 @@ typedef struct layer {
 static void normalize_rows(const void* context, size_t first, size_t end) {
   const layer* l = context;
   if (is_plain(&l->n, &l->s)) {
-    normalize_floats(&l->n, &l->s, first, end, (const float*)(const void*)l->in,
-                     (float*)(void*)l->out);
+    normalize_floats(&l->n, &l->s, l->line, first, end,
+                     (const float*)(const void*)l->in, (float*)(void*)l->out);
     return;
   }
   if (is_short(&l->n)) {
@@ -253,7 +258,10 @@ static bool overwrites_parameters(const layer* l) {
 // (input, normalized_shape, weight, bias, eps, out0, out1, out2)
 static etx_status run_layer_norm(etx_call* call) {
   enum { WORK = 4 };  // operations for an element
+  const etx_instruction_set set =
+      etx_instruction_set_within(call->parallel->instruction_set);
   const layer l = {norm_of(call, 2, 4), statistics_of(call, 6),
+                   &etx_float_loops_of(set)->line,
                    etx_call_tensor(call, 0)->data,
                    etx_call_tensor(call, 5)->data};
   const size_t rows = (size_t)call->prepared[0];

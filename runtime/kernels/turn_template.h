@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
 
 #endif
 
-// A rest of rows, or of taps, element by element.
+// Rows or taps that fill no square, element by element.
 static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
                       size_t rows, size_t first, size_t count, float* out) {
   for (size_t k = first; k < count; ++k) {
@@ -149,15 +149,26 @@ static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,
   }
 }
 
+// The first tap of the square that taps from `k` on are turned in: the last one
+// ends with the row, and turns some that have been turned before once more.
+static inline size_t turn_first(size_t k, size_t count) {
+  return k + TURN <= count ? k : count - TURN;
+}
+
 #if VECTOR_BYTES == 64
 
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
   float some[TURN][TURN];
-  size_t k = 0;
   if (rows < TURN) memset(some, 0, sizeof some);
-  for (; k + TURN <= count; k += TURN) {
-    const float* from = in + k;
+  if (count < TURN) {
+    if (rows < TURN) memset(out, 0, count * TURN * sizeof(float));
+    turn_rest(in, row, 0, rows, 0, count, out);
+    return;
+  }
+  for (size_t k = 0; k < count; k += TURN) {
+    const size_t first = turn_first(k, count);
+    const float* from = in + first;
     ptrdiff_t apart = row;
     if (rows < TURN) {
       for (size_t i = 0; i < rows; ++i, from += row) {
@@ -166,12 +177,8 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
       from = some[0];
       apart = TURN;
     }
-    turn_square(from, apart, out + k * ETX_TURNED_ROWS);
+    turn_square(from, apart, out + first * ETX_TURNED_ROWS);
   }
-  if (rows < TURN) {
-    memset(out + k * TURN, 0, (count - k) * TURN * sizeof(float));
-  }
-  turn_rest(in, row, 0, rows, k, count, out);
 }
 
 #else
@@ -192,27 +199,25 @@ static inline __attribute__((always_inline)) void turn_squares(
       turn_square(from + TURN, row, to + TURN * ETX_TURNED_ROWS);
     }
   }
-  for (; k + TURN <= count; k += TURN) {
+  for (; k < count; k += TURN) {
+    const size_t first = turn_first(k, count);
     ETX_UNROLLED
     for (size_t i = 0; i < rows; i += TURN) {
-      turn_square(in + (ptrdiff_t)i * row + k, row,
-                  out + k * ETX_TURNED_ROWS + i);
+      turn_square(in + (ptrdiff_t)i * row + first, row,
+                  out + first * ETX_TURNED_ROWS + i);
     }
   }
 }
 
 static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
                  float* out) {
-  const size_t whole = count / TURN * TURN;
-  if (rows == ETX_TURNED_ROWS) {
+  const size_t squares = count < TURN ? 0 : rows / TURN * TURN;
+  if (squares == ETX_TURNED_ROWS) {
     turn_squares(in, row, ETX_TURNED_ROWS, count, out);
-    turn_rest(in, row, 0, ETX_TURNED_ROWS, whole, count, out);
     return;
   }
-  const size_t squares = rows / TURN * TURN;
   memset(out, 0, count * ETX_TURNED_ROWS * sizeof(float));
-  turn_squares(in, row, squares, count, out);
-  turn_rest(in, row, 0, squares, whole, count, out);
+  if (squares > 0) turn_squares(in, row, squares, count, out);
   turn_rest(in, row, squares, rows, 0, count, out);
 }
 

@@ -56,12 +56,14 @@ static size_t best_set(void) {
 static etx_attention draw(void) {
   static const etx_dtype types[] = {ETX_DTYPE_FLOAT32, ETX_DTYPE_FLOAT32,
                                     ETX_DTYPE_FLOAT16, ETX_DTYPE_BFLOAT16};
-  static const size_t widths[] = {16, 20, 48, 64, 64, 128};
+  // Groups of columns that fill a row, overlap or stand alone.
+  static const size_t widths[] = {16, 20, 48, 64, 64, 128,
+                                  1,  7,  12, 30, 41, 72};
   static const size_t groups[] = {HEADS, HEADS, 4, 1};
   static const size_t counts[] = {1, 1, 1, 2, 7, QUERIES};
   const etx_dtype dtype = types[test_random_bits() % 4];
-  const size_t width = widths[test_random_bits() % 6];
-  const size_t values = widths[test_random_bits() % 6];
+  const size_t width = widths[test_random_bits() % 12];
+  const size_t values = widths[test_random_bits() % 12];
   const size_t shared = groups[test_random_bits() % 4];
   etx_attention a = {.batch_rank = 2,
                      .batch = {BATCHES, HEADS},

@@ -192,6 +192,58 @@ static void lines_of_any_length(void** state) {
   }
 }
 
+// What each row is by itself, step by step; memory behind rows stays as it was.
+static void try_norm(const etx_line_loops* line, const float* x, size_t rows,
+                     size_t count) {
+  static float out[COUNT], want[COUNT];
+  float means[9] = {0}, scales[9] = {0}, mean, scale;
+  const float* const weight = x + 7;
+  const float* const bias = x + 5;
+  for (size_t i = 0; i < COUNT; ++i) out[i] = want[i] = -1;
+  const etx_line_norm n = {x,      out,  weight, bias, means,
+                           scales, rows, count,  0.25f};
+  line->normalize(&n);
+  for (size_t r = 0; r < rows; ++r) {
+    const float* row = x + r * count;
+    mean = etx_sum_f32(row, count) / (float)count;
+    const float squares = etx_sum_of_squares_f32(row, mean, count);
+    scale = 1.0f / etx_sqrt_f32(squares / (float)count + 0.25f);
+    for (size_t i = 0; i < count; ++i) {
+      want[r * count + i] = (row[i] - mean) * scale * weight[i] + bias[i];
+    }
+    assert_memory_equal(&means[r], &mean, sizeof mean);
+    assert_memory_equal(&scales[r], &scale, sizeof scale);
+  }
+  assert_memory_equal(out, want, sizeof out);
+  assert_true(means[rows] == 0 && scales[rows] == 0);
+}
+
+static void rows_of_any_length_are_normalised(void** state) {
+  static float x[COUNT];
+  (void)state;
+  test_random_start();
+  test_random_floats(x, COUNT, 3);
+  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    const etx_line_loops* line =
+        &etx_float_loops_of((etx_instruction_set)set)->line;
+    for (size_t count = 1; count < 300; count += count < 80 ? 1 : 13) {
+      try_norm(line, x, 1 + count % 8, count);
+    }
+    // In place.
+    float own[3 * 20], out[3 * 20], means[3], scales[3];
+    memcpy(own, x, sizeof own);
+    const etx_line_norm apart = {x, out, x, x, means, scales, 3, 20, 0};
+    const etx_line_norm same = {own, own, x, x, means, scales, 3, 20, 0};
+    line->normalize(&apart);
+    line->normalize(&same);
+    assert_memory_equal(own, out, sizeof out);
+    // An infinity leaves no mean.
+    own[0] = INFINITY;
+    line->normalize(&same);
+    assert_true(isnan(means[0]) && !isnan(means[1]));
+  }
+}
+
 enum { SCORES = 6, SCORE_ROW = 100 };
 
 // Rows of `count` scores, the second block of each, one of which nobody sees; a
@@ -608,6 +660,7 @@ int main(void) {
       cmocka_unit_test(gates_are_products_with_a_sigmoid),
       cmocka_unit_test(steps_are_rounded_once),
       cmocka_unit_test(lines_of_any_length),
+      cmocka_unit_test(rows_of_any_length_are_normalised),
       cmocka_unit_test(scores_become_weights),
       cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(fills_write_each_element),

@@ -8,4 +8,4 @@
 
 const etx_float_loops etx_float_loops_avx512 = {
     "avx512",   unary_loops, binary_loops, whole_loops,
-    spread, turn_bits, {scale_line, raise_line}};
+    spread, turn_bits, {scale_line, raise_line, etx_normalize_rows_avx2}};

@@ -8,4 +8,7 @@
 extern const etx_float_loops etx_float_loops_avx2;
 extern const etx_float_loops etx_float_loops_avx512;
 
+// Of both sets.
+void etx_normalize_rows_avx2(const etx_line_norm* norm);
+
 #endif

@@ -446,7 +446,10 @@ static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
 
 void etx_convolution_run(const etx_convolution* c,
                          const etx_parallel* parallel) {
-  if (!c->transposed && etx_convolution_patches(c, parallel)) return;
+  if (c->transposed ? etx_convolution_phases(c, parallel)
+                    : etx_convolution_patches(c, parallel)) {
+    return;
+  }
   run_phases(c, parallel);
   if (c->chain == NULL) return;
   const int64_t planes = c->out.images * c->out.channels;

@@ -12,4 +12,9 @@
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel);
 
+// The same of a transposed one, whatever the order of its weights, if a row of
+// results lies side by side and strides are small.
+bool etx_convolution_phases(const etx_convolution* convolution,
+                            const etx_parallel* parallel);
+
 #endif

@@ -34,7 +34,7 @@ enum {
   FEW_PATCHES = 16,  // for which a tile has room, or for all
   SUMS = ETX_SPOT_SUMS,
   TURNED = 32,  // taps
-  LINE = 512,   // results of a row that are merged at a time
+  MERGED = 1024,  // results, at a time
   ITEMS = 4,    // for each thread
 };
 
@@ -48,7 +48,7 @@ typedef struct phase_tap {
 // Position q of phase p is result q phases + p.
 typedef struct direction {
   etx_patch_direction seen;  // what all phases see, as one plain window
-  int64_t out, phases;
+  int64_t phases;
   size_t kernel;
   phase_tap taps[TAPS];
   uint8_t counts[PHASES], before[PHASES];  // of each phase's taps
@@ -114,8 +114,7 @@ static bool start_direction(direction* d, const etx_window* w) {
   const int64_t low = -floor_divide(last - w->padding, w->stride);
   const int64_t high = -floor_divide(-w->padding, w->stride);
   if (high - low >= PATCHES) return false;
-  *d = (direction){
-      .out = w->out, .kernel = (size_t)w->kernel, .phases = w->stride};
+  *d = (direction){.phases = w->stride, .kernel = (size_t)w->kernel};
   d->seen.window = (etx_window){
       w->in, etx_divide_up(w->out, w->stride), high - low + 1, 1, -low, 1};
   d->seen.phases = 1;
@@ -465,116 +464,137 @@ static float bias_of(const desk* d, size_t row) {
   return ((const float*)bias->data)[channel * bias->strides[0]];
 }
 
-// A row of results of some channels: where they go, and what is added.
-static etx_row_store start_store(const desk* d, size_t row, int64_t y) {
+// Where results of a channel go that begin at `out`, and what is added.
+static void place_store(const desk* d, float* out, etx_row_store* s) {
+  const etx_convolution* c = d->p->c;
+  s->out = out;
+  s->added = etx_chain_store_added(&d->p->store, c->chain,
+                                   (const float*)(const void*)c->out.data, out);
+}
+
+// The rows of a phase that exist.
+static etx_row_store start_store(const desk* d, size_t row, int64_t phase) {
   const plan* p = d->p;
   const etx_volumes* out = &p->c->out;
-  const int64_t x = d->x * p->x.phases, left = out->sizes[2] - x;
-  const int64_t count = (int64_t)d->width * p->x.phases;
+  const int64_t x = d->x * p->x.phases, wide = out->sizes[2] - x;
+  const int64_t y = d->y * p->y.phases + phase;
+  const int64_t high = etx_divide_up(out->sizes[1] - y, p->y.phases);
+  const size_t count = d->width * (size_t)p->x.phases;
   etx_row_store s = {
-      .out = (float*)(void*)out->data + (ptrdiff_t)d->image * out->image +
-             ((ptrdiff_t)d->channel + (ptrdiff_t)row) * out->channel +
-             (ptrdiff_t)y * out->strides[1] + (ptrdiff_t)x,
-      .rows = 1,
-      .count = (size_t)(left < count ? left : count),
+      .out_row = out->strides[1] * (ptrdiff_t)p->y.phases,
+      .rows = high < (int64_t)d->height ? (size_t)high : d->height,
+      .count = wide < (int64_t)count ? (size_t)wide : count,
       .below = p->store.below,
       .low = p->store.low,
       .high = p->store.high};
-  s.added = etx_chain_store_added(&p->store, p->c->chain,
-                                  (const float*)(const void*)out->data, s.out);
+  float* first = (float*)(void*)out->data + (ptrdiff_t)d->image * out->image +
+                 ((ptrdiff_t)d->channel + (ptrdiff_t)row) * out->channel;
+  place_store(d, first + (ptrdiff_t)y * out->strides[1] + (ptrdiff_t)x, &s);
   return s;
 }
 
-static void run_chain(const desk* d, size_t row, int64_t y,
+// What a store does not do of a chain.
+static void run_chain(const desk* d, size_t row, int64_t phase,
                       const etx_row_store* s, float* out) {
   const plan* p = d->p;
   const etx_volumes* all = &p->c->out;
   if (p->c->chain == NULL || p->store.is_all) return;
   const int64_t plane = d->image * all->channels + d->channel + (int64_t)row;
-  const int64_t first = y * all->sizes[2] + d->x * p->x.phases;
-  etx_chain_run(p->c->chain, out, out, (size_t)plane, (size_t)first, s->count);
+  int64_t first = (d->y * p->y.phases + phase) * all->sizes[2] +
+                  d->x * p->x.phases;
+  for (size_t i = 0; i < s->rows; ++i, out += s->out_row) {
+    etx_chain_run(p->c->chain, out, out, (size_t)plane, (size_t)first,
+                  s->count);
+    first += p->y.phases * all->sizes[2];
+  }
 }
 
-static void store_spots(const desk* d, size_t row, int64_t y,
+static void store_spots(const desk* d, size_t row, int64_t phase,
                         const float* sums) {
   const plan* p = d->p;
   const size_t left = d->rows - row;
+  const etx_row_store all = start_store(d, row, phase);
   float bias[GROUP];
-  etx_spot_store s = {.store = start_store(d, row, y),
+  etx_spot_store s = {.store = all,
                       .out_channel = p->c->out.channel,
                       .bias = bias,
                       .channels = left < GROUP ? left : GROUP};
-  s.store.sums = sums + row;
-  s.store.sum_row = (ptrdiff_t)p->sum_row;
   for (size_t i = 0; i < GROUP; ++i) bias[i] = bias_of(d, row + i);
-  p->loops->store_spots(&s);
+  s.store.rows = 1;
+  s.store.sum_row = (ptrdiff_t)p->sum_row;
+  s.store.sums = sums + row;
+  for (size_t i = 0; i < all.rows; ++i) {
+    place_store(d, all.out + (ptrdiff_t)i * all.out_row, &s.store);
+    p->loops->store_spots(&s);
+    s.store.sums += d->width * (size_t)p->x.phases * p->sum_row;
+  }
   for (size_t i = 0; i < s.channels; ++i) {
-    run_chain(d, row + i, y, &s.store,
-              s.store.out + (ptrdiff_t)i * s.out_channel);
+    run_chain(d, row + i, phase, &all,
+              all.out + (ptrdiff_t)i * s.out_channel);
   }
 }
 
 // Writes `count` results, whose phases are `step` apart; in pairs up to one
 // more.
 static void merge(const float* sums, size_t step, size_t phases, size_t count,
-                  float* line) {
+                  float* to) {
   if (phases == 2) {
     const float* const others = sums + step;
     for (size_t i = 0; i < (count + 1) / 2; ++i) {
-      line[2 * i] = sums[i];
-      line[2 * i + 1] = others[i];
+      to[2 * i] = sums[i];
+      to[2 * i + 1] = others[i];
     }
     return;
   }
   for (size_t i = 0; i < phases; ++i, sums += step) {
     const float* from = sums;
-    for (size_t at = i; at < count; at += phases) line[at] = *from++;
+    for (size_t at = i; at < count; at += phases) to[at] = *from++;
   }
 }
 
-static void store_lanes(const desk* d, size_t row, int64_t y,
+// Short rows are merged some at a time, long ones piece by piece.
+static void store_lanes(const desk* d, size_t row, int64_t phase,
                         const float* sums) {
-  float line[LINE];
-  const plan* p = d->p;
-  const size_t phases = (size_t)p->x.phases, fit = LINE / phases;
-  const etx_row_store all = start_store(d, row, y);
-  etx_row_store s = all;
-  s.sums = line;
-  s.bias = bias_of(d, row);
-  for (size_t done = 0; done < all.count; done += s.count) {
-    const size_t left = all.count - done;
-    s.count = left < fit * phases ? left : fit * phases;
-    merge(sums + done / phases, p->sum_row, phases, s.count, line);
-    p->loops->store_rows(&s);
-    s.out += s.count;
-    if (s.added != NULL) s.added += s.count;
-  }
-  run_chain(d, row, y, &all, all.out);
-}
-
-// Rows of results, of those channels that are stored at a time.
-static void store_rows(const desk* d, size_t row, int64_t phase) {
+  float merged[MERGED];
   const plan* p = d->p;
   const size_t phases = (size_t)p->x.phases;
-  const float* const sums = d->sums + (size_t)phase * p->sum_phase;
-  for (size_t i = 0; i < d->height; ++i) {
-    const int64_t y =
-        (d->y + (int64_t)i) * p->y.phases + d->phase + phase;
-    if (y >= p->y.out) return;
-    if (p->has_spots) {
-      store_spots(d, row, y, sums + i * d->width * phases * p->sum_row);
-    } else {
-      store_lanes(
-          d, row, y,
-          sums + row * p->sum_phase * (size_t)p->item_phases + i * p->pitch);
+  const size_t length = d->width * phases, whole = MERGED / phases * phases;
+  const size_t piece = length < whole ? length : whole, fit = MERGED / piece;
+  const etx_row_store all = start_store(d, row, phase);
+  etx_row_store s = all;
+  sums += row * p->sum_phase * (size_t)p->item_phases;
+  s.sums = merged;
+  s.sum_row = (ptrdiff_t)piece;
+  s.bias = bias_of(d, row);
+  for (size_t i = 0; i < all.rows; i += s.rows) {
+    const size_t left = all.rows - i;
+    s.rows = left < fit ? left : fit;
+    for (size_t at = 0; at < all.count; at += piece) {
+      s.count = all.count - at < piece ? all.count - at : piece;
+      for (size_t k = 0; k < s.rows; ++k) {
+        merge(sums + (i + k) * p->pitch + at / phases, p->sum_row, phases,
+              s.count, merged + k * piece);
+      }
+      place_store(d, all.out + (ptrdiff_t)i * all.out_row + at, &s);
+      p->loops->store_rows(&s);
     }
   }
+  run_chain(d, row, phase, &all, all.out);
 }
 
 static void store_item(const desk* d) {
   const plan* p = d->p;
   for (size_t row = 0; row < d->rows; row += p->step) {
-    for (int64_t y = 0; y < p->item_phases; ++y) store_rows(d, row, y);
+    for (int64_t i = 0; i < p->item_phases; ++i) {
+      const int64_t phase = d->phase + i;
+      const float* const sums = d->sums + (size_t)i * p->sum_phase;
+      if (d->y * p->y.phases + phase >= p->c->out.sizes[1]) break;
+      if (p->has_spots) {
+        store_spots(d, row, phase, sums);
+      } else {
+        store_lanes(d, row, phase, sums);
+      }
+    }
   }
 }
 

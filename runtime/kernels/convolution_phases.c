@@ -22,17 +22,21 @@ enum {
   MOST_STEP = 1 << 20,
   GROUP = ETX_PATCH_GROUP,
   TAPS = ETX_SPOT_TAPS,  // of all phases of an item
-  WEIGHTS = ETX_SPOT_CHANNELS * ETX_SPOT_TAPS,  // that exist at a time
   OFFSETS = 320,
   CHANNELS = ETX_SPOT_CHANNELS,  // results of an item
-  FEW_CHANNELS = 32,             // if that leaves few positions
-  LEAST_CHANNELS = 12,           // that are lanes
-  POSITIONS = ETX_SPOT_TILE,
+  FEW_CHANNELS = 32,  // if that leaves few positions, or is where these are lanes
+  LEAST_CHANNELS = 12,  // that are lanes
+  FEW_PATCHES = 16,     // for which a tile has room, or for all
   FEW_POSITIONS = 128,
-  LANES = 2048,
-  PATCHES = ETX_SPOT_PATCHES,
-  FEW_PATCHES = 16,  // for which a tile has room, or for all
+  // What exists at a time where channels are lanes, and where positions are.
+  POSITIONS = ETX_SPOT_TILE,
+  PATCHES = 10240,
+  WEIGHTS = CHANNELS * TAPS,
   SUMS = ETX_SPOT_SUMS,
+  LANES = 2048,
+  LANE_PATCHES = 8192,
+  LANE_WEIGHTS = FEW_CHANNELS * TAPS,
+  LANE_SUMS = 8192,
   TURNED = 32,  // taps
   MERGED = 1024,  // results, at a time
   ITEMS = 4,    // for each thread
@@ -60,6 +64,7 @@ typedef struct plan {
   etx_chain_store store;
   direction y, x;
   bool has_spots;       // result channels are lanes
+  size_t patch_room, weight_room, sum_room;
   int64_t item_phases;  // of rows, that an item has: one, or all
   int64_t rows, row_blocks;  // result channels of an item
   size_t taps;               // of an item, at most
@@ -113,7 +118,7 @@ static bool start_direction(direction* d, const etx_window* w) {
   const int64_t last = (w->kernel - 1) * w->dilation;
   const int64_t low = -floor_divide(last - w->padding, w->stride);
   const int64_t high = -floor_divide(-w->padding, w->stride);
-  if (high - low >= PATCHES) return false;
+  if (high - low >= LANE_PATCHES) return false;
   *d = (direction){.phases = w->stride, .kernel = (size_t)w->kernel};
   d->seen.window = (etx_window){
       w->in, etx_divide_up(w->out, w->stride), high - low + 1, 1, -low, 1};
@@ -160,19 +165,19 @@ static bool size_patch(plan* p, int64_t height, int64_t width) {
   // An odd number of lines: channels do not meet in the first cache.
   p->patch = whole_groups(((size_t)height + p->y.seen.extra) * p->pitch);
   if (p->patch / GROUP % 2 == 0) p->patch += GROUP;
-  if (p->patch * fit > PATCHES) return false;
+  if (p->patch * fit > p->patch_room) return false;
   if (p->has_spots) {
     const size_t positions = (size_t)(height * width);
     p->sum_row = whole_groups(rows);
     p->sum_phase = positions * phases * p->sum_row;
     return positions <= POSITIONS &&
-           p->sum_phase * (size_t)p->item_phases <= SUMS;
+           p->sum_phase * (size_t)p->item_phases <= p->sum_room;
   }
   const size_t lanes = (size_t)(height - 1) * p->pitch + (size_t)width;
   p->sum_row = whole_groups(lanes);
   p->sum_phase = p->sum_row * phases;
   return lanes <= LANES &&
-         p->sum_phase * (size_t)p->item_phases * rows <= SUMS;
+         p->sum_phase * (size_t)p->item_phases * rows <= p->sum_room;
 }
 
 static bool size_tiles(plan* p) {
@@ -244,7 +249,10 @@ static bool start_plan(plan* p, const etx_convolution* c,
   p->store = etx_chain_store_of(c->chain);
   p->has_spots =
       p->loops->sum_spots != NULL && c->out_channels >= LEAST_CHANNELS;
-  int64_t most = CHANNELS;
+  p->patch_room = p->has_spots ? PATCHES : LANE_PATCHES;
+  p->weight_room = p->has_spots ? WEIGHTS : LANE_WEIGHTS;
+  p->sum_room = p->has_spots ? SUMS : LANE_SUMS;
+  int64_t most = p->has_spots ? CHANNELS : FEW_CHANNELS;
   bool fits = size_items(p, most);
   while (most > GROUP &&
          (!fits || wants_fewer(p, most, parallel->thread_count))) {
@@ -254,8 +262,8 @@ static bool start_plan(plan* p, const etx_convolution* c,
   if (!fits) return false;
   p->step = p->has_spots ? GROUP : 1;
   p->units = p->has_spots ? p->sum_row / GROUP : (size_t)p->rows;
-  const size_t by_weights = WEIGHTS / (p->taps * p->units * p->step);
-  const size_t by_offsets = OFFSETS / p->taps, by_patch = PATCHES / p->patch;
+  const size_t by_weights = p->weight_room / (p->taps * p->units * p->step);
+  const size_t by_offsets = OFFSETS / p->taps, by_patch = p->patch_room / p->patch;
   size_t fit = by_weights < by_offsets ? by_weights : by_offsets;
   if (by_patch < fit) fit = by_patch;
   p->channels = (size_t)even_share(c->in_channels, (int64_t)fit);
@@ -634,22 +642,35 @@ static void start_item(desk* d, int64_t item) {
   }
 }
 
+static void run_some(desk* d, size_t first, size_t end) {
+  for (size_t i = first; i < end; ++i) {
+    start_item(d, (int64_t)i);
+    place_patch(d);
+    sum_item(d);
+    store_item(d);
+  }
+}
+
 static void run_items(const void* context, size_t first, size_t end) {
+  float patches[LANE_PATCHES + ETX_PATCH_BEHIND]
+      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  float sums[LANE_SUMS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  float weights[LANE_WEIGHTS];
+  desk d = {
+      .p = context, .patches = patches, .sums = sums, .weights = weights};
+  run_some(&d, first, end);
+}
+
+static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[PATCHES + ETX_PATCH_BEHIND]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   // Positions are turned in sixteens.
   float sums[SUMS + GROUP * CHANNELS]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
-  float weights[WEIGHTS]
-      __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
+  float weights[WEIGHTS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   desk d = {
       .p = context, .patches = patches, .sums = sums, .weights = weights};
-  for (size_t i = first; i < end; ++i) {
-    start_item(&d, (int64_t)i);
-    place_patch(&d);
-    sum_item(&d);
-    store_item(&d);
-  }
+  run_some(&d, first, end);
 }
 
 bool etx_convolution_phases(const etx_convolution* convolution,
@@ -661,6 +682,7 @@ bool etx_convolution_phases(const etx_convolution* convolution,
                       (double)(c->in.sizes[1] * c->in.sizes[2]) *
                       (double)(c->weight.sizes[1] * c->weight.sizes[2]) *
                       (double)c->out_channels;
-  etx_shares_run(parallel, (size_t)item_count(&p), work, run_items, &p);
+  etx_shares_run(parallel, (size_t)item_count(&p), work,
+                 p.has_spots ? run_items_of_spots : run_items, &p);
   return true;
 }

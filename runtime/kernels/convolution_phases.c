@@ -105,7 +105,7 @@ typedef struct desk {
 
 // ------------------------------------------------ directions
 
-static int64_t floor_divide(int64_t a, int64_t b) {
+static __attribute__((noinline)) int64_t floor_divide(int64_t a, int64_t b) {
   return -etx_divide_up(-a, b);
 }
 
@@ -148,7 +148,8 @@ static size_t most_taps(const direction* d) {
 
 // ------------------------------------------------ plans
 
-static int64_t even_share(int64_t size, int64_t most) {
+static __attribute__((noinline)) int64_t even_share(int64_t size,
+                                                    int64_t most) {
   return etx_divide_up(size, etx_divide_up(size, most));
 }
 
@@ -157,7 +158,8 @@ static size_t whole_groups(size_t count) {
 }
 
 // False if a tile's patches or sums do not fit.
-static bool size_patch(plan* p, int64_t height, int64_t width) {
+static __attribute__((noinline)) bool size_patch(plan* p, int64_t height,
+                                                 int64_t width) {
   const int64_t all = p->c->in_channels;
   const size_t fit = all < FEW_PATCHES ? (size_t)all : FEW_PATCHES;
   const size_t phases = (size_t)p->x.phases, rows = (size_t)p->rows;
@@ -467,7 +469,7 @@ static void sum_item(const desk* d) {
 
 static float bias_of(const desk* d, size_t row) {
   const etx_tensor* bias = d->p->c->bias;
-  if (bias == NULL || row >= d->rows) return -0.0f;
+  if (bias == NULL) return -0.0f;
   const ptrdiff_t channel = (ptrdiff_t)d->channel + (ptrdiff_t)row;
   return ((const float*)bias->data)[channel * bias->strides[0]];
 }
@@ -527,7 +529,7 @@ static void store_spots(const desk* d, size_t row, int64_t phase,
                       .out_channel = p->c->out.channel,
                       .bias = bias,
                       .channels = left < GROUP ? left : GROUP};
-  for (size_t i = 0; i < GROUP; ++i) bias[i] = bias_of(d, row + i);
+  for (size_t i = 0; i < s.channels; ++i) bias[i] = bias_of(d, row + i);
   s.store.rows = 1;
   s.store.sum_row = (ptrdiff_t)p->sum_row;
   s.store.sums = sums + row;

@@ -11,7 +11,7 @@
 // (panel.h), and phases are merged on the way out. Weights are put in the order
 // of the sums as they are used, which is little beside hundreds of positions.
 //
-// Taps are summed in the order of the weights, as everywhere (panel.h).
+// Taps are summed in reversed order, as convolution_engine.c does.
 
 #include "runtime/kernels/convolution_internal.h"
 #include "runtime/kernels/convolution_plan.h"
@@ -307,7 +307,7 @@ static void copy_patches(const desk* d, size_t first, size_t count) {
 // ------------------------------------------------ weights
 
 // Weights and offsets of an item lie phase by phase: those of `channels` input
-// channels one after the other, taps in the order of the kernel.
+// channels one after the other, taps in reversed order.
 static size_t taps_before(const desk* d, int64_t y, int64_t x) {
   const direction *rows = &d->p->y, *columns = &d->p->x;
   return d->p->channels *
@@ -321,7 +321,7 @@ static void place_tap(desk* d, size_t ky, size_t kx) {
   const size_t width = p->x.counts[x->phase];
   const size_t each = width * p->y.counts[y->phase];
   const size_t before = taps_before(d, y->phase, x->phase);
-  const size_t number = y->number * width + x->number;
+  const size_t number = each - 1 - (y->number * width + x->number);
   ptrdiff_t offset = y->offset * (ptrdiff_t)p->pitch + x->offset;
   d->taps[d->tap_count++] =
       (placed_tap){.from = (ptrdiff_t)ky * p->c->weight.strides[1] +

@@ -138,7 +138,8 @@ static int64_t seen_through(const etx_window* w, int64_t out, int64_t tap) {
   return reach / w->stride < w->in ? reach / w->stride : -1;
 }
 
-// Taps of a channel, then of the next: each step is rounded once.
+// Taps of a channel, the last one first, then of the next: each step is rounded
+// once.
 static void sum_result(const operands* o, int64_t image, int64_t channel,
                        int64_t y, int64_t x) {
   const etx_convolution* c = &o->c;
@@ -152,9 +153,9 @@ static void sum_result(const operands* o, int64_t image, int64_t channel,
   float sum = 0;
   double exact = 0, most = 0;
   for (int64_t i = 0; i < c->in_channels; ++i) {
-    for (int64_t a = 0; a < c->windows[1].kernel; ++a) {
+    for (int64_t a = c->windows[1].kernel; a-- > 0;) {
       const int64_t row = seen_through(&c->windows[1], y, a);
-      for (int64_t b = 0; row >= 0 && b < c->windows[2].kernel; ++b) {
+      for (int64_t b = c->windows[2].kernel; row >= 0 && b-- > 0;) {
         const int64_t column = seen_through(&c->windows[2], x, b);
         if (column < 0) continue;
         const float weight =

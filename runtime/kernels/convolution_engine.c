@@ -4,27 +4,18 @@
 // types and orders of dimensions matter only where the panel is filled.
 //
 // The transposed form is cut into phases: results that lie a stride apart see
-// the same taps, and see the input as a plain convolution of stride 1 does.
+// the same taps, and are a plain convolution of stride 1. Their taps are in
+// reversed order, so that each sees what is behind that of the one before.
 
 #include "runtime/kernels/convolution_internal.h"
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
 #include "runtime/kernels/shares.h"
 
-// One dimension of a phase. Result g of it, for g below `count`, lies at
-// position first + g step. Tap t, for t below `taps`, is tap kernel_first +
-// t kernel_step of the kernel and sees input position
-// g in_step + offset + t offset_step.
-typedef struct axis {
-  int64_t in, count, first, step;
-  int64_t taps, kernel_first, kernel_step;
-  int64_t in_step, offset, offset_step;
-} axis;
-
+// A plain convolution: all of one, or a phase of a transposed one.
 typedef struct phase {
   const etx_convolution* c;
   const etx_panel_loops* loops;
-  axis axes[ETX_SPATIAL];
   etx_wide wide;
   size_t element_bytes;  // of the wide type
   size_t lanes;          // of a full tile
@@ -53,40 +44,6 @@ typedef struct tile {
   size_t segment_count;
 } tile;
 
-static axis plain_axis(const etx_window* w) {
-  const axis a = {w->in, w->out, 0,         1,           w->kernel,
-                  0,     1,      w->stride, -w->padding, w->dilation};
-  return a;
-}
-
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    const int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-// Results `first`, first + stride and so on of the transposed form: input i
-// adds to result i stride - padding + k dilation.
-static axis phase_axis(const etx_window* w, int64_t first) {
-  axis a = {.in = w->in, .first = first, .step = w->stride, .in_step = 1};
-  const int64_t shared = greatest_divisor(w->stride, w->dilation);
-  const int64_t reach = first + w->padding;
-  a.count = first < w->out ? (w->out - first - 1) / w->stride + 1 : 0;
-  a.kernel_step = w->stride / shared;
-  a.offset_step = -(w->dilation / shared);
-  while (a.kernel_first < w->kernel &&
-         (reach - a.kernel_first * w->dilation) % w->stride != 0) {
-    ++a.kernel_first;
-  }
-  if (a.kernel_first == w->kernel) return a;
-  a.taps = (w->kernel - a.kernel_first - 1) / a.kernel_step + 1;
-  a.offset = (reach - a.kernel_first * w->dilation) / w->stride;
-  return a;
-}
-
 // ------------------------------------------------ elements
 
 // A row of taps along the innermost dimension of one channel's kernel.
@@ -97,10 +54,11 @@ typedef struct tap_run {
 
 // The taps from number `tap` on that lie in one row, at most `most`.
 static tap_run run_at(const phase* p, int64_t tap, size_t most) {
-  const int64_t width = p->axes[2].taps, height = p->axes[1].taps;
+  const etx_window* w = p->c->windows;
+  const int64_t width = w[2].kernel, height = w[1].kernel;
   const int64_t row = tap / width;
   tap_run run = {.x = tap % width, .y = row % height};
-  run.z = row / height % p->axes[0].taps;
+  run.z = row / height % w[0].kernel;
   run.channel = tap / p->taps;
   const int64_t left = width - run.x;
   run.count = left < (int64_t)most ? (size_t)left : most;
@@ -111,32 +69,30 @@ static tap_run run_at(const phase* p, int64_t tap, size_t most) {
 // row, `first` the position that the first lane sees.
 static void fill_segment(const phase* p, const segment* s, const char* row,
                          int64_t first, char* to) {
-  const axis* x = &p->axes[2];
+  const etx_window* x = &p->c->windows[2];
   const etx_volumes* in = &p->c->in;
   size_t begin = 0, end = s->count;
-  while (begin < end && first + (int64_t)begin * x->in_step < 0) ++begin;
-  while (end > begin && first + ((int64_t)end - 1) * x->in_step >= x->in) --end;
+  while (begin < end && first + (int64_t)begin * x->stride < 0) ++begin;
+  while (end > begin && first + ((int64_t)end - 1) * x->stride >= x->in) --end;
   const size_t bytes = p->element_bytes;
   if (begin > 0) memset(to, 0, begin * bytes);
   if (end < s->count) memset(to + end * bytes, 0, (s->count - end) * bytes);
   if (begin == end) return;
-  const int64_t column = first + (int64_t)begin * x->in_step;
+  const int64_t column = first + (int64_t)begin * x->stride;
   etx_panel_load(
       p->wide, in->dtype, row + (ptrdiff_t)column * in->strides[2] * in->bytes,
-      (ptrdiff_t)x->in_step * in->strides[2], end - begin, to + begin * bytes);
+      (ptrdiff_t)x->stride * in->strides[2], end - begin, to + begin * bytes);
 }
 
 // The rows of a panel for a run of taps, in one segment.
 static void fill_run(const phase* p, const tile* t, const segment* s,
                      const tap_run* run, char* to) {
   const etx_volumes* in = &p->c->in;
-  const axis* a = p->axes;
+  const etx_window* w = p->c->windows;
   to += s->lane * p->element_bytes;
-  const int64_t z =
-      s->at[0] * a[0].in_step + a[0].offset + run->z * a[0].offset_step;
-  const int64_t y =
-      s->at[1] * a[1].in_step + a[1].offset + run->y * a[1].offset_step;
-  const bool is_inside = z >= 0 && z < a[0].in && y >= 0 && y < a[1].in;
+  const int64_t z = etx_window_start(&w[0], s->at[0]) + run->z * w[0].dilation;
+  const int64_t y = etx_window_start(&w[1], s->at[1]) + run->y * w[1].dilation;
+  const bool is_inside = z >= 0 && z < w[0].in && y >= 0 && y < w[1].in;
   const ptrdiff_t at = (ptrdiff_t)run->channel * in->channel +
                        (ptrdiff_t)z * in->strides[0] +
                        (ptrdiff_t)y * in->strides[1];
@@ -147,8 +103,7 @@ static void fill_run(const phase* p, const tile* t, const segment* s,
     }
     const int64_t tap = run->x + (int64_t)i;
     fill_segment(p, s, t->in + at * in->bytes,
-                 s->at[2] * a[2].in_step + a[2].offset + tap * a[2].offset_step,
-                 to);
+                 etx_window_start(&w[2], s->at[2]) + tap * w[2].dilation, to);
   }
 }
 
@@ -172,21 +127,16 @@ static void load_weights(const void* context, size_t row, int64_t first,
   const tile* t = context;
   const phase* p = t->p;
   const etx_convolution* c = p->c;
-  const axis* a = p->axes;
   const char* channel =
       t->weights + (ptrdiff_t)row * c->weight_out * c->weight.bytes;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
-    const int64_t z = a[0].kernel_first + run.z * a[0].kernel_step;
-    const int64_t y = a[1].kernel_first + run.y * a[1].kernel_step;
-    const int64_t x = a[2].kernel_first + run.x * a[2].kernel_step;
     const ptrdiff_t at = (ptrdiff_t)run.channel * c->weight_in +
-                         (ptrdiff_t)z * c->weight.strides[0] +
-                         (ptrdiff_t)y * c->weight.strides[1] +
-                         (ptrdiff_t)x * c->weight.strides[2];
+                         (ptrdiff_t)run.z * c->weight.strides[0] +
+                         (ptrdiff_t)run.y * c->weight.strides[1] +
+                         (ptrdiff_t)run.x * c->weight.strides[2];
     etx_panel_load(p->wide, c->weight.dtype, channel + at * c->weight.bytes,
-                   (ptrdiff_t)a[2].kernel_step * c->weight.strides[2],
-                   run.count, to + k * p->element_bytes);
+                   c->weight.strides[2], run.count, to + k * p->element_bytes);
     k += run.count;
   }
 }
@@ -195,7 +145,8 @@ static void load_weights(const void* context, size_t row, int64_t first,
 
 static void cut_segments(const phase* p, tile* t) {
   int64_t position = t->position;
-  const int64_t width = p->axes[2].count, height = p->axes[1].count;
+  const etx_window* w = p->c->windows;
+  const int64_t width = w[2].out, height = w[1].out;
   for (size_t lane = 0; lane < t->lanes;) {
     const int64_t row = position / width;
     segment* s = &t->segments[t->segment_count++];
@@ -267,14 +218,13 @@ static void store_row(const phase* p, const tile* t, char* channel,
     const segment* s = &t->segments[i];
     ptrdiff_t at = 0;
     for (size_t d = 0; d < ETX_SPATIAL; ++d) {
-      const axis* a = &p->axes[d];
-      at += (ptrdiff_t)(a->first + s->at[d] * a->step) * out->strides[d];
+      at += (ptrdiff_t)s->at[d] * out->strides[d];
     }
     etx_block block;
     memcpy(&block, row + s->lane * p->element_bytes,
            s->count * p->element_bytes);
     etx_block_store(&block, p->wide, out->dtype, channel + at * out->bytes,
-                    (ptrdiff_t)p->axes[2].step * out->strides[2], s->count);
+                    out->strides[2], s->count);
   }
 }
 
@@ -359,12 +309,8 @@ static bool are_weights_dense(const phase* p) {
   if (c->weight.dtype != etx_wide_dtype(p->wide)) return false;
   int64_t dense = 1;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
-    const axis* a = &p->axes[d];
     const int64_t kernel = c->windows[d].kernel;
-    if (a->taps != kernel) return false;
-    if (kernel > 1 && (a->kernel_step != 1 || c->weight.strides[d] != dense)) {
-      return false;
-    }
+    if (kernel > 1 && c->weight.strides[d] != dense) return false;
     dense *= kernel;
   }
   return c->in_channels == 1 || c->weight_in == dense;
@@ -375,7 +321,7 @@ static bool are_dense(const phase* p, const etx_volumes* v) {
   int64_t dense = 1;
   if (v->dtype != etx_wide_dtype(p->wide)) return false;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
-    if (v->sizes[d] != p->axes[d].count) return false;
+    if (v->sizes[d] != p->c->windows[d].out) return false;
     if (v->sizes[d] > 1 && v->strides[d] != dense) return false;
     dense *= v->sizes[d];
   }
@@ -385,14 +331,13 @@ static bool are_dense(const phase* p, const etx_volumes* v) {
 // True if each result position sees the input position of the same number.
 static bool is_pointwise(const phase* p) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
-    const axis* a = &p->axes[d];
-    if (a->taps != 1 || a->in_step != 1 || a->offset != 0) return false;
+    const etx_window* w = &p->c->windows[d];
+    if (w->kernel != 1 || w->stride != 1 || w->padding != 0) return false;
   }
   return are_dense(p, &p->c->in);
 }
 
-static void run_phase(const etx_convolution* c, const axis* axes,
-                      const etx_parallel* parallel) {
+static void run_phase(const etx_convolution* c, const etx_parallel* parallel) {
   phase p = {.c = c,
              .loops = etx_panel_loops_of(
                  etx_instruction_set_within(parallel->instruction_set)),
@@ -400,9 +345,8 @@ static void run_phase(const etx_convolution* c, const axis* axes,
              .positions = 1,
              .taps = 1};
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
-    p.axes[d] = axes[d];
-    p.positions *= axes[d].count;
-    p.taps *= axes[d].taps;
+    p.positions *= c->windows[d].out;
+    p.taps *= c->windows[d].kernel;
   }
   p.element_bytes = etx_wide_bytes(p.wide);
   p.lanes = etx_panel_lanes(p.wide);
@@ -420,25 +364,59 @@ static void run_phase(const etx_convolution* c, const axis* axes,
   etx_shares_run(parallel, (size_t)items, work, run_items, &p);
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Cuts a transposed convolution down to results `first`, first + stride and so
+// on of a dimension: input i adds to result i stride - padding + k dilation.
+static void cut_phase(etx_convolution* c, size_t d, int64_t first) {
+  const etx_window w = c->windows[d];
+  const int64_t shared = greatest_divisor(w.stride, w.dilation);
+  const int64_t step = w.stride / shared, reach = first + w.padding;
+  int64_t tap = 0, taps = 0;
+  while (tap < w.kernel && (reach - tap * w.dilation) % w.stride != 0) ++tap;
+  if (tap < w.kernel) taps = (w.kernel - tap - 1) / step + 1;
+  if (taps > 1) tap += (taps - 1) * step;
+  c->windows[d] = (etx_window){w.in,
+                               (w.out - first - 1) / w.stride + 1,
+                               taps,
+                               1,
+                               -(reach - tap * w.dilation) / w.stride,
+                               w.dilation / shared};
+  if (taps > 0) {
+    c->weight.data +=
+        (ptrdiff_t)tap * c->weight.strides[d] * c->weight.bytes;
+  }
+  c->weight.strides[d] *= -(ptrdiff_t)step;
+  c->out.data += (ptrdiff_t)first * c->out.strides[d] * c->out.bytes;
+  c->out.strides[d] *= (ptrdiff_t)w.stride;
+  c->out.sizes[d] = c->windows[d].out;
+}
+
 static int64_t phase_count(const etx_window* w) {
   return w->stride < w->out ? w->stride : w->out;
 }
 
 static void run_phases(const etx_convolution* c, const etx_parallel* parallel) {
-  axis axes[ETX_SPATIAL];
   const etx_window* w = c->windows;
   if (!c->transposed) {
-    for (size_t d = 0; d < ETX_SPATIAL; ++d) axes[d] = plain_axis(&w[d]);
-    run_phase(c, axes, parallel);
+    run_phase(c, parallel);
     return;
   }
   for (int64_t z = 0; z < phase_count(&w[0]); ++z) {
-    axes[0] = phase_axis(&w[0], z);
     for (int64_t y = 0; y < phase_count(&w[1]); ++y) {
-      axes[1] = phase_axis(&w[1], y);
       for (int64_t x = 0; x < phase_count(&w[2]); ++x) {
-        axes[2] = phase_axis(&w[2], x);
-        run_phase(c, axes, parallel);
+        etx_convolution cut = *c;
+        cut_phase(&cut, 0, z);
+        cut_phase(&cut, 1, y);
+        cut_phase(&cut, 2, x);
+        run_phase(&cut, parallel);
       }
     }
   }
@@ -452,7 +430,8 @@ void etx_convolution_run(const etx_convolution* c,
   if (etx_convolution_whole(c, parallel)) {
     // Planes of one element would be short rows.
     columns = numel;
-  } else if (etx_convolution_patches(c, parallel)) {
+  } else if (c->transposed ? etx_convolution_phases(c, parallel)
+                           : etx_convolution_patches(c, parallel)) {
     return;
   } else {
     run_phases(c, parallel);

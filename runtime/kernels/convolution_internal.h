@@ -12,6 +12,11 @@
 bool etx_convolution_patches(const etx_convolution* convolution,
                              const etx_parallel* parallel);
 
+// The same of a transposed one, whatever the order of its weights, if a row of
+// results lies side by side and strides are small.
+bool etx_convolution_phases(const etx_convolution* convolution,
+                            const etx_parallel* parallel);
+
 // Computes a plain float32 convolution whose windows are whole images, but for
 // its chain; false if it has done nothing. Sums have the order of products
 // (product.h).

@@ -63,6 +63,44 @@ static inline __attribute__((always_inline)) void turn_registers(
   }
 }
 
+typedef float turn_four __attribute__((vector_size(16)));
+typedef float turn_eight __attribute__((vector_size(32)));
+
+// Four taps of every fourth row.
+static inline __attribute__((always_inline)) void turn_load(
+    const float* in, ptrdiff_t row, turn_vector* to) {
+  turn_four a[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) memcpy(&a[i], in + 4 * i * row, sizeof a[i]);
+  const turn_eight low =
+      __builtin_shufflevector(a[0], a[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  const turn_eight high =
+      __builtin_shufflevector(a[2], a[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  *to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                12, 13, 14, 15);
+}
+
+// Four taps of all rows.
+static inline __attribute__((always_inline)) void turn_fours(const float* in,
+                                                             ptrdiff_t row,
+                                                             float* out) {
+  turn_vector a[4], b[4];
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) turn_load(in + i * row, row, &a[i]);
+  b[0] = TURN_PAIRS(a[0], a[1], 0);
+  b[1] = TURN_PAIRS(a[0], a[1], 2);
+  b[2] = TURN_PAIRS(a[2], a[3], 0);
+  b[3] = TURN_PAIRS(a[2], a[3], 2);
+  a[0] = TURN_FOURS(b[0], b[2], 0);
+  a[1] = TURN_FOURS(b[0], b[2], 2);
+  a[2] = TURN_FOURS(b[1], b[3], 0);
+  a[3] = TURN_FOURS(b[1], b[3], 2);
+  ETX_UNROLLED
+  for (int i = 0; i < 4; ++i) {
+    memcpy(out + i * ETX_TURNED_ROWS, &a[i], sizeof a[i]);
+  }
+}
+
 #elif VECTOR_BYTES == 32
 
 static inline __attribute__((always_inline)) void turn_registers(
@@ -162,8 +200,12 @@ static void turn(const float* in, ptrdiff_t row, size_t rows, size_t count,
   float some[TURN][TURN];
   if (rows < TURN) memset(some, 0, sizeof some);
   if (count < TURN) {
+    size_t k = 0;
     if (rows < TURN) memset(out, 0, count * TURN * sizeof(float));
-    turn_rest(in, row, 0, rows, 0, count, out);
+    for (; rows == TURN && k + 4 <= count; k += 4) {
+      turn_fours(in + k, row, out + k * ETX_TURNED_ROWS);
+    }
+    turn_rest(in, row, 0, rows, k, count, out);
     return;
   }
   for (size_t k = 0; k < count; k += TURN) {

@@ -18,7 +18,7 @@ static const float one[] = {1.25f};
 typedef struct convolution {
   int32_t input[4], weight[4], out[4];
   int64_t stride[2], padding[2], groups;
-  bool has_bias;
+  bool has_bias, transposed;
 } convolution;
 
 // Chains that a store does by itself, and others.
@@ -34,7 +34,8 @@ static convolution random_convolution(void) {
   static const int32_t sizes[] = {1, 3, 7, 8, 13, 14, 15, 16, 28, 33};
   const bool is_depthwise = test_random_bits() % 2 == 0;
   convolution c = {.groups = is_depthwise ? test_random_integer(1, 9) : 1,
-                   .has_bias = test_random_bits() % 2 == 0};
+                   .has_bias = test_random_bits() % 2 == 0,
+                   .transposed = test_random_bits() % 3 == 0};
   // Many channels, which then may be lanes.
   const bool is_wide = !is_depthwise && test_random_bits() % 2 == 0;
   const int32_t in =
@@ -62,7 +63,8 @@ static convolution random_convolution(void) {
     if (is_point) c.weight[2 + d] = (int32_t)(c.stride[d] = 1);
     if (is_square && d == 1) c.stride[1] = c.stride[0];
     c.padding[d] = c.weight[2 + d] / 2;
-    c.out[2 + d] = (c.input[2 + d] - 1) / (int32_t)c.stride[d] + 1;
+    const int32_t last = c.input[2 + d] - 1, stride = (int32_t)c.stride[d];
+    c.out[2 + d] = 1 + (c.transposed ? last * stride : last / stride);
   }
   c.out[0] = c.input[0];
   c.out[1] = c.weight[0];
@@ -72,7 +74,9 @@ static convolution random_convolution(void) {
 static void begin(test_call* call, const char* name, const convolution* c) {
   test_call_begin(call, name);
   test_call_floats(call, 4, c->input, x);
-  test_call_floats(call, 4, c->weight, weights);
+  const int32_t turned[] = {c->input[1], c->weight[0] / (int32_t)c->groups,
+                            c->weight[2], c->weight[3]};
+  test_call_floats(call, 4, c->transposed ? turned : c->weight, weights);
   if (c->has_bias) {
     test_call_floats(call, 1, &c->weight[0], bias);
   } else {
@@ -81,7 +85,7 @@ static void begin(test_call* call, const char* name, const convolution* c) {
   test_call_integers(call, 2, c->stride);
   test_call_integers(call, 2, c->padding);
   test_call_integers(call, 2, (const int64_t[]){1, 1});
-  test_call_boolean(call, false);
+  test_call_boolean(call, c->transposed);
   test_call_integers(call, 2, (const int64_t[]){0, 0});
   test_call_integer(call, c->groups);
 }

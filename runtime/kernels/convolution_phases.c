@@ -24,7 +24,7 @@ enum {
   TAPS = ETX_SPOT_TAPS,  // of all phases of an item
   OFFSETS = 320,
   CHANNELS = ETX_SPOT_CHANNELS,  // results of an item
-  FEW_CHANNELS = 32,  // if that leaves few positions, or is where these are lanes
+  FEW_CHANNELS = 32,  // if that leaves few positions, or positions are lanes
   LEAST_CHANNELS = 12,  // that are lanes
   FEW_PATCHES = 16,     // for which a tile has room, or for all
   FEW_POSITIONS = 128,
@@ -42,8 +42,8 @@ enum {
   ITEMS = 4,    // for each thread
 };
 
-// A tap of the kernel in one direction: its phase, its number there, and what of
-// a patch position 0 sees.
+// A tap of the kernel in one direction: its phase, its number there, and what
+// of a patch position 0 sees.
 typedef struct phase_tap {
   uint8_t phase, number;
   int32_t offset;
@@ -265,7 +265,8 @@ static bool start_plan(plan* p, const etx_convolution* c,
   p->step = p->has_spots ? GROUP : 1;
   p->units = p->has_spots ? p->sum_row / GROUP : (size_t)p->rows;
   const size_t by_weights = p->weight_room / (p->taps * p->units * p->step);
-  const size_t by_offsets = OFFSETS / p->taps, by_patch = p->patch_room / p->patch;
+  const size_t by_patch = p->patch_room / p->patch;
+  const size_t by_offsets = OFFSETS / p->taps;
   size_t fit = by_weights < by_offsets ? by_weights : by_offsets;
   if (by_patch < fit) fit = by_patch;
   p->channels = (size_t)even_share(c->in_channels, (int64_t)fit);

@@ -12,7 +12,14 @@
 
 // Arguments of the norm and of the convolution.
 enum { NORMED, SCALE, SHIFT, MEAN, VARIANCE, EPSILON = 6 };
-enum { INPUT, WEIGHT, BIAS, TRANSPOSED = 6, CONVOLUTION_ARGUMENTS = 9 };
+enum {
+  INPUT,
+  WEIGHT,
+  BIAS,
+  TRANSPOSED = 6,
+  GROUPS = 8,
+  CONVOLUTION_ARGUMENTS
+};
 
 static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_NONE ||
@@ -39,7 +46,9 @@ static const etx_ir_node* find_convolution(const etx_rewrite* rewrite) {
   }
   const etx_ir_node* const convolution =
       etx_rewrite_operand(rewrite, node, NORMED, ETX_OP_convolution_out);
-  if (convolution == NULL || convolution->args[TRANSPOSED].as.boolean ||
+  if (convolution == NULL ||
+      (convolution->args[TRANSPOSED].as.boolean &&
+       !etx_rewrite_is_int(&convolution->args[GROUPS], 1)) ||
       etx_rewrite_shape(rewrite, &node->args[NORMED])->dtype !=
           ETX_DTYPE_FLOAT32 ||
       !etx_rewrite_is_only_use(rewrite, node->args[NORMED].as.value) ||
@@ -86,12 +95,17 @@ static etx_status emit_bias(etx_lower* lower, const etx_ir_arg* bias,
                           node->args[SHIFT].as.value, out_value);
 }
 
-// The weight, each of its first dimension's parts times its factor.
+// The weight, each result channel's part times its factor: they are the first
+// dimension, or the second one of a transposed convolution.
 static etx_status emit_weight(etx_lower* lower, uint32_t weight,
-                              uint32_t factor, uint32_t* out_value) {
+                              bool is_transposed, uint32_t factor,
+                              uint32_t* out_value) {
   const etx_shape shape = *etx_lower_shape(lower, weight);
-  etx_dim dims[ETX_MAX_RANK] = {shape.dims[0]};
-  for (size_t i = 1; i < shape.rank; ++i) dims[i] = 1;
+  const size_t channels = is_transposed ? 1 : 0;
+  etx_dim dims[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape.rank; ++i) {
+    dims[i] = i == channels ? shape.dims[i] : 1;
+  }
   ETX_TRY(etx_lower_view(lower, factor, dims, shape.rank, &factor));
   return etx_lower_binary(lower, ETX_OP_mul_out, weight, factor, out_value);
 }
@@ -107,7 +121,8 @@ static etx_status find_norm(etx_rewrite* rewrite, bool* out_done) {
   ETX_TRY(emit_factor(lower, &factor));
   ETX_TRY(emit_bias(lower, &args[BIAS], factor, &value));
   args[BIAS] = etx_ir_value_arg(value);
-  ETX_TRY(emit_weight(lower, args[WEIGHT].as.value, factor, &value));
+  ETX_TRY(emit_weight(lower, args[WEIGHT].as.value,
+                      args[TRANSPOSED].as.boolean, factor, &value));
   args[WEIGHT] = etx_ir_value_arg(value);
   *out_done = true;
   ETX_TRY(etx_fusion_made(rewrite->fusions, lower, "batch norm"));

@@ -17,9 +17,9 @@ bool etx_convolution_patches(const etx_convolution* convolution,
 bool etx_convolution_phases(const etx_convolution* convolution,
                             const etx_parallel* parallel);
 
-// Computes a plain float32 convolution whose windows are whole images, but for
-// its chain; false if it has done nothing. Sums have the order of products
-// (product.h).
+// Computes a float32 convolution whose windows are whole images, or a transposed
+// one of images of one position, but for its chain; false if it has done
+// nothing. Sums have the order of products (product.h).
 bool etx_convolution_whole(const etx_convolution* convolution,
                            const etx_parallel* parallel);
 

@@ -140,6 +140,43 @@ static void a_batch_norm_goes_into_the_convolution(void** state) {
   }
 }
 
+#define TRANSPOSED(channels, groups)                                          \
+  "inputs: [{name: x, type: 'float32[1, " channels ", 3, 3]'}]\n"             \
+  "buffers: [{name: w, type: 'float32[" channels ", 2, 1, 1]', init: 3}, "    \
+  "{name: two, type: 'float32[4]', init: 2}, {name: v, type: 'float32[4]', "  \
+  "init: 0.25}, {name: c2, type: 'float32[2]', init: 2}, {name: v2, type: "   \
+  "'float32[2]', init: 0.25}]\n"                                              \
+  "nodes:\n"                                                                  \
+  "  - {out: c, op: aten.convolution.default, args: [x, w, null, [1, 1], [0, " \
+  "0], [1, 1], true, [0, 0], " groups "]}\n"
+
+// Channels of results are the second dimension there, and the first one too if
+// there are groups.
+static void a_batch_norm_goes_into_a_transposed_convolution(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX,
+      "lower fold_constants simplify fold_batch_norms fold_constants simplify",
+      TRANSPOSED("3", "1")
+      "  - {out: [n, s, t], op: "
+      "aten._native_batch_norm_legit_no_training.default, args: [c, c2, c2, "
+      "c2, v2, 0.1, 0.0]}\n"
+      "outputs: [n]\n",
+      "n: float32[1, 2, 3, 3] = aten::convolution.out(x, const float32[3, 2, "
+      "1, 1], const float32[2], [1, 1], [0, 0], [1, 1], True, [0, 0], 1)\n"
+      "return n\n");
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               TRANSPOSED("4", "2")
+               "  - {out: [n, s, t], op: "
+               "aten._native_batch_norm_legit_no_training.default, args: [c, "
+               "two, two, two, v, 0.1, 0.0]}\n"
+               "outputs: [n]\n");
+  lowered_run(&l, "lower fold_constants fold_batch_norms");
+  assert_non_null(strstr(lowered_lines(&l), "batch_norm"));
+  lowered_close(&l);
+}
+
 static void a_convolution_that_others_read_keeps_its_weight(void** state) {
   (void)state;
   lowered l;
@@ -194,6 +231,7 @@ int main(void) {
       cmocka_unit_test(what_is_no_norm_is_left_alone),
       cmocka_unit_test(other_factors_stay_behind_the_norm),
       cmocka_unit_test(a_batch_norm_goes_into_the_convolution),
+      cmocka_unit_test(a_batch_norm_goes_into_a_transposed_convolution),
       cmocka_unit_test(a_convolution_that_others_read_keeps_its_weight),
       cmocka_unit_test(equal_padding_is_the_convolutions_own),
       cmocka_unit_test(other_padding_stays),

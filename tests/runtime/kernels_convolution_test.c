@@ -37,15 +37,16 @@ static window random_window(void) {
     // Long enough for one window, and for a result in the transposed form.
     w.size[i] = is_line ? 1 : test_random_integer(8, 12);
   }
-  // Windows of the whole image, which is a product.
-  if (!w.transposed && test_random_bits() % 4 == 0) {
+  // Windows of the whole image, or of one position that is spread: products.
+  if (test_random_bits() % 4 == 0) {
     w.groups = 1;
     w.in = test_random_integer(1, 40);
     w.out = test_random_integer(1, 40);
     for (size_t i = 0; i < 2; ++i) {
       const bool is_line = i == 0 && !w.is_plane;
-      w.size[i] = w.kernel[i] = is_line ? 1 : test_random_integer(1, 3);
-      w.padding[i] = 0;
+      w.kernel[i] = is_line ? 1 : test_random_integer(1, 3);
+      w.size[i] = w.transposed ? 1 : w.kernel[i];
+      w.padding[i] = w.extra[i] = 0;
       w.dilation[i] = 1;
     }
   }

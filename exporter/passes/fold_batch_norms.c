@@ -12,14 +12,7 @@
 
 // Arguments of the norm and of the convolution.
 enum { NORMED, SCALE, SHIFT, MEAN, VARIANCE, EPSILON = 6 };
-enum {
-  INPUT,
-  WEIGHT,
-  BIAS,
-  TRANSPOSED = 6,
-  GROUPS = 8,
-  CONVOLUTION_ARGUMENTS
-};
+enum { INPUT, WEIGHT, BIAS, TRANSPOSED = 6, GROUPS = 8, CONVOLUTION_ARGUMENTS };
 
 static bool is_constant(const etx_rewrite* rewrite, const etx_ir_arg* arg) {
   return arg->kind == ETX_IR_ARG_NONE ||
@@ -121,8 +114,8 @@ static etx_status find_norm(etx_rewrite* rewrite, bool* out_done) {
   ETX_TRY(emit_factor(lower, &factor));
   ETX_TRY(emit_bias(lower, &args[BIAS], factor, &value));
   args[BIAS] = etx_ir_value_arg(value);
-  ETX_TRY(emit_weight(lower, args[WEIGHT].as.value,
-                      args[TRANSPOSED].as.boolean, factor, &value));
+  ETX_TRY(emit_weight(lower, args[WEIGHT].as.value, args[TRANSPOSED].as.boolean,
+                      factor, &value));
   args[WEIGHT] = etx_ir_value_arg(value);
   *out_done = true;
   ETX_TRY(etx_fusion_made(rewrite->fusions, lower, "batch norm"));

@@ -24,7 +24,7 @@ enum {
   TAPS = ETX_SPOT_TAPS,  // of all phases of an item
   OFFSETS = 320,
   CHANNELS = ETX_SPOT_CHANNELS,  // results of an item
-  FEW_CHANNELS = 32,  // if that leaves few positions, or positions are lanes
+  FEW_CHANNELS = 32,    // if that leaves few positions, or positions are lanes
   LEAST_CHANNELS = 12,  // that are lanes
   FEW_PATCHES = 16,     // for which a tile has room, or for all
   FEW_POSITIONS = 128,
@@ -37,9 +37,9 @@ enum {
   LANE_PATCHES = 8192,
   LANE_WEIGHTS = FEW_CHANNELS * TAPS,
   LANE_SUMS = 8192,
-  TURNED = 32,  // taps
+  TURNED = 32,    // taps
   MERGED = 1024,  // results, at a time
-  ITEMS = 4,    // for each thread
+  ITEMS = 4,      // for each thread
 };
 
 // A tap of the kernel in one direction: its phase, its number there, and what
@@ -63,9 +63,9 @@ typedef struct plan {
   const etx_panel_loops* loops;
   etx_chain_store store;
   direction y, x;
-  bool has_spots;       // result channels are lanes
+  bool has_spots;  // result channels are lanes
   size_t patch_room, weight_room, sum_room;
-  int64_t item_phases;  // of rows, that an item has: one, or all
+  int64_t item_phases;       // of rows, that an item has: one, or all
   int64_t rows, row_blocks;  // result channels of an item
   size_t taps;               // of an item, at most
   size_t pitch, patch;       // elements of a row, a channel's patch
@@ -246,8 +246,8 @@ static bool start_plan(plan* p, const etx_convolution* c,
       !start_direction(&p->x, &c->windows[2])) {
     return false;
   }
-  p->loops = etx_panel_loops_of(
-      etx_instruction_set_within(parallel->instruction_set));
+  p->loops =
+      etx_panel_loops_of(etx_instruction_set_within(parallel->instruction_set));
   p->store = etx_chain_store_of(c->chain);
   p->has_spots =
       p->loops->sum_spots != NULL && c->out_channels >= LEAST_CHANNELS;
@@ -277,8 +277,7 @@ static bool start_plan(plan* p, const etx_convolution* c,
 
 static void place_patch(desk* d) {
   const plan* p = d->p;
-  const etx_patch_piece y =
-      etx_patch_piece_of(&p->y.seen, 0, d->y, d->height);
+  const etx_patch_piece y = etx_patch_piece_of(&p->y.seen, 0, d->y, d->height);
   const etx_patch_piece x = etx_patch_piece_of(&p->x.seen, 0, d->x, d->width);
   const ptrdiff_t row = p->c->in.strides[1], step = p->c->in.strides[2];
   d->copy = (etx_row_copy){.from_row = row,
@@ -404,8 +403,8 @@ static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
   const plan* p = d->p;
   const size_t before = taps_before(d, y, x);
   const size_t each = (size_t)p->y.counts[y] * p->x.counts[x];
-  float* const sums = d->sums + (size_t)(y - d->phase) * p->sum_phase +
-                      (size_t)x * p->sum_row;
+  float* const sums =
+      d->sums + (size_t)(y - d->phase) * p->sum_phase + (size_t)x * p->sum_row;
   const float* const weights = d->weights + before * p->units * p->step;
   const ptrdiff_t weight_step = (ptrdiff_t)(each * p->channels * p->step);
   if (p->has_spots) {
@@ -511,8 +510,8 @@ static void run_chain(const desk* d, size_t row, int64_t phase,
   const etx_volumes* all = &p->c->out;
   if (p->c->chain == NULL || p->store.is_all) return;
   const int64_t plane = d->image * all->channels + d->channel + (int64_t)row;
-  int64_t first = (d->y * p->y.phases + phase) * all->sizes[2] +
-                  d->x * p->x.phases;
+  int64_t first =
+      (d->y * p->y.phases + phase) * all->sizes[2] + d->x * p->x.phases;
   for (size_t i = 0; i < s->rows; ++i, out += s->out_row) {
     etx_chain_run(p->c->chain, out, out, (size_t)plane, (size_t)first,
                   s->count);
@@ -540,8 +539,7 @@ static void store_spots(const desk* d, size_t row, int64_t phase,
     s.store.sums += d->width * (size_t)p->x.phases * p->sum_row;
   }
   for (size_t i = 0; i < s.channels; ++i) {
-    run_chain(d, row + i, phase, &all,
-              all.out + (ptrdiff_t)i * s.out_channel);
+    run_chain(d, row + i, phase, &all, all.out + (ptrdiff_t)i * s.out_channel);
   }
 }
 
@@ -659,8 +657,7 @@ static void run_items(const void* context, size_t first, size_t end) {
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   float sums[LANE_SUMS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   float weights[LANE_WEIGHTS];
-  desk d = {
-      .p = context, .patches = patches, .sums = sums, .weights = weights};
+  desk d = {.p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }
 
@@ -671,8 +668,7 @@ static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float sums[SUMS + GROUP * CHANNELS]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
   float weights[WEIGHTS] __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
-  desk d = {
-      .p = context, .patches = patches, .sums = sums, .weights = weights};
+  desk d = {.p = context, .patches = patches, .sums = sums, .weights = weights};
   run_some(&d, first, end);
 }
 

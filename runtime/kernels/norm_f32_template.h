@@ -57,9 +57,11 @@ static inline __attribute__((always_inline)) void sum_lines(
   }
 }
 
-static __attribute__((noinline)) void write_normal(
-    const float* in, float* out, const float* weight, const float* bias,
-    size_t count, float mean, float scale) {
+static __attribute__((noinline)) void write_normal(const float* in, float* out,
+                                                   const float* weight,
+                                                   const float* bias,
+                                                   size_t count, float mean,
+                                                   float scale) {
   size_t i = 0;
   for (; i + LINE_LANES <= count; i += LINE_LANES) {
     line_floats x, factor, added;

@@ -25,9 +25,9 @@
 #if VECTOR_BYTES >= 32
 #include "runtime/kernels/window_plane_template.h"
 #include "runtime/kernels/window_square_template.h"
-#define PANEL_WINDOWS sum_windows
+#define PANEL_WINDOWS sum_windows, WINDOW_MOST
 #else
-#define PANEL_WINDOWS NULL
+#define PANEL_WINDOWS NULL, 0
 #endif
 
 #define T float

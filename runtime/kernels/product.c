@@ -270,7 +270,9 @@ void etx_product_run(const etx_product* product, const etx_parallel* parallel) {
     run_small(p, loops);
     return;
   }
-  const double work = (double)p->rows * (double)p->columns * (double)p->inner;
+  // A single row reads a weight for each step.
+  const double work = (double)(p->rows > 1 ? p->rows : 2) *
+                      (double)p->columns * (double)p->inner;
   job j = {.p = p,
            .loops = loops,
            .run = way_of(p),

@@ -57,8 +57,9 @@ typedef void (*etx_plane_loop)(const etx_plane* plane);
 // The same for windows of `kernel` times `kernel` neighbours, 3, 5 or 7, read
 // where they lie: result (y, x) sees rows row + y stride and on of `in`, from
 // column + x stride on. What lies outside of it is zero, and not read. `stride`
-// is 1 or 2. Some planes one after the other, since what their places come to
-// is the same: `store` has the first one's places, but neither sums nor bias.
+// is 1 or 2, for windows of 7 it is 1. Some planes one after the other, since
+// what their places come to is the same: `store` has the first one's places,
+// but neither sums nor bias.
 typedef struct etx_window_planes {
   etx_row_store store;
   size_t planes;
@@ -76,10 +77,10 @@ typedef struct etx_window_planes {
 typedef void (*etx_window_loop)(const etx_window_planes* planes);
 
 // out [i] = the largest of `rows` times `taps` elements from column first +
-// i stride on, taps `tap` columns apart, in this order: of equal ones the first,
-// of NaNs the last, -infinity if there is none. A row begins at `in` and is
-// `in_row` behind the one before; columns below 0 and from `columns` on do not
-// count and are not read. `stride` is 1 or 2.
+// i stride on, taps `tap` columns apart, in this order: of equal ones the
+// first, of NaNs the last, -infinity if there is none. A row begins at `in` and
+// is `in_row` behind the one before; columns below 0 and from `columns` on do
+// not count and are not read. `stride` is 1 or 2.
 typedef struct etx_row_most {
   const float* in;
   ptrdiff_t in_row, first, columns, tap, stride;

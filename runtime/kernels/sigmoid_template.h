@@ -1,5 +1,6 @@
 // The sigmoid of floats and what is made of it: silu, tanh, and gelu's
-// approximation by that. Read once for each instruction set, after fused_template.h.
+// approximation by that. Read once for each instruction set, after
+// fused_template.h.
 
 #include "runtime/kernels/loop_unrolled.h"
 
@@ -10,8 +11,7 @@
 //
 // 1 + 2^n is exact, or one of the two is too small to matter: as what is left,
 // 2^n (2^r - 1), is added in one step, 1 + e^-x is rounded once.
-static inline __attribute__((always_inline)) etx_fused
-sigmoid_of(etx_fused x) {
+static inline __attribute__((always_inline)) etx_fused sigmoid_of(etx_fused x) {
   typedef uint32_t bits __attribute__((vector_size(VECTOR_BYTES)));
   static const float factors[] = {0.00133910007f, 0.00961850211f, 0.0555035956f,
                                   0.240226477f, 0.693147182f};

@@ -8,7 +8,15 @@
 
 #include "runtime/kernels/loop_unrolled.h"
 
-enum { SQUARE_MOST = 7, SQUARE_LOADS = SQUARE_MOST + 1 };
+enum {
+#ifdef __OPTIMIZE_SIZE__
+  WINDOW_MOST = 3,  // others are summed as patches
+#else
+  WINDOW_MOST = 7,
+#endif
+  SQUARE_MOST = 7,
+  SQUARE_LOADS = SQUARE_MOST,
+};
 
 // Where what the taps see of a row begins, and which lanes of its loads lie in
 // the row. With steps of two columns a pair of taps sees every second lane of
@@ -98,18 +106,16 @@ static inline __attribute__((always_inline)) void square_columns(
   }
 }
 
-// The plane that `p` is at.
-static void square_plane(const etx_window_planes* p) {
+// The plane that `p` is at: steps of two columns are of windows of five.
+static inline void square_plane(const etx_window_planes* p) {
   for (size_t at = 0; at < p->store.count; at += WINDOW_LANES) {
     const size_t x = window_at(p, at);
     if (p->kernel == 5 && p->stride == 1) {
       square_columns(p, x, 5, 1);
     } else if (p->kernel == 5) {
       square_columns(p, x, 5, 2);
-    } else if (p->stride == 1) {
-      square_columns(p, x, 7, 1);
     } else {
-      square_columns(p, x, 7, 2);
+      square_columns(p, x, 7, 1);
     }
   }
 }
@@ -127,7 +133,7 @@ static void sum_windows(const etx_window_planes* given) {
   }
   for (size_t left = p.planes; left > 0; --left) {
     p.store.bias = row_bias(&p.store, p.bias == NULL ? -0.0f : *p.bias);
-    if (p.kernel != 3) {
+    if (WINDOW_MOST > 3 && p.kernel > 3) {
       square_plane(&p);
     } else if (is_short) {
       window_plane(&p, views);

@@ -387,12 +387,14 @@ static void windows_are_summed_one_by_one(void** state) {
         .column = test_random_integer(-4, 1),
         .stride = test_random_integer(1, 2),
         .kernel = 2 * test_random_integer(1, 3) + 1};
+    if (p.kernel == 7) p.stride = 1;
     etx_window_planes wide = p;
     memcpy(third, other, sizeof(third));
     wide.store.out = other;
     loops_of_64_bytes.sum_windows(&wide);
     wide.store.out = third;
-    if (avx2->sum_windows != NULL) avx2->sum_windows(&wide);
+    const bool has_avx2 = p.kernel <= avx2->most_window;
+    if (has_avx2) avx2->sum_windows(&wide);
     for (size_t plane = 0; plane < p.planes; ++plane) {
       for (size_t i = 0; i < s.rows * PITCH; ++i) {
         sums[i] =
@@ -408,9 +410,7 @@ static void windows_are_summed_one_by_one(void** state) {
       p.in += p.in_plane;
     }
     assert_memory_equal(one, other, sizeof(one));
-    if (avx2->sum_windows != NULL) {
-      assert_memory_equal(one, third, sizeof(one));
-    }
+    if (has_avx2) assert_memory_equal(one, third, sizeof(one));
   }
 }
 

@@ -106,7 +106,7 @@ typedef struct etx_panel_loops {
   etx_winograd_loops winograd;
   // Those that only some sets have, or NULL.
   etx_window_loop sum_windows;
-  int64_t most_window;  // the largest of them
+  size_t most_window;  // the largest of them
   etx_spot_loop sum_spots;
   etx_spot_store_loop store_spots;
   etx_point_loop sum_points;

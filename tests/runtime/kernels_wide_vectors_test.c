@@ -393,7 +393,7 @@ static void windows_are_summed_one_by_one(void** state) {
     wide.store.out = other;
     loops_of_64_bytes.sum_windows(&wide);
     wide.store.out = third;
-    const bool has_avx2 = p.kernel <= avx2->most_window;
+    const bool has_avx2 = (size_t)p.kernel <= avx2->most_window;
     if (has_avx2) avx2->sum_windows(&wide);
     for (size_t plane = 0; plane < p.planes; ++plane) {
       for (size_t i = 0; i < s.rows * PITCH; ++i) {

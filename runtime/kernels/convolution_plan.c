@@ -257,9 +257,9 @@ static etx_window_loop windows_of(const etx_patch_plan* p) {
   const etx_window *y = &p->y.window, *x = &p->x.window;
   const int64_t kernel = x->kernel;
   if (!p->is_plane || p->c.in.strides[2] != 1 || y->kernel != kernel ||
-      kernel < 3 || kernel > (int64_t)p->loops->most_window || kernel % 2 == 0 ||
-      y->dilation != 1 || x->dilation != 1 || y->stride != x->stride ||
-      x->stride > (kernel == 7 ? 1 : 2)) {
+      kernel < 3 || kernel > (int64_t)p->loops->most_window ||
+      kernel % 2 == 0 || y->dilation != 1 || x->dilation != 1 ||
+      y->stride != x->stride || x->stride > (kernel == 7 ? 1 : 2)) {
     return NULL;
   }
   return p->loops->sum_windows;

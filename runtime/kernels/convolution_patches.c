@@ -303,11 +303,10 @@ static size_t run_windows(const desk* d, const float* in, const float* weights,
   const etx_window *y = &p->y.window, *x = &p->x.window;
   const bool is_stored = c->chain == NULL || p->store.is_all;
   const bool is_whole = p->y.tiles == 1 && p->x.tiles == 1;
-  const size_t area = d->t.height * d->t.width;
-  const size_t kept = is_stored ? most : CHAIN_ELEMENTS / area;
-  const size_t left = is_whole && kept > 0 ? (size_t)(c->groups - d->group) : 1;
-  const size_t some = left < most ? left : most;
-  const size_t count = left > 1 && kept < some ? kept : some;
+  const size_t kept = CHAIN_ELEMENTS / (d->t.height * d->t.width);
+  size_t count = is_whole ? (size_t)(c->groups - d->group) : 1;
+  if (!is_stored && count > kept) count = kept > 0 ? kept : 1;
+  if (count > most) count = most;
   etx_window_planes planes = {
       .store = d->store,
       .planes = count,

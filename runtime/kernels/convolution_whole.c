@@ -18,14 +18,17 @@ static bool is_dense(const etx_volumes* v, ptrdiff_t channel) {
   return v->channels == 1 || channel == dense;
 }
 
+// True if one position of the one side meets all of the other, each once.
+static bool meets_all(const etx_window* w, int64_t one, int64_t all) {
+  return one == 1 && w->kernel == all && w->padding == 0 &&
+         (w->kernel == 1 || w->dilation == 1);
+}
+
 // True if each result sees all of an image.
 static bool sees_all(const etx_convolution* c) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];
-    if (w->out != 1 || w->kernel != w->in || w->padding != 0 ||
-        (w->kernel > 1 && w->dilation != 1)) {
-      return false;
-    }
+    if (!meets_all(w, w->out, w->in)) return false;
   }
   return !c->transposed && is_dense(&c->in, c->in.channel) &&
          is_dense(&c->weight, c->weight_in) &&
@@ -36,10 +39,7 @@ static bool sees_all(const etx_convolution* c) {
 static bool spreads_one(const etx_convolution* c) {
   for (size_t d = 0; d < ETX_SPATIAL; ++d) {
     const etx_window* w = &c->windows[d];
-    if (w->in != 1 || w->kernel != w->out || w->padding != 0 ||
-        (w->kernel > 1 && w->dilation != 1)) {
-      return false;
-    }
+    if (!meets_all(w, w->in, w->out)) return false;
   }
   return c->transposed && is_dense(&c->out, c->out.channel) &&
          is_dense(&c->weight, c->weight_out);

@@ -226,20 +226,25 @@ static void check_set(const operands* o, etx_instruction_set set) {
       (int)o->dense.groups);
 }
 
-static void patches_have_the_bits_of_panels(void** state) {
+// On every set what panels give without any.
+static void check_sets(const operands* o) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  const etx_parallel one = {.parallel_for = run_tasks,
+                            .thread_count = 1,
+                            .instruction_set = ETX_SET_BASE};
+  etx_convolution_run(&o->sparse, &one);
+  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+    check_set(o, (etx_instruction_set)set);
+  }
+}
+
+static void patches_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS;) {
     operands o;
     if (!start_operands(&o)) continue;
-    const etx_parallel one = {.parallel_for = run_tasks,
-                              .thread_count = 1,
-                              .instruction_set = ETX_SET_BASE};
-    etx_convolution_run(&o.sparse, &one);
-    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-      check_set(&o, (etx_instruction_set)set);
-    }
+    check_sets(&o);
     end_operands(&o);
     ++round;
   }
@@ -248,7 +253,6 @@ static void patches_have_the_bits_of_panels(void** state) {
 // Channels so far apart that they have the same places in caches are copied.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
-  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
   (void)state;
   test_random_start();
   for (int round = 0; round < 3; ++round) {
@@ -265,13 +269,7 @@ static void channels_far_apart_have_the_bits_of_panels(void** state) {
       const etx_window window = {sizes[d], sizes[d], 1, 1, 0, 1};
       o.dense.windows[d] = o.sparse.windows[d] = window;
     }
-    const etx_parallel one = {.parallel_for = run_tasks,
-                              .thread_count = 1,
-                              .instruction_set = ETX_SET_BASE};
-    etx_convolution_run(&o.sparse, &one);
-    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-      check_set(&o, (etx_instruction_set)set);
-    }
+    check_sets(&o);
     end_operands(&o);
   }
 }

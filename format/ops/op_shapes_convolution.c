@@ -205,6 +205,94 @@ etx_status etx_shape_convolution_winograd(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
+// ------------------------------------------------ images of bytes
+
+// An image [N, H, W, C] with a fixed number of channels.
+static etx_status byte_image(const etx_shape_call* call, etx_shape* out) {
+  ETX_TRY(etx_shape_tensor(call, 0, out));
+  ETX_TRY(etx_shape_want_rank(call, "input", out, 4));
+  int64_t zero;
+  ETX_TRY(etx_shape_number(call, 1, 0, &zero));
+  if (zero < 0 || zero > UINT8_MAX) {
+    return etx_shape_refuse(call, "the zero point is %i, expected 0 to 255",
+                            zero);
+  }
+  if (etx_shape_is_number(call, out->dims[3]) && out->dims[3] > 0) {
+    return ETX_OK;
+  }
+  return etx_shape_refuse(call, "'input' has no fixed number of channels");
+}
+
+// The size of dimension `1 + i` of a result; (stride, padding, dilation) stand
+// from `first` on.
+static etx_status byte_size(const etx_shape_call* call, size_t first, size_t i,
+                            int64_t kernel, etx_dim* size) {
+  window w = {.kernel = kernel};
+  ETX_TRY(etx_shape_spatial(call, first, "the stride", 2, i, 1, &w.stride));
+  ETX_TRY(
+      etx_shape_spatial(call, first + 1, "the padding", 2, i, 0, &w.padding));
+  ETX_TRY(
+      etx_shape_spatial(call, first + 2, "the dilation", 2, i, 1, &w.dilation));
+  return forward_size(call, &w, *size, size);
+}
+
+// (input, zero_point, panels, offsets, scales, bias, kernel_size, stride,
+// padding, dilation, groups, out_zero_point, out_min, out_max, dtype)
+etx_status etx_shape_convolution_u8(etx_shape_call* call) {
+  enum { PANEL_CHANNELS = 16 };
+  etx_shape out;
+  int64_t channels, groups;
+  etx_dim inner, panels;
+  ETX_TRY(byte_image(call, &out));
+  ETX_TRY(etx_shape_u8_channels(call, 3, &channels));
+  ETX_TRY(etx_shape_number(call, 10, 0, &groups));
+  if (groups < 1 || channels % groups != 0 || out.dims[3] % groups != 0) {
+    return etx_shape_refuse(call,
+                            "%i and %i channels do not divide into %i groups",
+                            out.dims[3], channels, groups);
+  }
+  inner = out.dims[3] / groups;
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t kernel;
+    ETX_TRY(etx_shape_spatial(call, 6, "the kernel size", 2, i, 1, &kernel));
+    ETX_TRY(byte_size(call, 7, i, kernel, &out.dims[1 + i]));
+    ETX_TRY(etx_dim_multiply(call, inner, kernel, &inner));
+  }
+  const int64_t own = channels / groups;
+  ETX_TRY(etx_dim_multiply(call, groups, (own - 1) / PANEL_CHANNELS + 1,
+                           &panels));
+  ETX_TRY(etx_shape_want_panels(call, 2, panels, inner));
+  ETX_TRY(etx_shape_u8_result(call, 11, &out.dtype));
+  out.dims[3] = channels;
+  return call->output(call->context, 0, &out);
+}
+
+// (input, zero_point, weight [H, W, C], offsets, scales, bias, stride, padding,
+// dilation, out_zero_point, out_min, out_max, dtype)
+etx_status etx_shape_depthwise_u8(etx_shape_call* call) {
+  etx_shape out, weight;
+  int64_t channels;
+  ETX_TRY(byte_image(call, &out));
+  ETX_TRY(etx_shape_u8_channels(call, 3, &channels));
+  ETX_TRY(etx_shape_tensor(call, 2, &weight));
+  ETX_TRY(etx_shape_want_rank(call, "weight", &weight, 3));
+  ETX_TRY(etx_shape_want_equal(call, "the channels of 'weight'", out.dims[3],
+                               weight.dims[2]));
+  ETX_TRY(etx_shape_want_equal(call, "the size of 'offsets'", out.dims[3],
+                               channels));
+  for (size_t i = 0; i < 2; ++i) {
+    const etx_dim kernel = weight.dims[i];
+    if (!etx_shape_is_number(call, kernel) || kernel < 1) {
+      return etx_shape_refuse(call, "'weight' has no fixed window");
+    }
+    ETX_TRY(byte_size(call, 6, i, kernel, &out.dims[1 + i]));
+  }
+  ETX_TRY(etx_shape_u8_result(call, 9, &out.dtype));
+  return call->output(call->context, 0, &out);
+}
+
+// ------------------------------------------------ gradients
+
 // A gradient that the mask leaves out has no elements.
 static etx_status put_gradient(const etx_shape_call* call, size_t index,
                                const etx_shape* shape) {

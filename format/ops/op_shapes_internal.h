@@ -98,6 +98,19 @@ etx_status etx_shape_spatial(const etx_shape_call* call, size_t argument,
                              const char* what, size_t spatial, size_t item,
                              int64_t least, int64_t* out_number);
 
+// Panels of int8 weights, four numbers of sixteen output channels side by side:
+// refuses unless they are [count, ceil(inner / 4), 16, 4]. Sizes that vary are
+// refused: panels are constants.
+etx_status etx_shape_want_panels(const etx_shape_call* call, size_t argument,
+                                 int64_t count, int64_t inner);
+// What sums of bytes become (op_schema.def): the arguments from `first` on are
+// (offsets, scales, bias), each [channels], whose count is given back.
+etx_status etx_shape_u8_channels(const etx_shape_call* call, size_t first,
+                                 int64_t* out_channels);
+// (out_zero_point, out_min, out_max, dtype) from `first` on: the result's type.
+etx_status etx_shape_u8_result(const etx_shape_call* call, size_t first,
+                               etx_dtype* out_dtype);
+
 // Removes or inserts one dimension.
 void etx_shape_remove(etx_shape* shape, size_t dimension);
 etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,

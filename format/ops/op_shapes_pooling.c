@@ -111,6 +111,19 @@ etx_status etx_shape_max_pool_values(etx_shape_call* call) {
   return max_pooled(call, &out);
 }
 
+// The same of an image [N, H, W, C].
+etx_status etx_shape_max_pool_u8(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_want_rank(call, "self", &out, 4));
+  for (size_t i = 0; i < SPATIAL; ++i) {
+    window w;
+    ETX_TRY(read_window(call, &max_parameters, i, &w));
+    ETX_TRY(window_count(call, &w, out.dims[1 + i], &out.dims[1 + i]));
+  }
+  return call->output(call->context, 0, &out);
+}
+
 etx_status etx_shape_max_pool(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(max_pooled(call, &out));

@@ -168,7 +168,7 @@ static etx_status check_other(const etx_call* call, size_t others, size_t i) {
                          i, etx_dtype_name(other->dtype));
 }
 
-etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
+etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   const size_t other_count = etx_call_value(call, others)->as.tensors.count;
   const etx_text text = etx_call_value(call, steps)->as.string;
   uint8_t words[ETX_STEPS_MAX] = {0};
@@ -179,12 +179,24 @@ etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
                            "%z tensors",
                            text, other_count);
   }
-  for (size_t i = 0; i < other_count; ++i) {
-    ETX_TRY(check_other(call, others, i));
-  }
   memcpy(call->prepared, words, sizeof words);
   call->prepared[STEP_COUNT] = (int64_t)count;
   return ETX_OK;
+}
+
+etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
+  const size_t other_count = etx_call_value(call, others)->as.tensors.count;
+  ETX_TRY(etx_chain_check_steps(call, others, steps));
+  for (size_t i = 0; i < other_count; ++i) {
+    ETX_TRY(check_other(call, others, i));
+  }
+  return ETX_OK;
+}
+
+void etx_chain_read_steps(const etx_call* call, etx_chain* out_chain) {
+  memcpy(out_chain->steps, call->prepared, sizeof out_chain->steps);
+  out_chain->count = (size_t)call->prepared[STEP_COUNT];
+  out_chain->loops = etx_float_loops_best();
 }
 
 bool etx_chain_has_any_rows(const etx_call* call, size_t others) {
@@ -203,9 +215,7 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
   const etx_tensor* out = etx_call_tensor(call, call->argument_count - 1);
   const size_t numel = etx_tensor_numel(out);
   const size_t count = etx_call_value(call, others)->as.tensors.count;
-  memcpy(out_chain->steps, call->prepared, sizeof out_chain->steps);
-  out_chain->count = (size_t)call->prepared[STEP_COUNT];
-  out_chain->loops = etx_float_loops_best();
+  etx_chain_read_steps(call, out_chain);
   for (size_t i = 0; i < count && i < ETX_STEPS_MAX_OTHERS; ++i) {
     const etx_tensor* other = other_at(call, others, i);
     const size_t own = etx_tensor_numel(other);

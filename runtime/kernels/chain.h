@@ -28,6 +28,12 @@ typedef struct etx_chain {
 ETX_MUST_USE etx_status etx_chain_check(etx_call* call, size_t others,
                                         size_t steps);
 
+// The same of steps alone, whatever the tensors are.
+ETX_MUST_USE etx_status etx_chain_check_steps(etx_call* call, size_t others,
+                                              size_t steps);
+// For run: the steps that were checked; the others are left to the caller.
+void etx_chain_read_steps(const etx_call* call, etx_chain* out_chain);
+
 // For run: the chain that was checked, over rows of `columns` elements.
 void etx_chain_read(const etx_call* call, size_t others, size_t columns,
                     etx_chain* out_chain);

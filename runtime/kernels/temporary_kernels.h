@@ -42,6 +42,11 @@ etx_status etx_temporary_quantized_linear(const etx_call* call,
 etx_status etx_temporary_quantized_argmax(const etx_call* call,
                                           size_t* out_bytes);
 
+// Convolutions of bytes: a row of zero points.
+etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes);
+#define ETX_TEMPORARY_convolution_u8_out , etx_temporary_u8
+#define ETX_TEMPORARY_depthwise_u8_out , etx_temporary_u8
+
 // Attention: blocks of keys and values as floats, for each thread.
 etx_status etx_temporary_attention(const etx_call* call, size_t* out_bytes);
 #define ETX_TEMPORARY_scaled_dot_product_attention_out , etx_temporary_attention

@@ -34,6 +34,14 @@
 #define ETX_NEEDS_linear_a8w8_panels_out \
   , (ETX_HAS_DTYPE(INT8) && ETX_HAS_DTYPE(INT32))
 #define ETX_NEEDS_linear_a8w8_panels_argmax_out ETX_NEEDS_linear_a8w8_panels_out
+#define ETX_NEEDS_U8                              \
+  , (ETX_HAS_DTYPE(UINT8) && ETX_HAS_DTYPE(INT8) && \
+     ETX_HAS_DTYPE(INT32))
+#define ETX_NEEDS_convolution_u8_out ETX_NEEDS_U8
+#define ETX_NEEDS_depthwise_u8_out ETX_NEEDS_U8
+#define ETX_NEEDS_linear_u8_out ETX_NEEDS_U8
+#define ETX_NEEDS_max_pool2d_u8_out , ETX_HAS_DTYPE(UINT8)
+#define ETX_NEEDS_chain_u8_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_dtype_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_4bit_out , ETX_HAS_DTYPE(UINT8)

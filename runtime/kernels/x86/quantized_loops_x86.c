@@ -1,3 +1,4 @@
+#include "runtime/kernels/u8_loops.h"
 #include "runtime/kernels/x86/byte_loops_avx512vnni.h"
 #include "runtime/kernels/x86/quantized_loops_wide.h"
 
@@ -8,4 +9,9 @@ const etx_quantized_loops* etx_quantized_loops_of(etx_instruction_set set) {
 
 const etx_byte_loops* etx_byte_loops_of(etx_instruction_set set) {
   return set >= ETX_SET_AVX512VNNI ? &etx_byte_loops_avx512vnni : NULL;
+}
+
+const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
+  (void)set;
+  return &etx_u8_loops_base;
 }

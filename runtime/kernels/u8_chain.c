@@ -1,0 +1,164 @@
+// Chains of elementwise steps (chain.h) over bytes: a block at a time becomes
+// floats, passes the steps and becomes bytes again, while all of it is in the
+// nearest cache.
+
+#include "runtime/kernels/chain.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/shares.h"
+#include "runtime/kernels/u8_call.h"
+
+enum { BLOCK = 512, ITEM = 16 * BLOCK };  // elements
+
+// A tensor of bytes, or of floats.
+typedef struct operand {
+  const void* data;
+  size_t period;  // elements after which it begins again
+  bool is_float;
+  float scale;
+  int32_t zero;
+} operand;
+
+typedef struct job {
+  etx_chain chain;
+  const etx_u8_loops* loops;
+  operand self, others[ETX_STEPS_MAX_OTHERS];
+  size_t other_count;
+  void* out;
+  size_t numel;
+  etx_u8_results results;
+  float inverse;  // of the result's scale
+} job;
+
+// Elements from `first` on as floats: where they lie, or in `made`.
+static const float* load(const job* j, const operand* o, size_t first,
+                         size_t count, float* made) {
+  const size_t from = first % o->period;
+  if (o->is_float && o->period - from >= count) {
+    return (const float*)o->data + from;
+  }
+  for (size_t done = 0; done < count;) {
+    const size_t at = (first + done) % o->period;
+    const size_t left = count - done, rest = o->period - at;
+    const size_t some = left < rest ? left : rest;
+    if (o->is_float) {
+      memcpy(made + done, (const float*)o->data + at, some * sizeof *made);
+    } else {
+      j->loops->to_floats((const uint8_t*)o->data + at, some, o->zero, o->scale,
+                          made + done);
+    }
+    done += some;
+  }
+  return made;
+}
+
+static void run_block(const job* j, size_t first, size_t count) {
+  float x[BLOCK], made[ETX_STEPS_MAX_OTHERS][BLOCK], results[BLOCK];
+  etx_chain chain = j->chain;
+  for (size_t i = 0; i < j->other_count; ++i) {
+    const operand* const o = &j->others[i];
+    const bool moves = o->period > 1;
+    chain.others[i] = (etx_chain_other){
+        load(j, o, first, moves ? count : 1, made[i]), 0, moves};
+  }
+  const float* const self = load(j, &j->self, first, count, x);
+  float* const floats = (float*)j->out + first;
+  etx_chain_run(&chain, self, j->results.is_float ? floats : results, 0, 0,
+                count);
+  if (!j->results.is_float) {
+    j->loops->to_bytes(results, count, j->results.zero, j->inverse,
+                       j->results.low, j->results.high,
+                       (uint8_t*)j->out + first);
+  }
+}
+
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  const size_t last = end * ITEM < j->numel ? end * ITEM : j->numel;
+  for (size_t at = first * ITEM; at < last; at += BLOCK) {
+    run_block(j, at, last - at < BLOCK ? last - at : BLOCK);
+  }
+}
+
+static operand operand_of(const etx_tensor* tensor, double scale,
+                          int64_t zero) {
+  return (operand){.data = tensor->data,
+                   .period = etx_tensor_numel(tensor),
+                   .is_float = tensor->dtype == ETX_DTYPE_FLOAT32,
+                   .scale = (float)scale,
+                   .zero = (int32_t)zero};
+}
+
+// (self, scale, zero_point, others, scales, zero_points, steps, out_scale,
+// out_zero_point, out_min, out_max, dtype, out)
+static etx_status run(etx_call* call) {
+  const etx_tensor* out = etx_call_tensor(call, 12);
+  const etx_parallel* parallel = call->parallel;
+  job j = {.loops = etx_u8_loops_of(
+               etx_instruction_set_within(parallel->instruction_set)),
+           .self = operand_of(etx_call_tensor(call, 0), etx_call_real(call, 1),
+                              etx_call_integer(call, 2)),
+           .other_count = etx_call_value(call, 3)->as.tensors.count,
+           .out = out->data,
+           .numel = etx_tensor_numel(out),
+           // In double, as Python does.
+           .inverse = (float)(1.0 / etx_call_real(call, 7))};
+  if (j.numel == 0) return ETX_OK;
+  for (size_t i = 0; i < j.other_count; ++i) {
+    j.others[i] =
+        operand_of(&etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
+                   etx_call_value(call, 4)->as.reals.items[i],
+                   etx_call_item(call, 5, i));
+  }
+  etx_chain_read_steps(call, &j.chain);
+  etx_u8_bounds_read(call, 8, &j.results);
+  const double steps = (double)(j.chain.count + 2 + j.other_count);
+  etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM,
+                 (double)j.numel * steps, run_items, &j);
+  return ETX_OK;
+}
+
+static etx_status refuse_zero(const etx_call* call, int64_t zero) {
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "a zero point is %i, expected 0 to 255", zero);
+}
+
+static bool is_byte(int64_t x) { return x >= 0 && x <= UINT8_MAX; }
+
+static etx_status check_others(const etx_call* call) {
+  const etx_value* others = etx_call_value(call, 3);
+  for (size_t i = 0; i < others->as.tensors.count; ++i) {
+    const etx_value* item = others->as.tensors.items[i];
+    if (item == NULL || item->kind != ETX_VALUE_TENSOR) {
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                             "item %z of 'others' is None", i);
+    }
+    const etx_tensor* other = &item->as.tensor;
+    if ((other->dtype != ETX_DTYPE_FLOAT32 &&
+         other->dtype != ETX_DTYPE_UINT8) ||
+        !etx_tensor_is_contiguous(other)) {
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                             "item %z of 'others' has type '%s', expected "
+                             "dense 'uint8' or 'float32'",
+                             i, etx_dtype_name(other->dtype));
+    }
+    const int64_t zero = etx_call_item(call, 5, i);
+    if (!is_byte(zero)) return refuse_zero(call, zero);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_chain_u8_out_prepare(etx_call* call) {
+  const etx_dtype self = etx_call_tensor(call, 0)->dtype;
+  if (self != ETX_DTYPE_UINT8 && self != ETX_DTYPE_FLOAT32) {
+    return etx_call_refuse_dtype(call, 0, "uint8 or float32");
+  }
+  const int64_t zero = etx_call_integer(call, 2);
+  if (!is_byte(zero)) return refuse_zero(call, zero);
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 12));
+  ETX_TRY(etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
+  ETX_TRY(check_others(call));
+  ETX_TRY(etx_chain_check_steps(call, 3, 6));
+  call->run = run;
+  return ETX_OK;
+}

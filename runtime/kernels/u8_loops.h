@@ -1,0 +1,86 @@
+// The inner loops of operators over bytes that stand for floats (op_schema.def):
+// products of uint8 and int8, summed exactly, and what becomes of the sums. Once
+// for each instruction set that is worth it; all give the same bits.
+
+#ifndef ETX_RUNTIME_KERNELS_U8_LOOPS_H
+#define ETX_RUNTIME_KERNELS_U8_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/instruction_set.h"
+
+enum {
+  ETX_U8_COLUMNS = 16,  // of a panel
+  ETX_U8_PANELS = 2,    // of a block, at most
+  ETX_U8_ROWS = 12,     // the same
+  ETX_U8_SIDE = 4,      // numbers of a column that lie side by side
+};
+
+// What becomes of the sums of a call's channels: f = (sum + offset) * scale +
+// bias in float32, each step rounded; of bytes low <= f <= high, rounded, halves
+// to even, and zero. NaN is low.
+typedef struct etx_u8_results {
+  const int32_t* offsets;
+  const float* scales;
+  const float* bias;  // NULL: -0
+  float low, high;    // whole numbers
+  int32_t zero;
+  bool is_float;  // f itself is the result
+} etx_u8_results;
+
+// Sums of rows of bytes times columns of panels. A row lies in as many pieces as
+// there are taps, each anywhere.
+typedef struct etx_u8_block {
+  const uint8_t* const* seen;  // [taps][pitch]: where a row's piece begins
+  size_t pitch;
+  size_t taps;
+  size_t fours;          // numbers of a piece, / ETX_U8_SIDE
+  const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_SIDE]
+  size_t panel_bytes;    // from panel to panel
+  size_t rows, columns;  // at most ETX_U8_ROWS, ETX_U8_PANELS panels
+  // Sums that are there already, [rows][ETX_U8_PANELS * ETX_U8_COLUMNS], unless
+  // they start; and where they go unless they end.
+  int32_t* sums;
+  bool starts, ends;
+  const etx_u8_results* results;
+  size_t channel;  // of the results: the first column's
+  void* out;       // its first row's result
+  size_t out_row;  // elements from row to row
+} etx_u8_block;
+
+// Sums over windows of one channel each, channels side by side.
+typedef struct etx_u8_windows {
+  // [kernel_y]: where the image's rows begin; NULL: outside of it.
+  const uint8_t* const* rows;
+  int64_t columns;         // of the image
+  const uint8_t* outside;  // what lies there: bytes for each channel
+  size_t channels;         // of the image: bytes from column to column
+  size_t first, count;     // those that are summed
+  const int8_t* weights;   // [kernel_y][kernel_x][channels]
+  size_t kernel_y, kernel_x;
+  int64_t stride, padding, dilation;  // along x
+  size_t results_count;               // windows of the row
+  const etx_u8_results* results;
+  void* out;  // the row's results, [results_count][channels]
+} etx_u8_windows;
+
+typedef struct etx_u8_loops {
+  void (*block)(const etx_u8_block* block);
+  void (*windows)(const etx_u8_windows* windows);
+  // x = (byte - zero) * scale, and back: clamp(round(x * inverse) + zero, low,
+  // high) with low and high without zero; NaN is low.
+  void (*to_floats)(const uint8_t* in, size_t count, int32_t zero, float scale,
+                    float* out);
+  void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
+                   float low, float high, uint8_t* out);
+  // best = the larger of both, byte by byte.
+  void (*larger)(uint8_t* best, const uint8_t* in, size_t count);
+} etx_u8_loops;
+
+const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set);
+
+extern const etx_u8_loops etx_u8_loops_base;
+
+#endif

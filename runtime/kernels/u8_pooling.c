@@ -1,0 +1,81 @@
+// Max pooling of bytes, channels last: channels are lanes.
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/shares.h"
+#include "runtime/kernels/u8_call.h"
+#include "runtime/kernels/window.h"
+
+typedef struct job {
+  const etx_u8_loops* loops;
+  const uint8_t* in;
+  uint8_t* out;
+  etx_window y, x;
+  size_t channels;
+} job;
+
+static void pool_window(const job* j, const uint8_t* image, int64_t y,
+                        int64_t x, uint8_t* best) {
+  const etx_span rows = etx_window_taps(&j->y, y);
+  const etx_span columns = etx_window_taps(&j->x, x);
+  memset(best, 0, j->channels);
+  for (int64_t ky = rows.first; ky < rows.end; ++ky) {
+    const int64_t row = etx_window_start(&j->y, y) + ky * j->y.dilation;
+    for (int64_t kx = columns.first; kx < columns.end; ++kx) {
+      const int64_t at = etx_window_start(&j->x, x) + kx * j->x.dilation;
+      j->loops->larger(
+          best, image + (size_t)(row * j->x.in + at) * j->channels,
+          j->channels);
+    }
+  }
+}
+
+// Items are rows of results.
+static void run_items(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  for (size_t i = first; i < end; ++i) {
+    const size_t image = i / (size_t)j->y.out;
+    const uint8_t* in =
+        j->in + image * (size_t)(j->y.in * j->x.in) * j->channels;
+    for (int64_t x = 0; x < j->x.out; ++x) {
+      pool_window(j, in, (int64_t)(i - image * (size_t)j->y.out), x,
+                  j->out + (i * (size_t)j->x.out + (size_t)x) * j->channels);
+    }
+  }
+}
+
+// (self, kernel_size, stride, padding, dilation, ceil_mode, out)
+static etx_status run(etx_call* call) {
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 6);
+  const etx_parallel* parallel = call->parallel;
+  const bool has_strides = etx_call_value(call, 2)->as.integers.count > 0;
+  job j = {.loops = etx_u8_loops_of(
+               etx_instruction_set_within(parallel->instruction_set)),
+           .in = in->data,
+           .out = out->data,
+           .channels = (size_t)in->sizes[3]};
+  etx_window* const windows[] = {&j.y, &j.x};
+  for (size_t i = 0; i < 2; ++i) {
+    *windows[i] =
+        (etx_window){.in = in->sizes[1 + i],
+                     .out = out->sizes[1 + i],
+                     .kernel = etx_call_listed(call, 1, i),
+                     .stride = etx_call_listed(call, has_strides ? 2 : 1, i),
+                     .padding = etx_call_listed(call, 3, i),
+                     .dilation = etx_call_listed(call, 4, i)};
+  }
+  const double taps = (double)(j.y.kernel * j.x.kernel);
+  if (etx_tensor_numel(out) == 0) return ETX_OK;
+  etx_shares_run(parallel, (size_t)out->sizes[0] * (size_t)j.y.out,
+                 (double)etx_tensor_numel(out) * taps / 16, run_items, &j);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_dtype(call, 6, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 6));
+  call->run = run;
+  return ETX_OK;
+}

@@ -1,0 +1,38 @@
+// The steps of u8_loops.h with one sum, in C: what loops of whole registers do
+// in the same order.
+
+#include <string.h>
+
+#include "runtime/kernels/u8_loops.h"
+
+// Adding and subtracting it rounds what is below 2^22 to a whole number.
+#define U8_WHOLE 12582912.0f
+
+static inline float u8_limited(float x, float low, float high) {
+  const float above = x > low ? x : low;
+  return above < high ? above : high;
+}
+
+static inline uint8_t u8_byte(float x, float low, float high, int32_t zero) {
+  const float limited = u8_limited(x, low, high);
+  return (uint8_t)((int32_t)((limited + U8_WHOLE) - U8_WHOLE) + zero);
+}
+
+// Stores the results of `count` sums of channels from `channel` on, the first
+// of them at element `at` of `out`.
+static inline void u8_store(const etx_u8_results* r, const int32_t* sums,
+                            size_t channel, size_t count, void* out,
+                            size_t at) {
+  for (size_t c = 0; c < count; ++c) {
+    const size_t k = channel + c;
+    // Wraps where offsets of a file are none of its weights.
+    const int32_t sum = (int32_t)((uint32_t)sums[c] + (uint32_t)r->offsets[k]);
+    const float product = (float)sum * r->scales[k];
+    const float f = product + (r->bias == NULL ? -0.0f : r->bias[k]);
+    if (r->is_float) {
+      ((float*)out)[at + c] = f;
+    } else {
+      ((uint8_t*)out)[at + c] = u8_byte(f, r->low, r->high, r->zero);
+    }
+  }
+}

@@ -16,6 +16,7 @@
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
+#include "runtime/kernels/temporary_kernels.h"
 #include "runtime/kernels/u8_call.h"
 #include "runtime/kernels/window.h"
 
@@ -26,6 +27,7 @@ enum {
   PLACES = 1024,  // pieces that are known at a time, taps times positions
   MOST_TAPS = PLACES / ROWS,
   COPIED = 12288,  // bytes of rows that are copied at a time
+  STEP = 16,       // that whole rows are copied in
   MOST_COPIED = COPIED / ROWS / ETX_U8_SIDE * ETX_U8_SIDE,  // of a row
   LEAST_POSITIONS = 2 * ROWS,
   MOST_POSITIONS = 8 * ROWS,  // of an item
@@ -49,30 +51,45 @@ typedef struct job {
   size_t part;                // positions of an item
   size_t parts, groups;
   bool is_copied;
+  bool has_rows;       // copied: a window's row lies side by side
+  const uint8_t* end;  // of all images
 } job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// A result's position, and the rows before its first.
+// A window: its image, and its first tap's row and column.
 typedef struct place {
   const uint8_t* image;
-  int64_t y, x;  // of the window's first tap
+  int64_t row, column;  // of the result
+  int64_t y, x;
 } place;
 
 static place place_of(const job* j, int64_t position) {
   const int64_t image = position / (j->y.out * j->x.out);
   const int64_t rest = position - image * j->y.out * j->x.out;
-  const int64_t y = rest / j->x.out;
-  return (place){j->in + image * j->y.in * j->x.in * (int64_t)j->channels,
-                 etx_window_start(&j->y, y),
-                 etx_window_start(&j->x, rest - y * j->x.out)};
+  const int64_t row = rest / j->x.out, column = rest - row * j->x.out;
+  return (place){j->in + image * j->y.in * j->x.in * (int64_t)j->channels, row,
+                 column, etx_window_start(&j->y, row),
+                 etx_window_start(&j->x, column)};
+}
+
+static void move_on(const job* j, place* p) {
+  p->x += j->x.stride;
+  if (++p->column < j->x.out) return;
+  p->column = 0;
+  p->x = etx_window_start(&j->x, 0);
+  p->y += j->y.stride;
+  if (++p->row < j->y.out) return;
+  p->row = 0;
+  p->y = etx_window_start(&j->y, 0);
+  p->image += j->y.in * j->x.in * (int64_t)j->channels;
 }
 
 // Where what a tap sees begins; NULL: outside.
 static const uint8_t* seen_by(const job* j, const place* p, size_t tap) {
-  const int64_t kernel = j->x.kernel, row = (int64_t)tap / kernel;
-  const int64_t y = p->y + row * j->y.dilation;
-  const int64_t x = p->x + ((int64_t)tap - row * kernel) * j->x.dilation;
+  const size_t kernel = (size_t)j->x.kernel, row = tap / kernel;
+  const int64_t y = p->y + (int64_t)row * j->y.dilation;
+  const int64_t x = p->x + (int64_t)(tap - row * kernel) * j->x.dilation;
   if (y < 0 || y >= j->y.in || x < 0 || x >= j->x.in) return NULL;
   return p->image + (y * j->x.in + x) * (int64_t)j->channels;
 }
@@ -82,8 +99,8 @@ static void find_pieces(const job* j, int64_t position, size_t positions,
                         size_t group, size_t tap, size_t taps,
                         const uint8_t** seen) {
   const size_t at = group * j->group_channels;
-  for (size_t r = 0; r < positions; ++r) {
-    const place p = place_of(j, position + (int64_t)r);
+  place p = place_of(j, position);
+  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
     for (size_t t = 0; t < taps; ++t) {
       const uint8_t* own = seen_by(j, &p, tap + t);
       seen[t * positions + r] = own == NULL ? j->outside : own + at;
@@ -112,11 +129,24 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
   memset(to, 0, end - first);
 }
 
-// A part of a block's rows: taps, or bytes where they are copied.
-typedef struct piece {
-  size_t first, count;  // in taps, or bytes
-  size_t before, fours;  // panels' fours: those before, and of a tap
-} piece;
+// Whole rows whose windows' rows lie side by side in the image: these are copied
+// in whole steps, and what is too much is written over or multiplied by 0. False
+// if the window is not inside, or what is read would be behind the last image.
+static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
+  const size_t row = (size_t)j->x.kernel * j->channels;
+  const size_t pitch = (size_t)j->x.in * j->channels;
+  const uint8_t* from =
+      p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
+  if (!j->has_rows || p->y < 0 || p->y + j->y.kernel > j->y.in || p->x < 0 ||
+      p->x + j->x.kernel > j->x.in ||
+      j->end - from < (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
+    return false;
+  }
+  for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
+    for (size_t k = 0; k < row; k += STEP) memcpy(to + k, from + k, STEP);
+  }
+  return true;
+}
 
 // Sums of a part of the rows: all of them with pairs of a group's panels, or
 // with one pair.
@@ -148,17 +178,21 @@ static void prepare(const job* j, int64_t position, size_t positions,
     find_pieces(j, position, positions, group, first, count, seen);
     return;
   }
-  for (size_t r = 0; r < positions; ++r) {
-    const place p = place_of(j, position + (int64_t)r);
-    copy_row(j, &p, group, first, first + count, copies + r * count);
+  place p = place_of(j, position);
+  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
     seen[r] = copies + r * count;
+    if (count == j->fours * ETX_U8_SIDE &&
+        copy_inner_row(j, &p, copies + r * count)) {
+      continue;
+    }
+    copy_row(j, &p, group, first, first + count, copies + r * count);
   }
 }
 
 static void run_part(const job* j, int64_t position, size_t positions,
                      size_t group) {
   const uint8_t* seen[PLACES];
-  uint8_t copies[COPIED];
+  uint8_t copies[COPIED + STEP];
   int32_t sums[ROWS * BLOCK_COLUMNS];
   const size_t all = j->is_copied ? j->fours * ETX_U8_SIDE : j->taps;
   const size_t most = j->is_copied ? MOST_COPIED : MOST_TAPS;
@@ -237,6 +271,8 @@ static void run_job(job* j, etx_call* call) {
   j->inner = j->taps * j->group_channels;
   j->fours = (j->inner + ETX_U8_SIDE - 1) / ETX_U8_SIDE;
   j->is_copied = j->group_channels % ETX_U8_SIDE != 0;
+  j->has_rows = j->groups == 1 && j->x.dilation == 1 && j->y.dilation == 1;
+  j->end = j->in + etx_tensor_numel(etx_call_tensor(call, 0));
   if (j->positions == 0) return;
   j->part = part_of(j, parallel->thread_count);
   j->parts = ((size_t)j->positions + j->part - 1) / j->part;
@@ -246,8 +282,6 @@ static void run_job(job* j, etx_call* call) {
 }
 
 // ------------------------------------------------ etx::convolution_u8
-
-enum { PIECE = ROWS * BLOCK_COLUMNS };
 
 // (input, zero_point, panels, offsets, scales, bias, kernel_size, stride,
 // padding, dilation, groups, out_zero_point, out_min, out_max, dtype, out)
@@ -279,7 +313,7 @@ static etx_status run_convolution(etx_call* call) {
 etx_status etx_kernel_convolution_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
   call->run = run_convolution;
-  return ETX_OK;
+  return etx_temporary_u8(call, &call->temporary_bytes);
 }
 
 // ------------------------------------------------ etx::linear_u8

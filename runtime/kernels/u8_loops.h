@@ -40,8 +40,8 @@ typedef struct etx_u8_block {
   const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_SIDE]
   size_t panel_bytes;    // from panel to panel
   size_t rows, columns;  // at most ETX_U8_ROWS, ETX_U8_PANELS panels
-  // Sums that are there already, [rows][ETX_U8_PANELS * ETX_U8_COLUMNS], unless
-  // they start; and where they go unless they end.
+  // Sums that are there already unless they start, and where they go unless they
+  // end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS].
   int32_t* sums;
   bool starts, ends;
   const etx_u8_results* results;
@@ -50,20 +50,21 @@ typedef struct etx_u8_block {
   size_t out_row;  // elements from row to row
 } etx_u8_block;
 
-// Sums over windows of one channel each, channels side by side.
+// Sums over windows of one channel each, channels side by side: some rows of
+// results.
 typedef struct etx_u8_windows {
-  // [kernel_y]: where the image's rows begin; NULL: outside of it.
+  // The image's rows from the first result's first tap on; NULL: outside of it.
   const uint8_t* const* rows;
-  int64_t columns;         // of the image
+  size_t columns;          // of the image
   const uint8_t* outside;  // what lies there: bytes for each channel
-  size_t channels;         // of the image: bytes from column to column
-  size_t first, count;     // those that are summed
+  size_t channels;         // bytes from column to column
+  size_t first, count;     // channels that are summed
   const int8_t* weights;   // [kernel_y][kernel_x][channels]
-  size_t kernel_y, kernel_x;
-  int64_t stride, padding, dilation;  // along x
-  size_t results_count;               // windows of the row
+  size_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x;
+  int64_t padding;  // in front of a row
+  size_t results_y, results_x;
   const etx_u8_results* results;
-  void* out;  // the row's results, [results_count][channels]
+  void* out;  // [results_y][results_x][channels]
 } etx_u8_windows;
 
 typedef struct etx_u8_loops {

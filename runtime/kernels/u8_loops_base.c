@@ -37,26 +37,35 @@ static void add_tap(const uint8_t* x, const int8_t* w, size_t count,
   for (size_t c = 0; c < count; ++c) sums[c] += x[c] * w[c];
 }
 
+// Sums of some channels of a window that begins at a column.
+static void sum_window(const etx_u8_windows* w, const uint8_t* const* rows,
+                       int64_t column, size_t first, size_t count,
+                       int32_t* sums) {
+  const int8_t* weights = w->weights + first;
+  for (size_t y = 0; y < w->kernel_y; ++y) {
+    const uint8_t* row = rows[y * w->dilation_y];
+    for (size_t x = 0; x < w->kernel_x; ++x, weights += w->channels) {
+      const int64_t at = column + (int64_t)(x * w->dilation_x);
+      const bool is_inside =
+          row != NULL && at >= 0 && at < (int64_t)w->columns;
+      const uint8_t* seen =
+          is_inside ? row + (size_t)at * w->channels : w->outside;
+      add_tap(seen + first, weights, count, sums);
+    }
+  }
+}
+
 static void windows(const etx_u8_windows* w) {
   enum { SOME = 64 };
-  for (size_t o = 0; o < w->results_count; ++o) {
+  for (size_t i = 0; i < w->results_y * w->results_x; ++i) {
+    const size_t y = i / w->results_x, x = i - y * w->results_x;
     for (size_t c = 0; c < w->count; c += SOME) {
       int32_t sums[SOME] = {0};
       const size_t first = w->first + c;
       const size_t count = w->count - c < SOME ? w->count - c : SOME;
-      const int8_t* weights = w->weights + first;
-      for (size_t y = 0; y < w->kernel_y; ++y) {
-        for (size_t x = 0; x < w->kernel_x; ++x, weights += w->channels) {
-          const int64_t at = (int64_t)o * w->stride - w->padding +
-                             (int64_t)x * w->dilation;
-          const bool is_inside =
-              w->rows[y] != NULL && at >= 0 && at < w->columns;
-          const uint8_t* seen =
-              is_inside ? w->rows[y] + (size_t)at * w->channels : w->outside;
-          add_tap(seen + first, weights, count, sums);
-        }
-      }
-      u8_store(w->results, sums, first, count, w->out, o * w->channels + first);
+      sum_window(w, w->rows + y * w->stride_y,
+                 (int64_t)(x * w->stride_x) - w->padding, first, count, sums);
+      u8_store(w->results, sums, first, count, w->out, i * w->channels + first);
     }
   }
 }

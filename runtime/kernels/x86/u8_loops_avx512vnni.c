@@ -1,0 +1,546 @@
+// Registers of 64 bytes: sixteen columns of a panel, four numbers of each, which
+// one instruction multiplies and adds.
+
+#include "runtime/kernels/u8_results_template.h"
+#include "runtime/kernels/x86/byte_sums_template.h"
+#include "runtime/kernels/x86/byte_rest_template.h"
+#include "runtime/kernels/x86/u8_loops_wide.h"
+
+enum {
+  COLUMNS = ETX_U8_COLUMNS,
+  PARTS = ETX_U8_PANELS,
+  ROWS = ETX_U8_ROWS,
+  SIDE = ETX_U8_SIDE,
+};
+
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef char chars __attribute__((vector_size(64)));
+
+static inline floats all_floats(float x) {
+  return (floats)all_ints((union { float f; int i; }){.f = x}.i);
+}
+
+// As u8_limited: NaN is low. The names are the compilers' own, which differ.
+static inline floats limited(floats x, floats low, floats high) {
+  enum { CURRENT = 4 };  // rounding
+#ifdef __clang__
+  return __builtin_ia32_minps512(__builtin_ia32_maxps512(x, low, CURRENT), high,
+                                 CURRENT);
+#else
+  const floats above =
+      __builtin_ia32_maxps512_mask(x, low, x, -1, CURRENT);
+  return __builtin_ia32_minps512_mask(above, high, x, -1, CURRENT);
+#endif
+}
+
+// Floats as bytes without the zero point, in the lowest bits of lanes: an
+// addition rounds them, and what it leaves of them begins there.
+static inline ints lowest_bits(floats x, floats low, floats high) {
+  return (ints)(limited(x, low, high) + all_floats(U8_WHOLE));
+}
+
+// Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
+static inline bytes16 lowest_bytes(ints x) {
+  typedef char chars16 __attribute__((vector_size(16)));
+  return (bytes16)__builtin_ia32_pmovdb512_mask(x, (chars16){0}, 0xffff);
+}
+
+static inline bytes16 all_bytes(int32_t x) {
+  const uint8_t b = (uint8_t)x;
+  return (bytes16){b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b};
+}
+
+static inline void store_some_bytes(void* to, ints x, size_t count) {
+#ifdef __clang__
+  typedef chars* place;
+#else
+  typedef char* place;
+#endif
+  const unsigned long long mask = count < BYTES ? (1ULL << count) - 1 : ~0ULL;
+  __builtin_ia32_storedquqi512_mask((place)to, (chars)x, mask);
+}
+
+// ------------------------------------------------ products
+
+// What the last steps know of sixteen columns; the offsets are in the sums.
+typedef struct column_numbers {
+  floats scales, bias;
+} column_numbers;
+
+static inline column_numbers load_columns(const etx_u8_results* r,
+                                          size_t channel, size_t bytes) {
+  column_numbers n = {(floats)load_some_bytes(r->scales + channel, bytes),
+                      -(floats){0}};
+  if (r->bias != NULL) {
+    n.bias = (floats)load_some_bytes(r->bias + channel, bytes);
+  }
+  return n;
+}
+
+static inline floats result_of(ints sum, const column_numbers* n) {
+  return __builtin_convertvector(sum, floats) * n->scales + n->bias;
+}
+
+// Columns of a block's part: sixteen, or what is left.
+static inline size_t part_columns(const etx_u8_block* b, size_t part) {
+  const size_t left = b->columns - part * COLUMNS;
+  return left < COLUMNS ? left : (size_t)COLUMNS;
+}
+
+// All rows and columns as bytes.
+static inline __attribute__((always_inline)) void store_all(
+    const etx_u8_block* b, size_t rows, size_t parts,
+    ints sums[ROWS][PARTS]) {
+  const etx_u8_results* r = b->results;
+  const floats low = all_floats(r->low), high = all_floats(r->high);
+  const bytes16 zero = all_bytes(r->zero);
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t column = part * COLUMNS;
+    const column_numbers n = load_columns(r, b->channel + column, BYTES);
+    uint8_t* to = (uint8_t*)b->out + column;
+    ETX_UNROLLED_16
+    for (size_t row = 0; row < rows; ++row, to += b->out_row) {
+      const ints made = lowest_bits(result_of(sums[row][part], &n), low, high);
+      const bytes16 own = lowest_bytes(made) + zero;
+      memcpy(to, &own, sizeof own);
+    }
+  }
+}
+
+static __attribute__((noinline)) void store_some(const etx_u8_block* b,
+                                                 ints sums[ROWS][PARTS]) {
+  const etx_u8_results* r = b->results;
+  for (size_t part = 0; part * COLUMNS < b->columns; ++part) {
+    const size_t columns = part_columns(b, part), channel = part * COLUMNS;
+    const column_numbers n =
+        load_columns(r, b->channel + channel, columns * sizeof(float));
+    for (size_t row = 0; row < b->rows; ++row) {
+      const size_t at = row * b->out_row + channel;
+      const floats f = result_of(sums[row][part], &n);
+      if (r->is_float) {
+        store_some_bytes((float*)b->out + at, (ints)f, columns * sizeof(float));
+        continue;
+      }
+      const ints made =
+          lowest_bits(f, all_floats(r->low), all_floats(r->high));
+      const bytes16 own =
+          lowest_bytes(made) + all_bytes(r->zero);
+      memcpy((uint8_t*)b->out + at, &own, columns);
+    }
+  }
+}
+
+// Where rows' pieces begin. There are more of them than the processor has
+// registers for: they are read where they are used, and the compiler, which would
+// move them about, is told nothing else.
+typedef const uint8_t* volatile row_place;
+
+// Some fours more of all rows, `k` bytes from where their pieces begin.
+static inline __attribute__((always_inline)) void add_fours(
+    const row_place x[ROWS], size_t k, size_t fours, const int8_t* panels,
+    size_t panel_bytes, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
+  ints w[2][PARTS];
+  ETX_UNROLLED
+  for (size_t i = 0; i < fours; ++i) {
+    ETX_UNROLLED
+    for (size_t part = 0; part < parts; ++part) {
+      w[i][part] = load_bytes(panels + i * BYTES + part * panel_bytes);
+    }
+  }
+  ETX_UNROLLED_16
+  for (size_t r = 0; r < rows; ++r) {
+    const uint8_t* own = x[r] + k;
+    ETX_UNROLLED
+    for (size_t i = 0; i < fours; ++i) {
+      int seen;
+      memcpy(&seen, own + i * SIDE, sizeof seen);
+      const ints all = all_ints(seen);
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        sums[r][part] = add_products(sums[r][part], all, w[i][part]);
+      }
+    }
+  }
+}
+
+// The sums that a block's rows begin with: offsets, or those that are there.
+static inline __attribute__((always_inline)) void start_sums(
+    const etx_u8_block* b, size_t rows, size_t parts,
+    ints sums[ROWS][PARTS]) {
+  ETX_UNROLLED
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t column = part * COLUMNS;
+    const ints offsets =
+        load_some_bytes(b->results->offsets + b->channel + column,
+                        part_columns(b, part) * sizeof(int32_t));
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) sums[r][part] = offsets;
+    if (b->starts) continue;
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      sums[r][part] = load_bytes(b->sums + (r * PARTS + part) * COLUMNS);
+    }
+  }
+}
+
+// All rows with one or two panels. Rows that are not there are the last one.
+static inline __attribute__((always_inline)) void block_rows(
+    const etx_u8_block* b, size_t rows, size_t parts) {
+  const size_t last = b->rows - 1;
+  const int8_t* w = b->panels;
+  ints sums[ROWS][PARTS];
+  start_sums(b, rows, parts, sums);
+  for (size_t t = 0; t < b->taps; ++t) {
+    row_place x[ROWS];
+    const uint8_t* const* seen = b->seen + t * b->pitch;
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) x[r] = seen[r < last ? r : last];
+    size_t k = 0;
+    for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
+      add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
+    }
+    if (k < b->fours) {
+      add_fours(x, k * SIDE, 1, w, b->panel_bytes, rows, parts, sums);
+      w += BYTES;
+    }
+  }
+  if (!b->ends) {
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        memcpy(b->sums + (r * PARTS + part) * COLUMNS, &sums[r][part], BYTES);
+      }
+    }
+  } else if (!b->results->is_float && b->rows == rows &&
+             b->columns == parts * COLUMNS) {
+    store_all(b, rows, parts, sums);
+  } else {
+    // Sums whose address is known stay in no registers.
+    ints kept[ROWS][PARTS];
+    ETX_UNROLLED_16
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t part = 0; part < parts; ++part) {
+        kept[r][part] = sums[r][part];
+      }
+    }
+    store_some(b, kept);
+  }
+}
+
+static inline __attribute__((always_inline)) void block_parts(
+    const etx_u8_block* b, size_t parts) {
+  if (b->rows > 8) {
+    block_rows(b, 12, parts);
+  } else if (b->rows > 4) {
+    block_rows(b, 8, parts);
+  } else {
+    block_rows(b, 4, parts);
+  }
+}
+
+static void block(const etx_u8_block* b) {
+  if (b->columns > COLUMNS) {
+    block_parts(b, 2);
+  } else {
+    block_parts(b, 1);
+  }
+}
+
+// ------------------------------------------------ windows
+
+// Sixty-four channels at a time. What four rows have of a column is turned so
+// that a lane has a channel's four bytes; the lanes of four registers then have
+// these channels, quarter by quarter:
+//
+//     register 0   0-3  16-19  32-35  48-51
+//     register 1   4-7  20-23  ..
+//
+// which is the order that packing integers as bytes takes back.
+enum {
+  CHANNELS = 64,
+  SOME = CHANNELS / COLUMNS,  // registers of them
+  FOURS = 24,                 // of taps of a column, times columns of a window
+  TURNED = 48,                // of an image's columns
+};
+
+typedef short shorts __attribute__((vector_size(64)));
+
+// Of each quarter of two registers the lower half, or the upper one, element by
+// element side by side.
+#define TWO(a, b, k) (a) + (k), (b) + (k)
+#define BYTES_OF(a, b)                                                   \
+  TWO(a, b, 0), TWO(a, b, 1), TWO(a, b, 2), TWO(a, b, 3), TWO(a, b, 4), \
+      TWO(a, b, 5), TWO(a, b, 6), TWO(a, b, 7)
+#define SHORTS_OF(a, b) \
+  TWO(a, b, 0), TWO(a, b, 1), TWO(a, b, 2), TWO(a, b, 3)
+#define SIDE_BY_SIDE(vector, of, a, b, each, begin)                           \
+  (ints) __builtin_shufflevector(                                             \
+      (vector)(a), (vector)(b), of(begin, (begin) + 4 * (each)),              \
+      of((begin) + (each), (begin) + 5 * (each)),                             \
+      of((begin) + 2 * (each), (begin) + 6 * (each)),                         \
+      of((begin) + 3 * (each), (begin) + 7 * (each)))
+
+// The bytes of four rows as above.
+static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
+                                                       ints out[SOME]) {
+  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
+                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
+  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
+                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
+  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
+  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
+  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
+  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
+}
+
+// Integers of 0 to 255 as bytes, in the order of channels. The names are the
+// compilers' own, which differ.
+static inline ints packed(const ints x[SOME]) {
+#ifdef __clang__
+  const shorts low = (shorts)__builtin_ia32_packusdw512(x[0], x[1]);
+  const shorts high = (shorts)__builtin_ia32_packusdw512(x[2], x[3]);
+  return (ints)__builtin_ia32_packuswb512(low, high);
+#else
+  const shorts low =
+      __builtin_ia32_packusdw512_mask(x[0], x[1], (shorts){0}, ~0U);
+  const shorts high =
+      __builtin_ia32_packusdw512_mask(x[2], x[3], (shorts){0}, ~0U);
+  return (ints)__builtin_ia32_packuswb512_mask(low, high, (chars){0}, ~0ULL);
+#endif
+}
+
+// What sums of some channels need.
+typedef struct turned {
+  const etx_u8_windows* w;
+  size_t first, count;  // channels, at most CHANNELS
+  size_t fours;         // of a window's rows
+  size_t fit;           // columns that have room
+  ints offsets[SOME];
+  column_numbers numbers[SOME];
+  ints weights[FOURS][SOME];  // [kernel_x][fours]
+  ints columns[TURNED][SOME];
+} turned;
+
+// A number of each channel in the order of sums.
+static void order_numbers(const void* from, size_t count, int rest,
+                          int out[SOME][COLUMNS]) {
+  for (size_t c = 0; c < CHANNELS; ++c) {
+    int number = rest;
+    if (c < count) memcpy(&number, (const char*)from + c * sizeof number, 4);
+    out[c % 16 / 4][c / 16 * 4 + c % 4] = number;
+  }
+}
+
+static void turn_numbers(turned* t) {
+  const etx_u8_results* r = t->w->results;
+  int made[SOME][COLUMNS];
+  order_numbers(r->offsets + t->first, t->count, 0, made);
+  for (size_t i = 0; i < SOME; ++i) t->offsets[i] = load_bytes(made[i]);
+  order_numbers(r->scales + t->first, t->count, 0, made);
+  for (size_t i = 0; i < SOME; ++i) {
+    t->numbers[i].scales = (floats)load_bytes(made[i]);
+  }
+  order_numbers(r->bias == NULL ? NULL : r->bias + t->first,
+                r->bias == NULL ? 0 : t->count, INT32_MIN, made);
+  for (size_t i = 0; i < SOME; ++i) {
+    t->numbers[i].bias = (floats)load_bytes(made[i]);
+  }
+}
+
+static void turn_weights(turned* t) {
+  const etx_u8_windows* w = t->w;
+  for (size_t x = 0; x < w->kernel_x; ++x) {
+    for (size_t f = 0; f < t->fours; ++f) {
+      ints rows[SIDE] = {{0}};
+      for (size_t i = 0; i < SIDE && f * SIDE + i < w->kernel_y; ++i) {
+        const size_t tap = (f * SIDE + i) * w->kernel_x + x;
+        rows[i] = load_some_bytes(w->weights + tap * w->channels + t->first,
+                                  t->count);
+      }
+      turn(rows, t->weights[x * t->fours + f]);
+    }
+  }
+}
+
+// Columns of the image from `column` on, of the rows that some results see.
+static inline __attribute__((always_inline)) void turn_columns(
+    turned* t, const uint8_t* const* rows, int64_t column, size_t count,
+    bool is_whole) {
+  const etx_u8_windows* w = t->w;
+  const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
+  for (size_t f = 0; f < t->fours; ++f) {
+    const size_t below = w->kernel_y - f * SIDE;
+    const uint8_t* own[SIDE];
+    for (size_t i = 0; i < SIDE; ++i) {
+      own[i] = i < below ? rows[(f * SIDE + i) * w->dilation_y] : NULL;
+      if (own[i] != NULL) {
+        own[i] += column * (int64_t)w->channels + (int64_t)t->first;
+      }
+    }
+    for (size_t c = 0; c < count; ++c) {
+      const int64_t at = column + (int64_t)c;
+      const bool is_inside = at >= 0 && at < (int64_t)w->columns;
+      ints seen[SIDE];
+      ETX_UNROLLED
+      for (size_t i = 0; i < SIDE; ++i) {
+        const uint8_t* from = own[i] == NULL || !is_inside
+                                  ? w->outside + t->first
+                                  : own[i] + c * w->channels;
+        seen[i] = i < below ? load_some_bytes(from, bytes) : (ints){0};
+      }
+      turn(seen, t->columns[c * t->fours + f]);
+    }
+  }
+}
+
+static inline __attribute__((always_inline)) void store_window(
+    const turned* t, const ints sums[SOME], size_t at) {
+  const etx_u8_results* r = t->w->results;
+  ints made[SOME];
+  floats f[SOME];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SOME; ++i) f[i] = result_of(sums[i], &t->numbers[i]);
+  if (r->is_float) {
+    float* to = (float*)t->w->out + at;
+    for (size_t c = 0; c < t->count; ++c) {
+      to[c] = f[c % 16 / 4][c / 16 * 4 + c % 4];
+    }
+    return;
+  }
+  ETX_UNROLLED
+  for (size_t i = 0; i < SOME; ++i) {
+    made[i] = (lowest_bits(f[i], all_floats(r->low), all_floats(r->high)) +
+               all_ints(r->zero)) &
+              all_ints(UINT8_MAX);
+  }
+  const ints all = packed(made);
+  uint8_t* to = (uint8_t*)t->w->out + at;
+  if (t->count == CHANNELS) {
+    memcpy(to, &all, sizeof all);
+  } else {
+    store_some_bytes(to, all, t->count);
+  }
+}
+
+// Results side by side whose columns are turned, from element `at` on.
+static inline __attribute__((always_inline)) void sum_windows(
+    const turned* t, size_t count, size_t at, size_t kernel_x, size_t fours) {
+  const etx_u8_windows* w = t->w;
+  for (size_t o = 0; o < count; ++o, at += w->channels) {
+    ints sums[SOME];
+    memcpy(sums, t->offsets, sizeof sums);
+    for (size_t x = 0; x < kernel_x; ++x) {
+      const ints* seen =
+          t->columns[(o * w->stride_x + x * w->dilation_x) * fours];
+      const ints* weights = t->weights[x * fours];
+      for (size_t i = 0; i < fours * SOME; i += SOME) {
+        ETX_UNROLLED
+        for (size_t k = 0; k < SOME; ++k) {
+          sums[k] = add_products(sums[k], seen[i + k], weights[i + k]);
+        }
+      }
+    }
+    store_window(t, sums, at);
+  }
+}
+
+static void sum_any(const turned* t, size_t count, size_t at) {
+  if (t->w->kernel_x == 3 && t->fours == 1) {
+    sum_windows(t, count, at, 3, 1);
+  } else {
+    sum_windows(t, count, at, t->w->kernel_x, t->fours);
+  }
+}
+
+static void run_channels(turned* t) {
+  const etx_u8_windows* w = t->w;
+  const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
+  const size_t most = (t->fit - reach) / w->stride_x + 1;
+  turn_numbers(t);
+  turn_weights(t);
+  for (size_t y = 0; y < w->results_y; ++y) {
+    const uint8_t* const* rows = w->rows + y * w->stride_y;
+    for (size_t x = 0; x < w->results_x; x += most) {
+      const size_t left = w->results_x - x, count = left < most ? left : most;
+      const int64_t column = (int64_t)(x * w->stride_x) - w->padding;
+      const size_t columns = (count - 1) * w->stride_x + reach;
+      if (t->count == CHANNELS) {
+        turn_columns(t, rows, column, columns, true);
+      } else {
+        turn_columns(t, rows, column, columns, false);
+      }
+      sum_any(t, count, (y * w->results_x + x) * w->channels + t->first);
+    }
+  }
+}
+
+static void windows(const etx_u8_windows* w) {
+  turned t = {.w = w, .fours = (w->kernel_y + SIDE - 1) / SIDE};
+  t.fit = TURNED / t.fours;
+  if (t.fours * w->kernel_x > FOURS || w->dilation_x > TURNED ||
+      (w->kernel_x - 1) * w->dilation_x >= t.fit) {
+    etx_u8_loops_base.windows(w);
+    return;
+  }
+  for (size_t c = 0; c < w->count; c += CHANNELS) {
+    const size_t left = w->count - c;
+    t.first = w->first + c;
+    t.count = left < CHANNELS ? left : (size_t)CHANNELS;
+    run_channels(&t);
+  }
+}
+
+// ------------------------------------------------ elements
+
+static void to_floats(const uint8_t* in, size_t count, int32_t zero,
+                      float scale, float* out) {
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    bytes16 x;
+    memcpy(&x, in + i, sizeof x);
+    const ints wide = __builtin_convertvector(x, ints) - all_ints(zero);
+    const floats y =
+        __builtin_convertvector(wide, floats) * all_floats(scale);
+    memcpy(out + i, &y, sizeof y);
+  }
+  etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
+}
+
+static void to_bytes(const float* in, size_t count, int32_t zero,
+                     float inverse, float low, float high, uint8_t* out) {
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = (floats)load_bytes(in + i) * all_floats(inverse);
+    const bytes16 y =
+        lowest_bytes(lowest_bits(x, all_floats(low), all_floats(high))) +
+        all_bytes(zero);
+    memcpy(out + i, &y, sizeof y);
+  }
+  etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
+                             out + i);
+}
+
+static inline ints larger_bytes(ints a, ints b) {
+#ifdef __clang__
+  typedef unsigned char unsigned_chars __attribute__((vector_size(64)));
+  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
+#else
+  return (ints)__builtin_ia32_pmaxub512_mask((chars)a, (chars)b, (chars)a,
+                                             ~0ULL);
+#endif
+}
+
+static void larger(uint8_t* best, const uint8_t* in, size_t count) {
+  for (size_t i = 0; i < count; i += BYTES) {
+    const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
+    const ints a = load_some_bytes(best + i, some);
+    store_some_bytes(best + i, larger_bytes(a, load_some_bytes(in + i, some)),
+                     some);
+  }
+}
+
+const etx_u8_loops etx_u8_loops_avx512vnni = {block, windows, to_floats,
+                                              to_bytes, larger};

@@ -1,33 +1,84 @@
-#include "runtime/kernels/u8_results_template.h"
+#include "runtime/kernels/u8_results.h"
 
 enum { COLUMNS = ETX_U8_COLUMNS, MOST = ETX_U8_PANELS * COLUMNS };
 
-static inline void add_four(const uint8_t* x, const int8_t* w, int32_t* sums) {
-  for (size_t c = 0; c < COLUMNS; ++c, w += ETX_U8_SIDE) {
-    sums[c] += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
+// Four columns; what takes them has registers of so many bytes on any machine.
+typedef int32_t four __attribute__((vector_size(16)));
+typedef uint32_t four_bits __attribute__((vector_size(16)));
+
+enum { GROUPS = COLUMNS / 4, SOME_ROWS = 4 };
+
+static inline four all_of(int32_t x) { return (four){x, x, x, x}; }
+
+// Four numbers of four columns, of which each lane has four, times those of some
+// rows.
+static inline void add_numbers(four_bits lanes, const uint8_t* const x[],
+                               size_t k, size_t g,
+                               four sums[SOME_ROWS][GROUPS]) {
+#ifdef __SSE2__
+  // Numbers 0 and 2 of a column are one pair of 16 bits, 1 and 3 the other.
+  typedef short shorts __attribute__((vector_size(16)));
+  typedef unsigned short unsigned_shorts __attribute__((vector_size(16)));
+  const shorts even = (shorts)((unsigned_shorts)lanes << 8) >> 8;
+  const shorts odd = (shorts)lanes >> 8;
+  for (size_t r = 0; r < SOME_ROWS; ++r) {
+    int32_t seen;
+    memcpy(&seen, x[r] + k, sizeof seen);
+    const unsigned_shorts own = (unsigned_shorts)all_of(seen);
+    sums[r][g] +=
+        (four)__builtin_ia32_pmaddwd128((shorts)(own & 255), even) +
+        (four)__builtin_ia32_pmaddwd128((shorts)(own >> 8), odd);
+  }
+#else
+  for (size_t i = 0; i < ETX_U8_SIDE; ++i) {
+    const four own = (four)(lanes << (24 - 8 * (int)i)) >> 24;
+    for (size_t r = 0; r < SOME_ROWS; ++r) {
+      sums[r][g] += own * all_of(x[r][k + i]);
+    }
+  }
+#endif
+}
+
+// Some rows with a panel; rows that are not there are the last one.
+static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
+  const size_t last = b->rows - 1, left = b->rows - row;
+  const size_t count = left < SOME_ROWS ? left : SOME_ROWS;
+  const size_t column = panel * COLUMNS;
+  const int8_t* w = b->panels + panel * b->panel_bytes;
+  four sums[SOME_ROWS][GROUPS] = {{{0}}};
+  for (size_t r = 0; r < count && !b->starts; ++r) {
+    memcpy(sums[r], b->sums + (row + r) * MOST + column, sizeof sums[r]);
+  }
+  for (size_t t = 0; t < b->taps; ++t) {
+    const uint8_t* x[SOME_ROWS];
+    for (size_t r = 0; r < SOME_ROWS; ++r) {
+      x[r] = b->seen[t * b->pitch + (row + r < last ? row + r : last)];
+    }
+    for (size_t k = 0; k < b->fours * ETX_U8_SIDE; k += ETX_U8_SIDE) {
+      four_bits lanes[GROUPS];
+      memcpy(lanes, w, sizeof lanes);
+      w += sizeof lanes;
+      for (size_t g = 0; g < GROUPS; ++g) add_numbers(lanes[g], x, k, g, sums);
+    }
+  }
+  for (size_t r = 0; r < count; ++r) {
+    int32_t own[COLUMNS];
+    memcpy(own, sums[r], sizeof own);
+    if (!b->ends) {
+      memcpy(b->sums + (row + r) * MOST + column, own, sizeof own);
+      continue;
+    }
+    const size_t columns = b->columns - column;
+    u8_store(b->results, own, b->channel + column,
+             columns < COLUMNS ? columns : (size_t)COLUMNS, b->out,
+             (row + r) * b->out_row + column);
   }
 }
 
 static void block(const etx_u8_block* b) {
-  const size_t panels = (b->columns + COLUMNS - 1) / COLUMNS;
-  for (size_t r = 0; r < b->rows; ++r) {
-    int32_t sums[MOST] = {0};
-    if (!b->starts) memcpy(sums, b->sums + r * MOST, sizeof sums);
-    for (size_t p = 0; p < panels; ++p) {
-      const int8_t* w = b->panels + p * b->panel_bytes;
-      for (size_t t = 0; t < b->taps; ++t) {
-        const uint8_t* x = b->seen[t * b->pitch + r];
-        for (size_t k = 0; k < b->fours; ++k, x += ETX_U8_SIDE) {
-          add_four(x, w, sums + p * COLUMNS);
-          w += COLUMNS * ETX_U8_SIDE;
-        }
-      }
-    }
-    if (b->ends) {
-      u8_store(b->results, sums, b->channel, b->columns, b->out,
-               r * b->out_row);
-    } else {
-      memcpy(b->sums + r * MOST, sums, sizeof sums);
+  for (size_t panel = 0; panel * COLUMNS < b->columns; ++panel) {
+    for (size_t row = 0; row < b->rows; row += SOME_ROWS) {
+      panel_rows(b, row, panel);
     }
   }
 }

@@ -12,6 +12,6 @@ const etx_byte_loops* etx_byte_loops_of(etx_instruction_set set) {
 }
 
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
-  return set >= ETX_SET_AVX512VNNI ? &etx_u8_loops_avx512vnni
-                                   : &etx_u8_loops_base;
+  if (set >= ETX_SET_AVX512VNNI) return &etx_u8_loops_avx512vnni;
+  return set >= ETX_SET_AVX2 ? &etx_u8_loops_avx2 : &etx_u8_loops_base;
 }

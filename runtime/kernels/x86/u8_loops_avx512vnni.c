@@ -1,7 +1,7 @@
 // Registers of 64 bytes: sixteen columns of a panel, four numbers of each, which
 // one instruction multiplies and adds.
 
-#include "runtime/kernels/u8_results_template.h"
+#include "runtime/kernels/u8_results.h"
 #include "runtime/kernels/x86/byte_sums_template.h"
 #include "runtime/kernels/x86/byte_rest_template.h"
 #include "runtime/kernels/x86/u8_loops_wide.h"
@@ -262,8 +262,6 @@ static void block(const etx_u8_block* b) {
 enum {
   CHANNELS = 64,
   SOME = CHANNELS / COLUMNS,  // registers of them
-  FOURS = 24,                 // of taps of a column, times columns of a window
-  TURNED = 48,                // of an image's columns
 };
 
 typedef short shorts __attribute__((vector_size(64)));
@@ -296,6 +294,26 @@ static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
   out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
 }
 
+static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
+static inline size_t lane_of(size_t channel) {
+  return channel / 16 * 4 + channel % 4;
+}
+
+static inline __attribute__((always_inline)) void turn_bytes(
+    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+  ints rows[SIDE];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SIDE; ++i) {
+    rows[i] = from[i] == NULL ? (ints){0} : load_some_bytes(from[i], count);
+  }
+  turn(rows, out);
+}
+
+static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
+                               ints out[SOME]) {
+  turn_bytes(from, count, out);
+}
+
 // Integers of 0 to 255 as bytes, in the order of channels. The names are the
 // compilers' own, which differ.
 static inline ints packed(const ints x[SOME]) {
@@ -312,196 +330,44 @@ static inline ints packed(const ints x[SOME]) {
 #endif
 }
 
-// What sums of some channels need.
-typedef struct turned {
-  const etx_u8_windows* w;
-  size_t first, count;  // channels, at most CHANNELS
-  size_t fours;         // of a window's rows
-  size_t fit;           // columns that have room
-  ints offsets[SOME];
-  column_numbers numbers[SOME];
-  ints weights[FOURS][SOME];  // [kernel_x][fours]
-  ints columns[TURNED][SOME];
-} turned;
-
-// A number of each channel in the order of sums.
-static void order_numbers(const void* from, size_t count, int rest,
-                          int out[SOME][COLUMNS]) {
-  for (size_t c = 0; c < CHANNELS; ++c) {
-    int number = rest;
-    if (c < count) memcpy(&number, (const char*)from + c * sizeof number, 4);
-    out[c % 16 / 4][c / 16 * 4 + c % 4] = number;
-  }
-}
-
-static void turn_numbers(turned* t) {
-  const etx_u8_results* r = t->w->results;
-  int made[SOME][COLUMNS];
-  order_numbers(r->offsets + t->first, t->count, 0, made);
-  for (size_t i = 0; i < SOME; ++i) t->offsets[i] = load_bytes(made[i]);
-  order_numbers(r->scales + t->first, t->count, 0, made);
-  for (size_t i = 0; i < SOME; ++i) {
-    t->numbers[i].scales = (floats)load_bytes(made[i]);
-  }
-  order_numbers(r->bias == NULL ? NULL : r->bias + t->first,
-                r->bias == NULL ? 0 : t->count, INT32_MIN, made);
-  for (size_t i = 0; i < SOME; ++i) {
-    t->numbers[i].bias = (floats)load_bytes(made[i]);
-  }
-}
-
-static void turn_weights(turned* t) {
-  const etx_u8_windows* w = t->w;
-  for (size_t x = 0; x < w->kernel_x; ++x) {
-    for (size_t f = 0; f < t->fours; ++f) {
-      ints rows[SIDE] = {{0}};
-      for (size_t i = 0; i < SIDE && f * SIDE + i < w->kernel_y; ++i) {
-        const size_t tap = (f * SIDE + i) * w->kernel_x + x;
-        rows[i] = load_some_bytes(w->weights + tap * w->channels + t->first,
-                                  t->count);
-      }
-      turn(rows, t->weights[x * t->fours + f]);
-    }
-  }
-}
-
-// Columns of the image from `column` on, of the rows that some results see.
-static inline __attribute__((always_inline)) void turn_columns(
-    turned* t, const uint8_t* const* rows, int64_t column, size_t count,
-    bool is_whole) {
-  const etx_u8_windows* w = t->w;
-  const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
-  for (size_t f = 0; f < t->fours; ++f) {
-    const size_t below = w->kernel_y - f * SIDE;
-    const uint8_t* own[SIDE];
-    for (size_t i = 0; i < SIDE; ++i) {
-      own[i] = i < below ? rows[(f * SIDE + i) * w->dilation_y] : NULL;
-      if (own[i] != NULL) {
-        own[i] += column * (int64_t)w->channels + (int64_t)t->first;
-      }
-    }
-    for (size_t c = 0; c < count; ++c) {
-      const int64_t at = column + (int64_t)c;
-      const bool is_inside = at >= 0 && at < (int64_t)w->columns;
-      ints seen[SIDE];
-      ETX_UNROLLED
-      for (size_t i = 0; i < SIDE; ++i) {
-        const uint8_t* from = own[i] == NULL || !is_inside
-                                  ? w->outside + t->first
-                                  : own[i] + c * w->channels;
-        seen[i] = i < below ? load_some_bytes(from, bytes) : (ints){0};
-      }
-      turn(seen, t->columns[c * t->fours + f]);
-    }
-  }
-}
-
-static inline __attribute__((always_inline)) void store_window(
-    const turned* t, const ints sums[SOME], size_t at) {
-  const etx_u8_results* r = t->w->results;
+static inline __attribute__((always_inline)) void store_bytes(
+    const floats f[SOME], const etx_u8_results* r, size_t count, uint8_t* to) {
+  const floats low = all_floats(r->low), high = all_floats(r->high);
   ints made[SOME];
-  floats f[SOME];
-  ETX_UNROLLED
-  for (size_t i = 0; i < SOME; ++i) f[i] = result_of(sums[i], &t->numbers[i]);
-  if (r->is_float) {
-    float* to = (float*)t->w->out + at;
-    for (size_t c = 0; c < t->count; ++c) {
-      to[c] = f[c % 16 / 4][c / 16 * 4 + c % 4];
-    }
-    return;
-  }
   ETX_UNROLLED
   for (size_t i = 0; i < SOME; ++i) {
-    made[i] = (lowest_bits(f[i], all_floats(r->low), all_floats(r->high)) +
-               all_ints(r->zero)) &
+    made[i] = (lowest_bits(f[i], low, high) + all_ints(r->zero)) &
               all_ints(UINT8_MAX);
   }
   const ints all = packed(made);
-  uint8_t* to = (uint8_t*)t->w->out + at;
-  if (t->count == CHANNELS) {
+  if (count == CHANNELS) {
     memcpy(to, &all, sizeof all);
   } else {
-    store_some_bytes(to, all, t->count);
+    store_some_bytes(to, all, count);
   }
 }
 
-// Results side by side whose columns are turned, from element `at` on.
-static inline __attribute__((always_inline)) void sum_windows(
-    const turned* t, size_t count, size_t at, size_t kernel_x, size_t fours) {
-  const etx_u8_windows* w = t->w;
-  for (size_t o = 0; o < count; ++o, at += w->channels) {
-    ints sums[SOME];
-    memcpy(sums, t->offsets, sizeof sums);
-    for (size_t x = 0; x < kernel_x; ++x) {
-      const ints* seen =
-          t->columns[(o * w->stride_x + x * w->dilation_x) * fours];
-      const ints* weights = t->weights[x * fours];
-      for (size_t i = 0; i < fours * SOME; i += SOME) {
-        ETX_UNROLLED
-        for (size_t k = 0; k < SOME; ++k) {
-          sums[k] = add_products(sums[k], seen[i + k], weights[i + k]);
-        }
-      }
-    }
-    store_window(t, sums, at);
-  }
-}
-
-static void sum_any(const turned* t, size_t count, size_t at) {
-  if (t->w->kernel_x == 3 && t->fours == 1) {
-    sum_windows(t, count, at, 3, 1);
-  } else {
-    sum_windows(t, count, at, t->w->kernel_x, t->fours);
-  }
-}
-
-static void run_channels(turned* t) {
-  const etx_u8_windows* w = t->w;
-  const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
-  const size_t most = (t->fit - reach) / w->stride_x + 1;
-  turn_numbers(t);
-  turn_weights(t);
-  for (size_t y = 0; y < w->results_y; ++y) {
-    const uint8_t* const* rows = w->rows + y * w->stride_y;
-    for (size_t x = 0; x < w->results_x; x += most) {
-      const size_t left = w->results_x - x, count = left < most ? left : most;
-      const int64_t column = (int64_t)(x * w->stride_x) - w->padding;
-      const size_t columns = (count - 1) * w->stride_x + reach;
-      if (t->count == CHANNELS) {
-        turn_columns(t, rows, column, columns, true);
-      } else {
-        turn_columns(t, rows, column, columns, false);
-      }
-      sum_any(t, count, (y * w->results_x + x) * w->channels + t->first);
-    }
-  }
-}
-
-static void windows(const etx_u8_windows* w) {
-  turned t = {.w = w, .fours = (w->kernel_y + SIDE - 1) / SIDE};
-  t.fit = TURNED / t.fours;
-  if (t.fours * w->kernel_x > FOURS || w->dilation_x > TURNED ||
-      (w->kernel_x - 1) * w->dilation_x >= t.fit) {
-    etx_u8_loops_base.windows(w);
-    return;
-  }
-  for (size_t c = 0; c < w->count; c += CHANNELS) {
-    const size_t left = w->count - c;
-    t.first = w->first + c;
-    t.count = left < CHANNELS ? left : (size_t)CHANNELS;
-    run_channels(&t);
-  }
-}
+#include "runtime/kernels/x86/u8_windows_template.h"
 
 // ------------------------------------------------ elements
+
+// The name is the compilers' own, which differ.
+static inline ints sixteen_bytes(const uint8_t* in) {
+  bytes16 x;
+  memcpy(&x, in, sizeof x);
+#ifdef __clang__
+  return __builtin_convertvector(x, ints);
+#else
+  typedef char chars16 __attribute__((vector_size(16)));
+  return __builtin_ia32_pmovzxbd512_mask((chars16)x, (ints){0}, 0xffff);
+#endif
+}
 
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    bytes16 x;
-    memcpy(&x, in + i, sizeof x);
-    const ints wide = __builtin_convertvector(x, ints) - all_ints(zero);
+    const ints wide = sixteen_bytes(in + i) - all_ints(zero);
     const floats y =
         __builtin_convertvector(wide, floats) * all_floats(scale);
     memcpy(out + i, &y, sizeof y);

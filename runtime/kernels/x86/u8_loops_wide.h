@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/u8_loops.h"
 
+extern const etx_u8_loops etx_u8_loops_avx2;
 extern const etx_u8_loops etx_u8_loops_avx512vnni;
 
 #endif

@@ -77,7 +77,8 @@ def image(d, channels):
     padding = [d.pick([0, k // 2, 1]) for k in kernel]
     sizes = [d.int(max(1, (k - 1) * s + 1 - 2 * p), 9)
              for k, s, p in zip(kernel, dilation, padding)]
-    x = d.whole([0 if d.chance(0.05) else d.int(1, 2), *sizes, channels], 0, 255, U8)
+    images = 0 if d.chance(0.05) else d.int(1, 2)
+    x = d.whole([images, *sizes, channels], 0, 255, U8)
     return x, kernel, stride, padding, dilation, d.pick([0, 255, d.int(0, 255)])
 
 
@@ -210,8 +211,9 @@ def chain(c, d):
                      others=list(others), scales=list(scales),
                      zero_points=list(zeros), steps=" ".join(words),
                      out_scale=out_scale, **r.rest())
-    if spoil(d, arguments, [*WAYS[:4], ("zero_point", 256), ("scales", [0.5] * 4),
-                            ("steps", "x 9 add"), ("steps", "x cosh")]):
+    if spoil(d, arguments, [*WAYS[:4], ("zero_point", 256),
+                            ("scales", [0.5] * 4), ("steps", "x 9 add"),
+                            ("steps", "x cosh")]):
         c.add(arguments)
         return
     f = computed(words, floats, real)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "format/ops/steps.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 
@@ -328,6 +329,8 @@ typedef struct chain_case {
   const char* text;
 } chain_case;
 
+enum { MOST_OTHERS = ETX_STEPS_MAX_OTHERS + 1 };
+
 static const chain_case usual_chain = {
     .self = {ETX_DTYPE_UINT8, {4, 6}, 2, NULL},
     .other = {ETX_DTYPE_UINT8, {6}, 1, NULL},
@@ -338,8 +341,8 @@ static const chain_case usual_chain = {
     .text = "x 0 add 1 multiply"};
 
 static void compute(const chain_case* c, const char* part) {
-  const double scales[] = {1, 2, 3};
-  const int64_t zeros[] = {c->other_zero, 0, 0};
+  const double scales[MOST_OTHERS] = {1, 2, 3};
+  const int64_t zeros[MOST_OTHERS] = {c->other_zero};
   test_call call;
   test_call_begin(&call, "etx::chain_u8.out");
   add(&call, &c->self);
@@ -371,6 +374,10 @@ static void chains_are_refused(void** state) {
   }
   c = usual_chain, c.others = 1;
   compute(&c, "there are 1 tensors and 2 scales");
+  c = usual_chain, c.others = c.scales = c.zeros = MOST_OTHERS;
+  compute(&c, "'others' has 17 tensors, expected at most 16");
+  c.others = c.scales = c.zeros = MOST_OTHERS - 1;
+  compute(&c, NULL);
   c = usual_chain, c.zero = -1;
   compute(&c, "a zero point is -1, expected 0 to 255");
   c = usual_chain, c.other_zero = 256;

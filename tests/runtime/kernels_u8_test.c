@@ -25,6 +25,7 @@ typedef struct image_case {
   int64_t groups, zero;
   int64_t out_zero, out_min, out_max;
   bool is_float, has_bias;
+  bool rounds_up;  // of a pool: a last window that starts inside counts
 } image_case;
 
 static uint8_t image[MOST];
@@ -157,10 +158,15 @@ static void add_result(test_call* call, const image_case* c) {
   test_call_integer(call, c->is_float ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
+// One number serves both dimensions, whether it stands there once or twice.
+static void add_pair(test_call* call, const int64_t pair[2]) {
+  test_call_integers(call, pair[0] == pair[1] && one_of(2) ? 1 : 2, pair);
+}
+
 static void add_windows(test_call* call, const image_case* c) {
-  test_call_integers(call, 2, c->stride);
-  test_call_integers(call, 2, c->padding);
-  test_call_integers(call, 2, c->dilation);
+  add_pair(call, c->stride);
+  add_pair(call, c->padding);
+  add_pair(call, c->dilation);
 }
 
 typedef void (*fill_call)(test_call* call, const image_case* c,
@@ -173,7 +179,7 @@ static void fill_convolution(test_call* call, const image_case* c,
   test_call_integer(call, c->zero);
   test_call_tensor(call, ETX_DTYPE_INT8, 4, weight_sizes, NULL, packed);
   add_channels(call, c);
-  test_call_integers(call, 2, c->kernel);
+  add_pair(call, c->kernel);
   add_windows(call, c);
   test_call_integer(call, c->groups);
   add_result(call, c);
@@ -299,6 +305,21 @@ static int64_t draw_zero(void) {
   return one_of(3) ? (one_of(2) ? 0 : 255) : test_random_integer(0, 255);
 }
 
+static int64_t reach_of(const image_case* c, size_t i) {
+  return c->dilation[i] * (c->kernel[i] - 1) + 1;
+}
+
+static void count_windows(image_case* c) {
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t size = c->in[1 + i], stride = c->stride[i];
+    const int64_t span = size + 2 * c->padding[i] - reach_of(c, i);
+    int64_t count = span / stride + 1;
+    if (c->rounds_up) count = (span + stride - 1) / stride + 1;
+    if (c->rounds_up && (count - 1) * stride >= size + c->padding[i]) --count;
+    c->out[1 + i] = (int32_t)count;
+  }
+}
+
 // Windows and an image that they fit into.
 static void draw_windows(image_case* c, int64_t most_kernel, int64_t most) {
   c->in[0] = c->out[0] = one_of(20) ? 0 : (int32_t)test_random_integer(1, 3);
@@ -307,15 +328,12 @@ static void draw_windows(image_case* c, int64_t most_kernel, int64_t most) {
     c->stride[i] = test_random_integer(1, 3);
     c->dilation[i] = one_of(3) ? test_random_integer(2, 3) : 1;
     c->padding[i] = one_of(3) ? test_random_integer(0, 4) : c->kernel[i] / 2;
-    const int64_t reach = c->dilation[i] * (c->kernel[i] - 1) + 1;
-    const int64_t least = reach - 2 * c->padding[i];
+    const int64_t least = reach_of(c, i) - 2 * c->padding[i];
     // Nothing but what is around it, now and then.
     const int64_t first = least > 0 ? least : one_of(10) ? 0 : 1;
-    const int64_t size = test_random_integer(first, first + most);
-    c->in[1 + i] = (int32_t)size;
-    c->out[1 + i] =
-        (int32_t)((size + 2 * c->padding[i] - reach) / c->stride[i] + 1);
+    c->in[1 + i] = (int32_t)test_random_integer(first, first + most);
   }
+  count_windows(c);
 }
 
 static size_t work_of(const image_case* c) {
@@ -488,9 +506,13 @@ static void fill_pool(test_call* call, const image_case* c,
   (void)weight_sizes;
   test_call_begin(call, "etx::max_pool2d_u8.out");
   test_call_tensor(call, ETX_DTYPE_UINT8, 4, c->in, NULL, image);
-  test_call_integers(call, 2, c->kernel);
-  add_windows(call, c);
-  test_call_boolean(call, c->out_min != 0);
+  add_pair(call, c->kernel);
+  // Without strides windows lie side by side.
+  const bool are_apart = memcmp(c->stride, c->kernel, sizeof c->kernel) == 0;
+  test_call_integers(call, are_apart ? 0 : 2, c->stride);
+  add_pair(call, c->padding);
+  add_pair(call, c->dilation);
+  test_call_boolean(call, c->rounds_up);
 }
 
 // Around the image lies what is never the largest.
@@ -515,18 +537,6 @@ static void expect_largest(const image_case* c) {
   }
 }
 
-// With the last window, that starts inside the image or before it.
-static void round_up(image_case* c) {
-  c->out_min = 1;
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t reach = c->dilation[i] * (c->kernel[i] - 1) + 1;
-    const int64_t span = c->in[1 + i] + 2 * c->padding[i] - reach;
-    int64_t count = (span + c->stride[i] - 1) / c->stride[i] + 1;
-    if ((count - 1) * c->stride[i] >= c->in[1 + i] + c->padding[i]) --count;
-    c->out[1 + i] = (int32_t)count;
-  }
-}
-
 static void pools_give_the_largest_byte(void** state) {
   enum { ROUNDS = 300 };
   (void)state;
@@ -537,7 +547,9 @@ static void pools_give_the_largest_byte(void** state) {
     const bool is_half =
         c.padding[0] <= c.kernel[0] / 2 && c.padding[1] <= c.kernel[1] / 2;
     if (!is_half || c.in[1] == 0 || c.in[2] == 0) continue;
-    if (one_of(2)) round_up(&c);
+    c.rounds_up = one_of(2);
+    if (one_of(4)) memcpy(c.stride, c.kernel, sizeof c.stride);
+    count_windows(&c);
     if (!fits(&c)) continue;
     draw_bytes(elements_of(c.in), 0);
     expect_largest(&c);

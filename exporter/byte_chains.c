@@ -12,6 +12,7 @@ typedef struct chain {
   const etx_ir_node* node;  // whose result it computes
   etx_shape shape;          // of it
   bool is_last;
+  bool is_alone;  // nobody else reads that
   etx_chain_words words;
 } chain;
 
@@ -82,6 +83,24 @@ static uint32_t find_self(const etx_rewrite* rewrite, const chain* c) {
   return found;
 }
 
+// Bytes that are read as such, and floats that layers give in the chain's
+// order. Where others read the floats of the chain they are computed besides,
+// which costs less than to store and to read floats if all that it reads is
+// bytes.
+static bool gains(const etx_rewrite* rewrite, const chain* c) {
+  bool has_any = false, is_last = false;
+  for (size_t i = 0; i < c->words.count; ++i) {
+    const etx_chain_word word = c->words.items[i];
+    if (word.step != ETX_STEP_X) continue;
+    const bool is_full = etx_chain_is_full(rewrite, c->node, word.value);
+    const bool has_bytes = is_bytes(rewrite, word.value);
+    if (is_full && !has_bytes && !c->is_alone) return false;
+    has_any = has_any || has_bytes || is_layer(rewrite, word.value);
+    is_last = is_last || (is_full && lies_last(rewrite, word.value));
+  }
+  return has_any && (is_last || !c->is_last);
+}
+
 // Reads the chain in one order. False if there is none, or nothing is gained by
 // it in that order.
 static bool read_chain(const etx_rewrite* rewrite, chain* c) {
@@ -93,16 +112,7 @@ static bool read_chain(const etx_rewrite* rewrite, chain* c) {
   }
   while (take_operand(rewrite, c)) {
   }
-  bool gains = false, is_last = false;
-  for (size_t i = 0; i < c->words.count; ++i) {
-    const etx_chain_word word = c->words.items[i];
-    if (word.step != ETX_STEP_X) continue;
-    gains =
-        gains || is_bytes(rewrite, word.value) || is_layer(rewrite, word.value);
-    is_last = is_last || (etx_chain_is_full(rewrite, c->node, word.value) &&
-                          lies_last(rewrite, word.value));
-  }
-  return gains && (is_last || !c->is_last);
+  return gains(rewrite, c);
 }
 
 // ------------------------------------------------ operands
@@ -199,16 +209,17 @@ static etx_status emit_chain(etx_rewrite* rewrite, const chain* c,
 }
 
 etx_status etx_byte_chain(etx_rewrite* rewrite, const etx_ir_node* node,
-                          const etx_byte_numbers* results, etx_byte_tensor* out,
+                          const etx_byte_wish* wish, etx_byte_tensor* out,
                           bool* out_done) {
   // Appending nodes moves them; this one is read in between.
   const etx_ir_node own = *node;
   chain c = {.node = &own,
+             .is_alone = wish->is_alone,
              .shape = *etx_lower_shape(&rewrite->lower, node->outputs[0])};
   for (size_t i = 0; i < 2 && !*out_done; ++i) {
     c.is_last = i == 0;
     if (!read_chain(rewrite, &c)) continue;
-    ETX_TRY(emit_chain(rewrite, &c, results, out, out_done));
+    ETX_TRY(emit_chain(rewrite, &c, &wish->numbers, out, out_done));
   }
   return ETX_OK;
 }

@@ -79,12 +79,12 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
                            out_done);
   }
   ETX_TRY(etx_byte_move(rewrite, node, &inner, out, out_done));
-  if (*out_done || !inner.is_alone) return ETX_OK;
+  if (*out_done) return ETX_OK;
   node = etx_ir_definition(method, value);  // appending nodes moves them
   if (!etx_byte_layer_read(rewrite, node, &layer)) {
-    return etx_byte_chain(rewrite, node, &wish->numbers, out, out_done);
+    return etx_byte_chain(rewrite, node, &inner, out, out_done);
   }
-  if (layer.obstacle != NULL) return ETX_OK;
+  if (!inner.is_alone || layer.obstacle != NULL) return ETX_OK;
   *out_done = true;
   return etx_byte_layer_emit(rewrite, &layer, &wish->numbers, out);
 }

@@ -31,7 +31,7 @@ ETX_MUST_USE etx_status etx_byte_move(etx_rewrite* rewrite,
                                       etx_byte_tensor* out, bool* out_done);
 ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
                                        const etx_ir_node* node,
-                                       const etx_byte_numbers* results,
+                                       const etx_byte_wish* wish,
                                        etx_byte_tensor* out, bool* out_done);
 
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.

@@ -74,14 +74,34 @@ static bool has_order(const etx_ir_node* permute, const size_t order[4]) {
   return true;
 }
 
+// True if the node gives [N, C, H, W] of [N, H, W, C]: by a permute, or by a
+// view where that moves nothing.
+static bool is_from_last(const etx_ir_method* method, const etx_ir_node* node) {
+  if (node->op->id == ETX_OP_permute_copy_out)
+    return has_order(node, from_last);
+  const etx_shape* const last =
+      &method->values[node->args[INPUT].as.value].shape;
+  const etx_shape* const own = &method->values[node->outputs[0]].shape;
+  if (node->op->id != ETX_OP_view_copy_out || own->rank != 4 ||
+      last->rank != 4 ||
+      (own->dims[1] != 1 && (own->dims[2] != 1 || own->dims[3] != 1))) {
+    return false;
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    if (!etx_symbols_equal(&method->symbols, own->dims[i],
+                           last->dims[from_last[i]])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // A uint8 tensor, or what it is channels last if it is that, too.
 static etx_byte_tensor find_order(const etx_ir_method* method, uint32_t value) {
   const etx_ir_node* const node = etx_ir_definition(method, value);
-  if (node != NULL && node->op->id == ETX_OP_permute_copy_out &&
-      has_order(node, from_last)) {
-    return (etx_byte_tensor){node->args[INPUT].as.value, true};
-  }
-  return (etx_byte_tensor){value, false};
+  return node != NULL && is_from_last(method, node)
+             ? (etx_byte_tensor){node->args[INPUT].as.value, true}
+             : (etx_byte_tensor){value, false};
 }
 
 static bool is_exact(const etx_rewrite* rewrite, const etx_ir_node* node) {

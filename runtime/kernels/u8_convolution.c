@@ -16,6 +16,7 @@
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
+#include "runtime/kernels/temporary_kernels.h"
 #include "runtime/kernels/u8_call.h"
 #include "runtime/kernels/window.h"
 
@@ -279,7 +280,7 @@ static etx_status run_convolution(etx_call* call) {
 etx_status etx_kernel_convolution_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
   call->run = run_convolution;
-  return ETX_OK;
+  return etx_temporary_u8(call, &call->temporary_bytes);
 }
 
 // ------------------------------------------------ etx::linear_u8

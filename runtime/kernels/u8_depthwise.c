@@ -96,7 +96,7 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
                            (size_t)MOST_ROWS);
   }
   call->run = run;
-  return ETX_OK;
+  return etx_temporary_u8(call, &call->temporary_bytes);
 }
 
 // A piece of zero points: as many as an image has channels, and some that are

@@ -10,8 +10,8 @@ static const struct {
   etx_op_id op;
   uint8_t step;
 } rows[] = {
-#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
-#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
+#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
 #include "format/ops/steps.def"
 #undef ONE
 #undef TWO
@@ -58,28 +58,30 @@ bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
                              own->rank);
 }
 
-// One element, or one row along the last dimension.
+// One element, or one row along the dimension that `behind` others follow.
 static bool is_repeated(const etx_rewrite* rewrite, const etx_shape* result,
-                        uint32_t value) {
+                        size_t behind, uint32_t value) {
   const etx_shape* const own = etx_lower_shape(&rewrite->lower, value);
-  if (own->rank == 0) return true;
-  for (size_t i = 0; i + 1 < own->rank; ++i) {
-    if (own->dims[i] != 1) return false;
+  for (size_t i = 0; i < own->rank; ++i) {
+    const size_t own_behind = own->rank - 1 - i;
+    if (own->dims[i] == 1) continue;
+    if (own_behind != behind || result->rank <= behind ||
+        !etx_symbols_equal(&rewrite->lower.method->symbols, own->dims[i],
+                           result->dims[result->rank - 1 - behind])) {
+      return false;
+    }
   }
-  const etx_dim last = own->dims[own->rank - 1];
-  return last == 1 || (result->rank > 0 &&
-                       etx_symbols_equal(&rewrite->lower.method->symbols, last,
-                                         result->dims[result->rank - 1]));
+  return true;
 }
 
 static bool is_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
-                       const etx_ir_arg* arg) {
+                       size_t behind, const etx_ir_arg* arg) {
   const etx_shape* const result =
       etx_lower_shape(&rewrite->lower, node->outputs[0]);
   return arg->kind == ETX_IR_ARG_VALUE &&
          etx_rewrite_shape(rewrite, arg)->dtype == ETX_DTYPE_FLOAT32 &&
          (etx_chain_is_full(rewrite, node, arg->as.value) ||
-          is_repeated(rewrite, result, arg->as.value));
+          is_repeated(rewrite, result, behind, arg->as.value));
 }
 
 static void put(etx_chain_words* words, uint8_t step, uint32_t value) {
@@ -106,10 +108,10 @@ static void read_chain(const etx_ir_node* node, etx_chain_words* out) {
 
 // x x, or x x x, as the operator multiplies them.
 static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
-                       etx_chain_words* out) {
+                       size_t behind, etx_chain_words* out) {
   const bool is_cube = is_number(&node->args[1], 3);
   if ((!is_cube && !is_number(&node->args[1], 2)) ||
-      !is_operand(rewrite, node, &node->args[0])) {
+      !is_operand(rewrite, node, behind, &node->args[0])) {
     return false;
   }
   const uint32_t value = node->args[0].as.value;
@@ -123,6 +125,12 @@ static bool read_power(const etx_rewrite* rewrite, const etx_ir_node* node,
 
 bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                           etx_chain_words* out_words) {
+  return etx_chain_words_read_rows(rewrite, node, 0, out_words);
+}
+
+bool etx_chain_words_read_rows(const etx_rewrite* rewrite,
+                               const etx_ir_node* node, size_t behind,
+                               etx_chain_words* out_words) {
   uint8_t step = 0;
   out_words->count = 0;
   if (node->op->id == ETX_OP_chain_out) {
@@ -134,11 +142,11 @@ bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
     return false;
   }
   if (node->op->id == ETX_OP_pow_tensor_scalar_out) {
-    return read_power(rewrite, node, out_words);
+    return read_power(rewrite, node, behind, out_words);
   }
   if (!step_of(node, &step)) return false;
   for (size_t i = 0; i < etx_step_takes(step); ++i) {
-    if (!is_operand(rewrite, node, &node->args[i])) return false;
+    if (!is_operand(rewrite, node, behind, &node->args[i])) return false;
     put(out_words, ETX_STEP_X, node->args[i].as.value);
   }
   put(out_words, step, ETX_IR_NONE);

@@ -22,6 +22,12 @@ typedef struct etx_chain_words {
 bool etx_chain_words_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                           etx_chain_words* out_words);
 
+// The same where rows that are repeated lie along the dimension that `behind`
+// others follow: 0 is the last one.
+bool etx_chain_words_read_rows(const etx_rewrite* rewrite,
+                               const etx_ir_node* node, size_t behind,
+                               etx_chain_words* out_words);
+
 // Puts `inner` in the place of every word that reads `value`. False, and
 // nothing has changed, if that makes the chain too long or too deep.
 bool etx_chain_words_inline(etx_chain_words* words, uint32_t value,

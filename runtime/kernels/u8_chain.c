@@ -126,6 +126,12 @@ static bool is_byte(int64_t x) { return x >= 0 && x <= UINT8_MAX; }
 
 static etx_status check_others(const etx_call* call) {
   const etx_value* others = etx_call_value(call, 3);
+  const size_t most = ETX_STEPS_MAX_OTHERS;
+  if (others->as.tensors.count > most) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'others' has %z tensors, expected at most %z",
+                           others->as.tensors.count, most);
+  }
   for (size_t i = 0; i < others->as.tensors.count; ++i) {
     const etx_value* item = others->as.tensors.items[i];
     if (item == NULL || item->kind != ETX_VALUE_TENSOR) {

@@ -1,0 +1,228 @@
+// Operators that move elements, or choose the largest of some, over bytes.
+
+#include "exporter/byte_results.h"
+#include "exporter/ir_edit.h"
+
+// Where a dimension of [N, C, H, W] is channels last, and which one lies there.
+static const size_t last_of[] = {0, 3, 1, 2};
+static const size_t from_last[] = {0, 2, 3, 1};
+
+enum { SELF, DIM };
+enum { MOST_PARTS = 64 };  // of a concatenation
+
+static size_t rank_of(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  return etx_lower_shape(&rewrite->lower, node->outputs[0])->rank;
+}
+
+// A dimension as it is in the order of `bytes`.
+static bool read_dim(const etx_ir_arg* arg, size_t rank, bool is_last,
+                     etx_ir_arg* out) {
+  if (arg->kind != ETX_IR_ARG_INT || !etx_dim_is_number(arg->as.integer)) {
+    return false;
+  }
+  const int64_t dim =
+      arg->as.integer < 0 ? arg->as.integer + (int64_t)rank : arg->as.integer;
+  if (dim < 0 || dim >= (int64_t)rank) return false;
+  *out = etx_ir_int(is_last ? (etx_dim)last_of[dim] : dim);
+  return true;
+}
+
+// The node over other operands than its own. Its arguments are copied:
+// appending nodes may move it.
+static etx_status emit(etx_rewrite* rewrite, etx_op_id op,
+                       const etx_ir_arg* args, size_t count, uint32_t* out) {
+  return etx_lower_emit(&rewrite->lower, op, args, count, out);
+}
+
+// ------------------------------------------------ one operand
+
+// Bytes of the node's operand; false if nothing is gained.
+static etx_status take_operand(etx_rewrite* rewrite, const etx_ir_arg* operand,
+                               const etx_byte_wish* wish, etx_byte_tensor* out,
+                               bool* out_done) {
+  return etx_byte_result(rewrite, operand->as.value, wish, out, out_done);
+}
+
+static etx_status move_any(etx_rewrite* rewrite, const etx_ir_node* node,
+                           const etx_byte_wish* wish, etx_byte_tensor* out,
+                           bool* out_done) {
+  const etx_op_id op = node->op->id;
+  const size_t count = node->arg_count;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  memcpy(args, node->args, count * sizeof *args);
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  ETX_TRY(etx_byte_tensor_order(&rewrite->lower, false, out));
+  args[SELF] = etx_ir_value_arg(out->value);
+  return emit(rewrite, op, args, count, &out->value);
+}
+
+static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
+                          const etx_byte_wish* wish, etx_byte_tensor* out,
+                          bool* out_done) {
+  const etx_ir_arg* const dims = &node->args[1];
+  const size_t rank = dims->as.list.count;
+  size_t order[ETX_MAX_RANK];
+  for (size_t i = 0; i < rank; ++i) {
+    etx_ir_arg dim;
+    if (!read_dim(&dims->as.list.items[i], rank, false, &dim)) return ETX_OK;
+    order[i] = (size_t)dim.as.integer;
+  }
+  ETX_TRY(take_operand(rewrite, &node->args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  for (size_t i = 0; i < rank && out->is_last; ++i)
+    order[i] = last_of[order[i]];
+  out->is_last = false;
+  return etx_lower_permute(&rewrite->lower, out->value, order, &out->value);
+}
+
+static etx_status slice(etx_rewrite* rewrite, const etx_ir_node* node,
+                        const etx_byte_wish* wish, etx_byte_tensor* out,
+                        bool* out_done) {
+  const size_t rank = rank_of(rewrite, node), count = node->arg_count;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS], dim;
+  memcpy(args, node->args, count * sizeof *args);
+  if (!read_dim(&args[DIM], rank, false, &dim)) return ETX_OK;
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done || !read_dim(&dim, rank, out->is_last, &args[DIM])) {
+    return ETX_OK;
+  }
+  args[SELF] = etx_ir_value_arg(out->value);
+  return emit(rewrite, ETX_OP_slice_copy_tensor_out, args, count, &out->value);
+}
+
+// Padding of [N, C, H, W] from the last dimension on, as that of [N, H, W, C].
+static etx_status order_padding(etx_lower* lower, etx_ir_arg* list) {
+  enum { RANK = 4 };
+  etx_dim ends[2 * RANK] = {0}, dims[2 * RANK];
+  for (size_t i = 0; i < list->as.list.count; ++i) {
+    ends[i] = list->as.list.items[i].as.integer;
+  }
+  for (size_t i = 0; i < RANK; ++i) {
+    const size_t from = RANK - 1 - from_last[RANK - 1 - i];
+    memcpy(&dims[2 * i], &ends[2 * from], 2 * sizeof *dims);
+  }
+  return etx_lower_ints(lower, dims, sizeof dims / sizeof *dims, list);
+}
+
+// (self, pad, value)
+static etx_status pad(etx_rewrite* rewrite, const etx_ir_node* node,
+                      const etx_byte_wish* wish, etx_byte_tensor* out,
+                      bool* out_done) {
+  etx_ir_arg args[3];
+  memcpy(args, node->args, sizeof args);
+  const bool is_real = args[2].kind == ETX_IR_ARG_DOUBLE;
+  if (!is_real && args[2].kind != ETX_IR_ARG_INT) return ETX_OK;
+  for (size_t i = 0; i < args[1].as.list.count; ++i) {
+    if (args[1].as.list.items[i].kind != ETX_IR_ARG_INT) return ETX_OK;
+  }
+  const double value = is_real ? args[2].as.real : (double)args[2].as.integer;
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  if (out->is_last) ETX_TRY(order_padding(&rewrite->lower, &args[1]));
+  args[SELF] = etx_ir_value_arg(out->value);
+  args[2] = etx_ir_int(etx_byte_of(&wish->numbers, value));
+  return emit(rewrite, ETX_OP_constant_pad_nd_out, args, 3, &out->value);
+}
+
+static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
+                       const etx_byte_wish* wish, etx_byte_tensor* out,
+                       bool* out_done) {
+  const size_t count = node->arg_count;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  if (rank_of(rewrite, node) != 4) return ETX_OK;
+  memcpy(args, node->args, count * sizeof *args);
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  ETX_TRY(etx_byte_tensor_order(&rewrite->lower, true, out));
+  args[SELF] = etx_ir_value_arg(out->value);
+  ETX_TRY(
+      etx_fusion_made(rewrite->fusions, &rewrite->lower, "quantised pooling"));
+  return emit(rewrite, ETX_OP_max_pool2d_u8_out, args, count, &out->value);
+}
+
+// ------------------------------------------------ several operands
+
+// Bytes of all parts; those that gain nothing are quantised. False if none
+// gain.
+static etx_status take_parts(etx_rewrite* rewrite, const etx_ir_arg* parts,
+                             size_t count, const etx_byte_wish* wish,
+                             etx_byte_tensor* out, bool* out_done) {
+  bool done[MOST_PARTS];
+  for (size_t i = 0; i < count; ++i) {
+    done[i] = false;
+    ETX_TRY(take_operand(rewrite, &parts[i], wish, &out[i], &done[i]));
+    *out_done = *out_done || done[i];
+  }
+  for (size_t i = 0; *out_done && i < count; ++i) {
+    if (done[i]) continue;
+    out[i].is_last = false;
+    ETX_TRY(etx_byte_tensor_quantize(&rewrite->lower, parts[i].as.value,
+                                     &wish->numbers, &out[i].value));
+  }
+  return ETX_OK;
+}
+
+static etx_status cat(etx_rewrite* rewrite, const etx_ir_node* node,
+                      const etx_byte_wish* wish, etx_byte_tensor* out,
+                      bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_arg list = node->args[0], dim = node->args[DIM];
+  const size_t rank = rank_of(rewrite, node), count = list.as.list.count;
+  etx_ir_arg items[MOST_PARTS], args[2];
+  etx_byte_tensor parts[MOST_PARTS];
+  if (count > MOST_PARTS || !read_dim(&dim, rank, false, &args[1])) {
+    return ETX_OK;
+  }
+  // A part without elements may have any rank.
+  for (size_t i = 0; i < count; ++i) {
+    const etx_ir_arg* const item = &list.as.list.items[i];
+    if (etx_rewrite_shape(rewrite, item)->rank != rank ||
+        etx_rewrite_shape(rewrite, item)->dtype != ETX_DTYPE_FLOAT32) {
+      return ETX_OK;
+    }
+  }
+  ETX_TRY(
+      take_parts(rewrite, list.as.list.items, count, wish, parts, out_done));
+  if (!*out_done) return ETX_OK;
+  out->is_last = false;
+  for (size_t i = 0; i < count; ++i) {
+    out->is_last = out->is_last || parts[i].is_last;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    ETX_TRY(etx_byte_tensor_order(lower, out->is_last, &parts[i]));
+    items[i] = etx_ir_value_arg(parts[i].value);
+  }
+  args[0] = etx_ir_list(items, count);
+  if (!read_dim(&dim, rank, out->is_last, &args[1])) return ETX_OK;
+  return emit(rewrite, ETX_OP_cat_out, args, 2, &out->value);
+}
+
+// ------------------------------------------------ rows
+
+etx_status etx_byte_move(etx_rewrite* rewrite, const etx_ir_node* node,
+                         const etx_byte_wish* wish, etx_byte_tensor* out,
+                         bool* out_done) {
+  switch (node->op->id) {
+    case ETX_OP_view_copy_out:
+    case ETX_OP_expand_copy_out:
+    case ETX_OP_select_copy_int_out:
+    case ETX_OP_pixel_shuffle_out:
+    case ETX_OP_pixel_unshuffle_out:
+    case ETX_OP_flip_out:
+    case ETX_OP_upsample_nearest2d_vec_out:
+      return move_any(rewrite, node, wish, out, out_done);
+    case ETX_OP_permute_copy_out:
+      return permute(rewrite, node, wish, out, out_done);
+    case ETX_OP_slice_copy_tensor_out:
+      return slice(rewrite, node, wish, out, out_done);
+    case ETX_OP_constant_pad_nd_out:
+      return pad(rewrite, node, wish, out, out_done);
+    case ETX_OP_max_pool2d_out:
+      return pool(rewrite, node, wish, out, out_done);
+    case ETX_OP_cat_out:
+      return cat(rewrite, node, wish, out, out_done);
+    default:
+      return ETX_OK;
+  }
+}

@@ -1,0 +1,43 @@
+// What computes floats that are quantised next, as operators over bytes: from
+// the quantize_per_tensor backwards.
+//
+// Quantising goes through whatever moves elements or chooses between them: it
+// never makes a larger float a smaller byte. What it ends at is a tensor of
+// bytes, a layer over bytes, or elementwise steps; else nothing is gained.
+
+#ifndef ETX_EXPORTER_BYTE_RESULTS_H
+#define ETX_EXPORTER_BYTE_RESULTS_H
+
+#include "exporter/byte_values.h"
+
+// How a value of floats is wanted.
+typedef struct etx_byte_wish {
+  etx_byte_numbers numbers;
+  bool is_alone;  // nothing else reads what is computed of it
+  size_t depth;   // of operators that it was passed on through
+} etx_byte_wish;
+
+// Computes bytes that stand for the float32 tensor `value`. `*out_done` is
+// false where that gains nothing; nodes that were appended then are dead.
+ETX_MUST_USE etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
+                                        const etx_byte_wish* wish,
+                                        etx_byte_tensor* out, bool* out_done);
+
+// The same where `node` moves elements (byte_moves.c) or is elementwise steps
+// (byte_chains.c).
+ETX_MUST_USE etx_status etx_byte_move(etx_rewrite* rewrite,
+                                      const etx_ir_node* node,
+                                      const etx_byte_wish* wish,
+                                      etx_byte_tensor* out, bool* out_done);
+ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
+                                       const etx_ir_node* node,
+                                       const etx_byte_wish* wish,
+                                       etx_byte_tensor* out, bool* out_done);
+
+// Bytes that stand for what `bytes` stand for by `from`, with other numbers.
+ETX_MUST_USE etx_status etx_byte_change(etx_lower* lower,
+                                        const etx_byte_numbers* from,
+                                        const etx_byte_numbers* to,
+                                        etx_byte_tensor* bytes);
+
+#endif

@@ -1,0 +1,246 @@
+#include "exporter/byte_values.h"
+
+#include <math.h>
+
+#include "exporter/ir_edit.h"
+
+// Arguments of quantize_per_tensor and dequantize_per_tensor.
+enum { INPUT, SCALE, ZERO, LEAST, MOST, DTYPE };
+
+static const size_t to_last[] = {0, 2, 3, 1};
+static const size_t from_last[] = {0, 3, 1, 2};
+
+// ------------------------------------------------ numbers
+
+static bool read_byte(const etx_ir_arg* arg, int64_t shift, int64_t* out) {
+  if (arg->kind != ETX_IR_ARG_INT || !etx_dim_is_number(arg->as.integer)) {
+    return false;
+  }
+  *out = arg->as.integer + shift;
+  return *out >= 0 && *out <= UINT8_MAX;
+}
+
+bool etx_byte_numbers_read(const etx_rewrite* rewrite, const etx_ir_node* node,
+                           etx_byte_numbers* out) {
+  const bool is_back = node->op->id == ETX_OP_dequantize_per_tensor_out;
+  if (!is_back && node->op->id != ETX_OP_quantize_per_tensor_out) return false;
+  const etx_dtype input = etx_rewrite_shape(rewrite, &node->args[INPUT])->dtype;
+  const etx_dtype output =
+      etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype;
+  const etx_dtype bytes = is_back ? input : output;
+  const int64_t shift = bytes == ETX_DTYPE_INT8 ? ETX_BYTE_SHIFT : 0;
+  const etx_ir_arg* const args = node->args;
+  if ((is_back ? output : input) != ETX_DTYPE_FLOAT32 ||
+      (bytes != ETX_DTYPE_INT8 && bytes != ETX_DTYPE_UINT8) ||
+      args[SCALE].kind != ETX_IR_ARG_DOUBLE || !(args[SCALE].as.real > 0) ||
+      !read_byte(&args[ZERO], shift, &out->zero) ||
+      !read_byte(&args[LEAST], shift, &out->least) ||
+      !read_byte(&args[MOST], shift, &out->most)) {
+    return false;
+  }
+  out->scale = args[SCALE].as.real;
+  return out->least <= out->most;
+}
+
+// As the kernels do it: times the inverse, in float32, halves to even.
+int64_t etx_byte_of(const etx_byte_numbers* numbers, double x) {
+  const float scaled = (float)x * (float)(1.0 / numbers->scale);
+  const double byte = nearbyint((double)scaled) + (double)numbers->zero;
+  if (!(byte > (double)numbers->least)) return numbers->least;
+  return byte < (double)numbers->most ? (int64_t)byte : numbers->most;
+}
+
+const etx_ir_node* etx_byte_tensor_behind(const etx_rewrite* rewrite,
+                                          uint32_t value,
+                                          etx_byte_numbers* out_numbers) {
+  const etx_ir_node* const node =
+      etx_ir_definition(rewrite->lower.method, value);
+  return node != NULL && node->op->id == ETX_OP_dequantize_per_tensor_out &&
+                 etx_byte_numbers_read(rewrite, node, out_numbers)
+             ? node
+             : NULL;
+}
+
+// ------------------------------------------------ finding
+
+static bool has_order(const etx_ir_node* permute, const size_t order[4]) {
+  const etx_ir_arg* const dims = &permute->args[1];
+  if (dims->as.list.count != 4) return false;
+  for (size_t i = 0; i < 4; ++i) {
+    if (!etx_rewrite_is_int(&dims->as.list.items[i], (int64_t)order[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True if the node gives [N, C, H, W] of [N, H, W, C]: by a permute, or by a
+// view where that moves nothing.
+static bool is_from_last(const etx_ir_method* method, const etx_ir_node* node) {
+  if (node->op->id == ETX_OP_permute_copy_out)
+    return has_order(node, from_last);
+  const etx_shape* const last =
+      &method->values[node->args[INPUT].as.value].shape;
+  const etx_shape* const own = &method->values[node->outputs[0]].shape;
+  if (node->op->id != ETX_OP_view_copy_out || own->rank != 4 ||
+      last->rank != 4 ||
+      (own->dims[1] != 1 && (own->dims[2] != 1 || own->dims[3] != 1))) {
+    return false;
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    if (!etx_symbols_equal(&method->symbols, own->dims[i],
+                           last->dims[from_last[i]])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A uint8 tensor, or what it is channels last if it is that, too.
+static etx_byte_tensor find_order(const etx_ir_method* method, uint32_t value) {
+  const etx_ir_node* const node = etx_ir_definition(method, value);
+  return node != NULL && is_from_last(method, node)
+             ? (etx_byte_tensor){node->args[INPUT].as.value, true}
+             : (etx_byte_tensor){value, false};
+}
+
+static bool is_exact(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  etx_byte_numbers numbers;
+  return etx_byte_numbers_read(rewrite, node, &numbers) &&
+         numbers.scale == 1.0 && numbers.zero == ETX_BYTE_SHIFT &&
+         numbers.least == 0 && numbers.most == UINT8_MAX;
+}
+
+bool etx_byte_tensor_find(const etx_rewrite* rewrite, uint32_t value,
+                          etx_byte_tensor* out) {
+  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_dtype dtype = method->values[value].shape.dtype;
+  if (dtype == ETX_DTYPE_UINT8) {
+    *out = find_order(method, value);
+    return true;
+  }
+  const etx_ir_node* const there = etx_ir_definition(method, value);
+  if (dtype != ETX_DTYPE_INT8 || there == NULL ||
+      there->op->id != ETX_OP_quantize_per_tensor_out ||
+      !is_exact(rewrite, there)) {
+    return false;
+  }
+  const etx_ir_node* const back = etx_rewrite_operand(
+      rewrite, there, INPUT, ETX_OP_dequantize_per_tensor_out);
+  if (back == NULL || !is_exact(rewrite, back)) return false;
+  return etx_byte_tensor_find(rewrite, back->args[INPUT].as.value, out);
+}
+
+// Position of an operator's least result; the largest one follows it. 0: what
+// it gives is what it is given.
+static size_t bounds_of(const etx_ir_node* node, bool* out_knows) {
+  *out_knows = true;
+  switch (node->op->id) {
+    case ETX_OP_quantize_per_tensor_out:
+      return LEAST;
+    case ETX_OP_convolution_u8_out:
+      return 12;
+    case ETX_OP_depthwise_u8_out:
+      return 10;
+    case ETX_OP_linear_u8_out:
+      return 6;
+    case ETX_OP_chain_u8_out:
+      return 9;
+    case ETX_OP_permute_copy_out:
+    case ETX_OP_view_copy_out:
+    case ETX_OP_slice_copy_tensor_out:
+    case ETX_OP_max_pool2d_u8_out:
+      return 0;
+    default:
+      *out_knows = false;
+      return 0;
+  }
+}
+
+bool etx_byte_tensor_are_within(const etx_rewrite* rewrite, uint32_t value,
+                                int64_t least, int64_t most) {
+  if (least <= 0 && most >= UINT8_MAX) return true;
+  for (;;) {
+    const etx_ir_node* const node =
+        etx_ir_definition(rewrite->lower.method, value);
+    bool knows = false;
+    const size_t at = node == NULL ? 0 : bounds_of(node, &knows);
+    if (!knows) return false;
+    if (at != 0) {
+      return node->args[at].as.integer >= least &&
+             node->args[at + 1].as.integer <= most;
+    }
+    value = node->args[INPUT].as.value;
+  }
+}
+
+// ------------------------------------------------ computing
+
+static etx_status emit_numbers(etx_lower* lower, etx_op_id op, uint32_t value,
+                               const etx_byte_numbers* numbers, etx_dtype dtype,
+                               uint32_t* out_value) {
+  const int64_t shift = dtype == ETX_DTYPE_INT8 ? ETX_BYTE_SHIFT : 0;
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(value),           etx_ir_double(numbers->scale),
+      etx_ir_int(numbers->zero - shift), etx_ir_int(numbers->least - shift),
+      etx_ir_int(numbers->most - shift), etx_ir_dtype(dtype)};
+  return etx_lower_emit(lower, op, args, 6, out_value);
+}
+
+etx_status etx_byte_tensor_quantize(etx_lower* lower, uint32_t floats,
+                                    const etx_byte_numbers* numbers,
+                                    uint32_t* out_value) {
+  return emit_numbers(lower, ETX_OP_quantize_per_tensor_out, floats, numbers,
+                      ETX_DTYPE_UINT8, out_value);
+}
+
+etx_status etx_byte_tensor_to_floats(etx_lower* lower, etx_byte_tensor bytes,
+                                     const etx_byte_numbers* numbers,
+                                     uint32_t* out_value) {
+  ETX_TRY(etx_byte_tensor_order(lower, false, &bytes));
+  return emit_numbers(lower, ETX_OP_dequantize_per_tensor_out, bytes.value,
+                      numbers, ETX_DTYPE_UINT8, out_value);
+}
+
+// The same numbers as bytes of another type: floats hold them exactly.
+static etx_status change_type(etx_lower* lower, uint32_t value, etx_dtype from,
+                              etx_dtype to, uint32_t* out_value) {
+  const etx_byte_numbers exact = {1.0, ETX_BYTE_SHIFT, 0, UINT8_MAX};
+  uint32_t floats = 0;
+  ETX_TRY(emit_numbers(lower, ETX_OP_dequantize_per_tensor_out, value, &exact,
+                       from, &floats));
+  return emit_numbers(lower, ETX_OP_quantize_per_tensor_out, floats, &exact, to,
+                      out_value);
+}
+
+etx_status etx_byte_tensor_take(etx_rewrite* rewrite, uint32_t value,
+                                etx_byte_tensor* out) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_byte_numbers numbers;
+  if (etx_byte_tensor_find(rewrite, value, out)) return ETX_OK;
+  const etx_ir_node* const node = etx_ir_definition(lower->method, value);
+  out->is_last = false;
+  if (node != NULL && node->op->id == ETX_OP_quantize_per_tensor_out &&
+      etx_byte_numbers_read(rewrite, node, &numbers)) {
+    return etx_byte_tensor_quantize(lower, node->args[INPUT].as.value, &numbers,
+                                    &out->value);
+  }
+  return change_type(lower, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
+                     &out->value);
+}
+
+etx_status etx_byte_tensor_order(etx_lower* lower, bool is_last,
+                                 etx_byte_tensor* bytes) {
+  if (bytes->is_last == is_last) return ETX_OK;
+  bytes->is_last = is_last;
+  return etx_lower_permute(lower, bytes->value, is_last ? to_last : from_last,
+                           &bytes->value);
+}
+
+etx_status etx_byte_tensor_give(etx_lower* lower, etx_byte_tensor bytes,
+                                etx_dtype dtype, uint32_t* out_value) {
+  ETX_TRY(etx_byte_tensor_order(lower, false, &bytes));
+  *out_value = bytes.value;
+  if (dtype == ETX_DTYPE_UINT8) return ETX_OK;
+  return change_type(lower, bytes.value, ETX_DTYPE_UINT8, dtype, out_value);
+}

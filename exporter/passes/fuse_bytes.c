@@ -1,0 +1,78 @@
+// Graphs that were quantised before the export, activations too, compute with
+// bytes what they spell out with floats between:
+//
+//   quantize(relu(convolution(dequantize(x), dequantize(w), b)))
+//                                   convolution_u8(x, w, ..)
+//   convolution(dequantize(x), dequantize(w), b)
+//                                   convolution_u8(x, w, ..) of floats
+//   quantize(relu(add(dequantize(x), dequantize(y))))
+//                                   chain_u8(x, [y], "x 0 add", ..)
+//   quantize(max_pool2d(dequantize(x)))
+//                                   max_pool2d_u8(x)
+//   quantize(cat([dequantize(x), dequantize(y)]))
+//                                   cat([x, y])
+//
+// Sums are exact, and scales and biases are rounded once, where the graph
+// rounds each product: results differ by one step where they lie between two.
+// All else gives the same bits.
+
+#include "exporter/byte_layers.h"
+#include "exporter/byte_results.h"
+#include "exporter/passes/pass_list.h"
+
+static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  etx_byte_wish wish = {.is_alone = true};
+  etx_byte_tensor bytes;
+  if (node->op->id != ETX_OP_quantize_per_tensor_out ||
+      !etx_byte_numbers_read(rewrite, node, &wish.numbers)) {
+    return ETX_OK;
+  }
+  const etx_dtype dtype = etx_lower_shape(lower, node->outputs[0])->dtype;
+  ETX_TRY(etx_byte_result(rewrite, node->args[0].as.value, &wish, &bytes,
+                          out_done));
+  if (!*out_done) return ETX_OK;
+  return etx_byte_tensor_give(lower, bytes, dtype, &lower->results[0]);
+}
+
+// Floats of int8 numbers that are there as uint8.
+static etx_status find_dequantize(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  etx_byte_numbers numbers;
+  etx_byte_tensor bytes;
+  if (node->op->id != ETX_OP_dequantize_per_tensor_out ||
+      etx_rewrite_shape(rewrite, &node->args[0])->dtype != ETX_DTYPE_INT8 ||
+      !etx_byte_numbers_read(rewrite, node, &numbers) ||
+      !etx_byte_tensor_find(rewrite, node->args[0].as.value, &bytes)) {
+    return ETX_OK;
+  }
+  *out_done = true;
+  return etx_byte_tensor_to_floats(lower, bytes, &numbers, &lower->results[0]);
+}
+
+// Layers whose results stay floats.
+static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_byte_layer layer;
+  etx_byte_tensor floats;
+  if (!etx_byte_layer_read(rewrite, lower->node, &layer)) return ETX_OK;
+  if (layer.obstacle != NULL) {
+    return etx_fusion_missed(rewrite->fusions, lower, layer.kind,
+                             layer.obstacle);
+  }
+  ETX_TRY(etx_byte_layer_emit(rewrite, &layer, NULL, &floats));
+  ETX_TRY(etx_byte_tensor_order(lower, false, &floats));
+  lower->results[0] = floats.value;
+  *out_done = true;
+  return ETX_OK;
+}
+
+etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
+  static const etx_rewrite_rule results[] = {find_quantize, find_dequantize};
+  static const etx_rewrite_rule layers[] = {find_layer};
+  if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
+  ETX_TRY(etx_rewrite_module(context, results, 2));
+  return etx_rewrite_module(context, layers, 1);
+}

@@ -148,25 +148,19 @@ static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   return true;
 }
 
-// Sums of a part of the rows: all of them with pairs of a group's panels, or
-// with one pair.
-static void sum_rows(const job* j, const etx_u8_block* model, size_t positions,
-                     size_t group, size_t panel, size_t panels) {
+// Sums of rows, or of a part of them, with some of a group's panels.
+static void sum_rows(const job* j, const etx_u8_block* model, size_t group,
+                     size_t panel, size_t panels) {
+  const size_t element = j->results.is_float ? sizeof(float) : 1;
+  etx_u8_block b = *model;
   for (size_t end = panel + panels; panel < end; panel += ETX_U8_PANELS) {
     const size_t column = panel * COLUMNS;
-    for (size_t r = 0; r < positions; r += ROWS) {
-      etx_u8_block b = *model;
-      b.seen = model->seen + r;
-      b.rows = least(ROWS, positions - r);
-      b.columns = least(BLOCK_COLUMNS, j->group_out - column);
-      b.panels = model->panels + (group * j->group_panels + panel) *
-                                     model->panel_bytes;
-      b.channel = group * j->group_out + column;
-      const size_t at = r * j->out_channels + b.channel;
-      b.out = (char*)model->out +
-              at * (j->results.is_float ? sizeof(float) : 1);
-      j->loops->block(&b);
-    }
+    b.columns = least(BLOCK_COLUMNS, j->group_out - column);
+    b.panels =
+        model->panels + (group * j->group_panels + panel) * b.panel_bytes;
+    b.channel = group * j->group_out + column;
+    b.out = (char*)model->out + b.channel * element;
+    j->loops->block(&b);
   }
 }
 
@@ -201,6 +195,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
   etx_u8_block b = {
       .seen = seen,
       .pitch = positions,
+      .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_SIDE,
       .sums = sums,
       .results = &j->results,
@@ -213,7 +208,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
     b.taps = j->is_copied ? 1 : all;
     b.fours = tap_fours;
     b.panels = j->panels;
-    sum_rows(j, &b, positions, group, 0, j->group_panels);
+    sum_rows(j, &b, group, 0, j->group_panels);
     return;
   }
   // Of long rows a part after the other, for a pair of panels.
@@ -227,7 +222,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
                                  (j->is_copied ? 1 : tap_fours * ETX_U8_SIDE);
       b.starts = first == 0;
       b.ends = first + count == all;
-      sum_rows(j, &b, positions, group, panel, 1);
+      sum_rows(j, &b, group, panel, 1);
     }
   }
 }

@@ -14,7 +14,7 @@
 enum {
   ETX_U8_COLUMNS = 16,  // of a panel
   ETX_U8_PANELS = 2,    // of a block, at most
-  ETX_U8_ROWS = 12,     // the same
+  ETX_U8_ROWS = 12,     // of one whose sums are kept, the same
   ETX_U8_SIDE = 4,      // numbers of a column that lie side by side
 };
 
@@ -27,7 +27,8 @@ typedef struct etx_u8_results {
   const float* bias;  // NULL: -0
   float low, high;    // whole numbers
   int32_t zero;
-  bool is_float;  // f itself is the result
+  bool is_float;      // f itself is the result
+  bool are_integers;  // f, rounded, fits in 32 bits whatever the sums are
 } etx_u8_results;
 
 // Sums of rows of bytes times columns of panels. A row lies in as many pieces as
@@ -39,9 +40,9 @@ typedef struct etx_u8_block {
   size_t fours;          // numbers of a piece, / ETX_U8_SIDE
   const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_SIDE]
   size_t panel_bytes;    // from panel to panel
-  size_t rows, columns;  // at most ETX_U8_ROWS, ETX_U8_PANELS panels
+  size_t rows, columns;  // columns of at most ETX_U8_PANELS panels
   // Sums that are there already unless they start, and where they go unless they
-  // end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS].
+  // end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS], of no more rows.
   int32_t* sums;
   bool starts, ends;
   const etx_u8_results* results;

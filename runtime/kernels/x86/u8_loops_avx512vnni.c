@@ -15,6 +15,9 @@ enum {
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef char chars __attribute__((vector_size(64)));
+typedef short shorts __attribute__((vector_size(64)));
+
+enum { CURRENT = 4 };  // rounding, as it is set
 
 static inline floats all_floats(float x) {
   return (floats)all_ints((union { float f; int i; }){.f = x}.i);
@@ -22,7 +25,6 @@ static inline floats all_floats(float x) {
 
 // As u8_limited: NaN is low. The names are the compilers' own, which differ.
 static inline floats limited(floats x, floats low, floats high) {
-  enum { CURRENT = 4 };  // rounding
 #ifdef __clang__
   return __builtin_ia32_minps512(__builtin_ia32_maxps512(x, low, CURRENT), high,
                                  CURRENT);
@@ -38,6 +40,50 @@ static inline floats limited(floats x, floats low, floats high) {
 static inline ints lowest_bits(floats x, floats low, floats high) {
   return (ints)(limited(x, low, high) + all_floats(U8_WHOLE));
 }
+
+// The names are the compilers' own, which differ.
+#ifdef __clang__
+typedef unsigned char unsigned_chars __attribute__((vector_size(64)));
+static inline ints larger_bytes(ints a, ints b) {
+  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
+}
+static inline ints smaller_bytes(ints a, ints b) {
+  return (ints)__builtin_elementwise_min((unsigned_chars)a, (unsigned_chars)b);
+}
+static inline shorts add_limited(shorts a, shorts b) {
+  return __builtin_elementwise_add_sat(a, b);
+}
+static inline ints rounded(floats x) {
+  return (ints)__builtin_ia32_cvtps2dq512_mask(x, (ints){0}, -1, CURRENT);
+}
+// Integers of two registers as those of 16 bits, quarter by quarter.
+static inline shorts packed_pairs(ints a, ints b) {
+  return (shorts)__builtin_ia32_packssdw512(a, b);
+}
+static inline ints packed_bytes(shorts a, shorts b) {
+  return (ints)__builtin_ia32_packuswb512(a, b);
+}
+#else
+static inline ints larger_bytes(ints a, ints b) {
+  return (ints)__builtin_ia32_pmaxub512_mask((chars)a, (chars)b, (chars)a, ~0ULL);
+}
+static inline ints smaller_bytes(ints a, ints b) {
+  return (ints)__builtin_ia32_pminub512_mask((chars)a, (chars)b, (chars)a, ~0ULL);
+}
+static inline shorts add_limited(shorts a, shorts b) {
+  return __builtin_ia32_paddsw512_mask(a, b, a, ~0U);
+}
+static inline ints rounded(floats x) {
+  return __builtin_ia32_cvtps2dq512_mask(x, (ints){0}, -1, CURRENT);
+}
+// Integers of two registers as those of 16 bits, quarter by quarter.
+static inline shorts packed_pairs(ints a, ints b) {
+  return __builtin_ia32_packssdw512_mask(a, b, (shorts){0}, ~0U);
+}
+static inline ints packed_bytes(shorts a, shorts b) {
+  return (ints)__builtin_ia32_packuswb512_mask(a, b, (chars){0}, ~0ULL);
+}
+#endif
 
 // Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
 static inline bytes16 lowest_bytes(ints x) {
@@ -87,36 +133,76 @@ static inline size_t part_columns(const etx_u8_block* b, size_t part) {
   return left < COLUMNS ? left : (size_t)COLUMNS;
 }
 
+// Bounds and zero point of bytes.
+typedef struct row_bounds {
+  ints low, high;
+  shorts zero;
+} row_bounds;
+
+static inline row_bounds bounds_of(const etx_u8_results* r) {
+  const int low = (int)r->low + r->zero, high = (int)r->high + r->zero;
+  return (row_bounds){all_ints((int)((unsigned)low * 0x01010101)),
+                      all_ints((int)((unsigned)high * 0x01010101)),
+                      (shorts)all_ints(r->zero * 0x00010001)};
+}
+
+// Integers as bytes, those of four registers in each quarter side by side: plus
+// a zero point, 0 to 255, and what is beyond that is the nearest.
+static inline ints packed_with(const ints x[4], shorts zero) {
+  const shorts low = add_limited(packed_pairs(x[0], x[1]), zero);
+  const shorts high = add_limited(packed_pairs(x[2], x[3]), zero);
+  return packed_bytes(low, high);
+}
+
+// Four rows of sixteen columns, whose results are integers of 32 bits.
+static inline __attribute__((always_inline)) void store_four(
+    const etx_u8_block* b, const column_numbers* n, const ints sums[4],
+    const row_bounds* bounds, uint8_t* to) {
+  ints whole[4];
+  ETX_UNROLLED
+  for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
+  const ints made = packed_with(whole, bounds->zero);
+  const ints limited = smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+  const ints rows = turned_quarters(limited);
+  store_quarter(to, rows, 0);
+  store_quarter(to + b->out_row, rows, 1);
+  store_quarter(to + 2 * b->out_row, rows, 2);
+  store_quarter(to + 3 * b->out_row, rows, 3);
+}
+
 // All rows and columns as bytes.
 static inline __attribute__((always_inline)) void store_all(
-    const etx_u8_block* b, size_t rows, size_t parts,
+    const etx_u8_block* b, size_t row_at, size_t rows, size_t parts,
     ints sums[ROWS][PARTS]) {
   const etx_u8_results* r = b->results;
-  const floats low = all_floats(r->low), high = all_floats(r->high);
-  const bytes16 zero = all_bytes(r->zero);
+  const row_bounds bounds = bounds_of(r);
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS;
     const column_numbers n = load_columns(r, b->channel + column, BYTES);
-    uint8_t* to = (uint8_t*)b->out + column;
-    ETX_UNROLLED_16
-    for (size_t row = 0; row < rows; ++row, to += b->out_row) {
-      const ints made = lowest_bits(result_of(sums[row][part], &n), low, high);
-      const bytes16 own = lowest_bytes(made) + zero;
-      memcpy(to, &own, sizeof own);
+    uint8_t* to = (uint8_t*)b->out + row_at * b->out_row + column;
+    ETX_UNROLLED
+    for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
+      const ints own[4] = {sums[row][part], sums[row + 1][part],
+                           sums[row + 2][part], sums[row + 3][part]};
+      store_four(b, &n, own, &bounds, to);
     }
   }
 }
 
+// Rows from `first` on, at most ROWS.
 static __attribute__((noinline)) void store_some(const etx_u8_block* b,
+                                                 size_t first,
                                                  ints sums[ROWS][PARTS]) {
+  const size_t left = b->rows - first;
+  const size_t rows = left < ROWS ? left : (size_t)ROWS;
   const etx_u8_results* r = b->results;
   for (size_t part = 0; part * COLUMNS < b->columns; ++part) {
     const size_t columns = part_columns(b, part), channel = part * COLUMNS;
     const column_numbers n =
         load_columns(r, b->channel + channel, columns * sizeof(float));
-    for (size_t row = 0; row < b->rows; ++row) {
-      const size_t at = row * b->out_row + channel;
+    for (size_t row = 0; row < rows; ++row) {
+      const size_t at = (first + row) * b->out_row + channel;
       const floats f = result_of(sums[row][part], &n);
       if (r->is_float) {
         store_some_bytes((float*)b->out + at, (ints)f, columns * sizeof(float));
@@ -184,18 +270,23 @@ static inline __attribute__((always_inline)) void start_sums(
   }
 }
 
-// All rows with one or two panels. Rows that are not there are the last one.
+// Some rows with one or two panels. Rows that are not there are the last one.
 static inline __attribute__((always_inline)) void block_rows(
-    const etx_u8_block* b, size_t rows, size_t parts) {
-  const size_t last = b->rows - 1;
+    const etx_u8_block* b, size_t row, size_t rows, size_t parts) {
+  const size_t last = b->rows - 1 - row;
   const int8_t* w = b->panels;
   ints sums[ROWS][PARTS];
   start_sums(b, rows, parts, sums);
   for (size_t t = 0; t < b->taps; ++t) {
     row_place x[ROWS];
-    const uint8_t* const* seen = b->seen + t * b->pitch;
-    ETX_UNROLLED_16
-    for (size_t r = 0; r < rows; ++r) x[r] = seen[r < last ? r : last];
+    const uint8_t* const* seen = b->seen + t * b->pitch + row;
+    if (last + 1 >= rows) {
+      ETX_UNROLLED_16
+      for (size_t r = 0; r < rows; ++r) x[r] = seen[r];
+    } else {
+      ETX_UNROLLED_16
+      for (size_t r = 0; r < rows; ++r) x[r] = seen[r < last ? r : last];
+    }
     size_t k = 0;
     for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
       add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
@@ -213,9 +304,9 @@ static inline __attribute__((always_inline)) void block_rows(
         memcpy(b->sums + (r * PARTS + part) * COLUMNS, &sums[r][part], BYTES);
       }
     }
-  } else if (!b->results->is_float && b->rows == rows &&
-             b->columns == parts * COLUMNS) {
-    store_all(b, rows, parts, sums);
+  } else if (!b->results->is_float && b->results->are_integers &&
+             last + 1 >= rows && b->columns == parts * COLUMNS) {
+    store_all(b, row, rows, parts, sums);
   } else {
     // Sums whose address is known stay in no registers.
     ints kept[ROWS][PARTS];
@@ -226,18 +317,21 @@ static inline __attribute__((always_inline)) void block_rows(
         kept[r][part] = sums[r][part];
       }
     }
-    store_some(b, kept);
+    store_some(b, row, kept);
   }
 }
 
 static inline __attribute__((always_inline)) void block_parts(
     const etx_u8_block* b, size_t parts) {
-  if (b->rows > 8) {
-    block_rows(b, 12, parts);
-  } else if (b->rows > 4) {
-    block_rows(b, 8, parts);
-  } else {
-    block_rows(b, 4, parts);
+  for (size_t row = 0; row < b->rows; row += ROWS) {
+    const size_t left = b->rows - row;
+    if (left > 8) {
+      block_rows(b, row, 12, parts);
+    } else if (left > 4) {
+      block_rows(b, row, 8, parts);
+    } else {
+      block_rows(b, row, 4, parts);
+    }
   }
 }
 
@@ -264,7 +358,6 @@ enum {
   SOME = CHANNELS / COLUMNS,  // registers of them
 };
 
-typedef short shorts __attribute__((vector_size(64)));
 
 // Of each quarter of two registers the lower half, or the upper one, element by
 // element side by side.
@@ -314,32 +407,23 @@ static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
   turn_bytes(from, count, out);
 }
 
-// Integers of 0 to 255 as bytes, in the order of channels. The names are the
-// compilers' own, which differ.
-static inline ints packed(const ints x[SOME]) {
-#ifdef __clang__
-  const shorts low = (shorts)__builtin_ia32_packusdw512(x[0], x[1]);
-  const shorts high = (shorts)__builtin_ia32_packusdw512(x[2], x[3]);
-  return (ints)__builtin_ia32_packuswb512(low, high);
-#else
-  const shorts low =
-      __builtin_ia32_packusdw512_mask(x[0], x[1], (shorts){0}, ~0U);
-  const shorts high =
-      __builtin_ia32_packusdw512_mask(x[2], x[3], (shorts){0}, ~0U);
-  return (ints)__builtin_ia32_packuswb512_mask(low, high, (chars){0}, ~0ULL);
-#endif
-}
-
 static inline __attribute__((always_inline)) void store_bytes(
     const floats f[SOME], const etx_u8_results* r, size_t count, uint8_t* to) {
-  const floats low = all_floats(r->low), high = all_floats(r->high);
-  ints made[SOME];
-  ETX_UNROLLED
-  for (size_t i = 0; i < SOME; ++i) {
-    made[i] = (lowest_bits(f[i], low, high) + all_ints(r->zero)) &
-              all_ints(UINT8_MAX);
+  ints whole[SOME], all;
+  if (r->are_integers) {
+    const row_bounds bounds = bounds_of(r);
+    ETX_UNROLLED
+    for (size_t i = 0; i < SOME; ++i) whole[i] = rounded(f[i]);
+    const ints made = packed_with(whole, bounds.zero);
+    all = smaller_bytes(larger_bytes(made, bounds.low), bounds.high);
+  } else {
+    const floats low = all_floats(r->low), high = all_floats(r->high);
+    ETX_UNROLLED
+    for (size_t i = 0; i < SOME; ++i) {
+      whole[i] = rounded(limited(f[i], low, high));
+    }
+    all = packed_with(whole, (shorts)all_ints(r->zero * 0x00010001));
   }
-  const ints all = packed(made);
   if (count == CHANNELS) {
     memcpy(to, &all, sizeof all);
   } else {
@@ -387,16 +471,6 @@ static void to_bytes(const float* in, size_t count, int32_t zero,
   }
   etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
                              out + i);
-}
-
-static inline ints larger_bytes(ints a, ints b) {
-#ifdef __clang__
-  typedef unsigned char unsigned_chars __attribute__((vector_size(64)));
-  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
-#else
-  return (ints)__builtin_ia32_pmaxub512_mask((chars)a, (chars)b, (chars)a,
-                                             ~0ULL);
-#endif
 }
 
 static void larger(uint8_t* best, const uint8_t* in, size_t count) {

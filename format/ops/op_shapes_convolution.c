@@ -259,8 +259,8 @@ etx_status etx_shape_convolution_u8(etx_shape_call* call) {
     ETX_TRY(etx_dim_multiply(call, inner, kernel, &inner));
   }
   const int64_t own = channels / groups;
-  ETX_TRY(etx_dim_multiply(call, groups, (own - 1) / PANEL_CHANNELS + 1,
-                           &panels));
+  ETX_TRY(
+      etx_dim_multiply(call, groups, (own - 1) / PANEL_CHANNELS + 1, &panels));
   ETX_TRY(etx_shape_want_panels(call, 2, panels, inner));
   ETX_TRY(etx_shape_u8_result(call, 11, &out.dtype));
   out.dims[3] = channels;

@@ -210,15 +210,14 @@ static bool run_whole(const etx_call* call, const quantizer* q,
               affine->zero.data, 1, 1);
   if (!(zero >= q->low && zero <= q->high)) return false;
   const etx_parallel* parallel = call->parallel;
-  const whole w = {
-      .q = q,
-      .loops =
-          etx_u8_loops_of(etx_instruction_set_within(parallel->instruction_set)),
-      .in = input->data,
-      .out = out->data,
-      .count = etx_tensor_numel(out),
-      .inverse = (float)(1.0 / scale),
-      .zero = (int32_t)zero};
+  const whole w = {.q = q,
+                   .loops = etx_u8_loops_of(
+                       etx_instruction_set_within(parallel->instruction_set)),
+                   .in = input->data,
+                   .out = out->data,
+                   .count = etx_tensor_numel(out),
+                   .inverse = (float)(1.0 / scale),
+                   .zero = (int32_t)zero};
   etx_shares_run(parallel, (w.count + PIECE - 1) / PIECE, 4 * (double)w.count,
                  quantize_pieces, &w);
   return true;

@@ -104,16 +104,15 @@ static etx_status run(etx_call* call) {
            .inverse = (float)(1.0 / etx_call_real(call, 7))};
   if (j.numel == 0) return ETX_OK;
   for (size_t i = 0; i < j.other_count; ++i) {
-    j.others[i] =
-        operand_of(&etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
-                   etx_call_value(call, 4)->as.reals.items[i],
-                   etx_call_item(call, 5, i));
+    j.others[i] = operand_of(
+        &etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
+        etx_call_value(call, 4)->as.reals.items[i], etx_call_item(call, 5, i));
   }
   etx_chain_read_steps(call, &j.chain);
   etx_u8_bounds_read(call, 8, &j.results);
   const double steps = (double)(j.chain.count + 2 + j.other_count);
-  etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM,
-                 (double)j.numel * steps, run_items, &j);
+  etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM, (double)j.numel * steps,
+                 run_items, &j);
   return ETX_OK;
 }
 
@@ -162,7 +161,8 @@ etx_status etx_kernel_chain_u8_out_prepare(etx_call* call) {
   if (!is_byte(zero)) return refuse_zero(call, zero);
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_contiguous(call, 12));
-  ETX_TRY(etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
+  ETX_TRY(
+      etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
   ETX_TRY(check_others(call));
   ETX_TRY(etx_chain_check_steps(call, 3, 6));
   call->run = run;

@@ -11,8 +11,8 @@
 //     '----'----'----'----'
 //
 // and a piece outside of the image lies in a row of zero points. Where the
-// channels of a group are no whole fours (colours), rows are copied to the stack
-// and are one piece.
+// channels of a group are no whole fours (colours), rows are copied to the
+// stack and are one piece.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
@@ -129,9 +129,10 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
   memset(to, 0, end - first);
 }
 
-// Whole rows whose windows' rows lie side by side in the image: these are copied
-// in whole steps, and what is too much is written over or multiplied by 0. False
-// if the window is not inside, or what is read would be behind the last image.
+// Whole rows whose windows' rows lie side by side in the image: these are
+// copied in whole steps, and what is too much is written over or multiplied by
+// 0. False if the window is not inside, or what is read would be behind the
+// last image.
 static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   const size_t row = (size_t)j->x.kernel * j->channels;
   const size_t pitch = (size_t)j->x.in * j->channels;
@@ -139,7 +140,8 @@ static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
       p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
   if (!j->has_rows || p->y < 0 || p->y + j->y.kernel > j->y.in || p->x < 0 ||
       p->x + j->x.kernel > j->x.in ||
-      j->end - from < (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
+      j->end - from <
+          (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
     return false;
   }
   for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
@@ -218,8 +220,8 @@ static void run_part(const job* j, int64_t position, size_t positions,
       prepare(j, position, positions, group, first, count, seen, copies);
       b.taps = j->is_copied ? 1 : count;
       b.fours = j->is_copied ? count / ETX_U8_SIDE : tap_fours;
-      b.panels = j->panels + first * COLUMNS *
-                                 (j->is_copied ? 1 : tap_fours * ETX_U8_SIDE);
+      b.panels = j->panels +
+                 first * COLUMNS * (j->is_copied ? 1 : tap_fours * ETX_U8_SIDE);
       b.starts = first == 0;
       b.ends = first + count == all;
       sum_rows(j, &b, group, panel, 1);
@@ -233,16 +235,15 @@ static void run_items(const void* context, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const size_t group = i / j->parts;
     const int64_t position = (int64_t)((i - group * j->parts) * j->part);
-    const size_t positions =
-        least(j->part, (size_t)(j->positions - position));
+    const size_t positions = least(j->part, (size_t)(j->positions - position));
     run_part(j, position, positions, group);
   }
 }
 
 // Positions of an item: rows of them are in a near cache while panels pass.
 static size_t part_of(const job* j, size_t threads) {
-  const size_t fit = j->is_copied ? COPIED / (j->fours * ETX_U8_SIDE)
-                                  : PLACES / j->taps;
+  const size_t fit =
+      j->is_copied ? COPIED / (j->fours * ETX_U8_SIDE) : PLACES / j->taps;
   size_t part = least(fit, MOST_POSITIONS) / ROWS * ROWS;
   if (part < ROWS) return ROWS;
   if (threads == 1) return part;

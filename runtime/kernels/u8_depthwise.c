@@ -21,7 +21,7 @@ typedef struct job {
   char* out;
   etx_window y, x;
   size_t channels;
-  size_t rows, row_parts;          // of an item; of an image
+  size_t rows, row_parts;      // of an item; of an image
   size_t part, channel_parts;  // channels of an item; how many such
 } job;
 

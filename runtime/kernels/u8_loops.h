@@ -1,6 +1,7 @@
-// The inner loops of operators over bytes that stand for floats (op_schema.def):
-// products of uint8 and int8, summed exactly, and what becomes of the sums. Once
-// for each instruction set that is worth it; all give the same bits.
+// The inner loops of operators over bytes that stand for floats
+// (op_schema.def): products of uint8 and int8, summed exactly, and what becomes
+// of the sums. Once for each instruction set that is worth it; all give the
+// same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_U8_LOOPS_H
 #define ETX_RUNTIME_KERNELS_U8_LOOPS_H
@@ -19,8 +20,8 @@ enum {
 };
 
 // What becomes of the sums of a call's channels: f = (sum + offset) * scale +
-// bias in float32, each step rounded; of bytes low <= f <= high, rounded, halves
-// to even, and zero. NaN is low.
+// bias in float32, each step rounded; of bytes low <= f <= high, rounded,
+// halves to even, and zero. NaN is low.
 typedef struct etx_u8_results {
   const int32_t* offsets;
   const float* scales;
@@ -31,8 +32,8 @@ typedef struct etx_u8_results {
   bool are_integers;  // f, rounded, fits in 32 bits whatever the sums are
 } etx_u8_results;
 
-// Sums of rows of bytes times columns of panels. A row lies in as many pieces as
-// there are taps, each anywhere.
+// Sums of rows of bytes times columns of panels. A row lies in as many pieces
+// as there are taps, each anywhere.
 typedef struct etx_u8_block {
   const uint8_t* const* seen;  // [taps][pitch]: where a row's piece begins
   size_t pitch;
@@ -41,8 +42,8 @@ typedef struct etx_u8_block {
   const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_SIDE]
   size_t panel_bytes;    // from panel to panel
   size_t rows, columns;  // columns of at most ETX_U8_PANELS panels
-  // Sums that are there already unless they start, and where they go unless they
-  // end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS], of no more rows.
+  // Sums that are there already unless they start, and where they go unless
+  // they end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS], of no more rows.
   int32_t* sums;
   bool starts, ends;
   const etx_u8_results* results;

@@ -10,8 +10,8 @@ enum { GROUPS = COLUMNS / 4, SOME_ROWS = 4 };
 
 static inline four all_of(int32_t x) { return (four){x, x, x, x}; }
 
-// Four numbers of four columns, of which each lane has four, times those of some
-// rows.
+// Four numbers of four columns, of which each lane has four, times those of
+// some rows.
 static inline void add_numbers(four_bits lanes, const uint8_t* const x[],
                                size_t k, size_t g,
                                four sums[SOME_ROWS][GROUPS]) {
@@ -25,9 +25,8 @@ static inline void add_numbers(four_bits lanes, const uint8_t* const x[],
     int32_t seen;
     memcpy(&seen, x[r] + k, sizeof seen);
     const unsigned_shorts own = (unsigned_shorts)all_of(seen);
-    sums[r][g] +=
-        (four)__builtin_ia32_pmaddwd128((shorts)(own & 255), even) +
-        (four)__builtin_ia32_pmaddwd128((shorts)(own >> 8), odd);
+    sums[r][g] += (four)__builtin_ia32_pmaddwd128((shorts)(own & 255), even) +
+                  (four)__builtin_ia32_pmaddwd128((shorts)(own >> 8), odd);
   }
 #else
   for (size_t i = 0; i < ETX_U8_SIDE; ++i) {
@@ -97,8 +96,7 @@ static void sum_window(const etx_u8_windows* w, const uint8_t* const* rows,
     const uint8_t* row = rows[y * w->dilation_y];
     for (size_t x = 0; x < w->kernel_x; ++x, weights += w->channels) {
       const int64_t at = column + (int64_t)(x * w->dilation_x);
-      const bool is_inside =
-          row != NULL && at >= 0 && at < (int64_t)w->columns;
+      const bool is_inside = row != NULL && at >= 0 && at < (int64_t)w->columns;
       const uint8_t* seen =
           is_inside ? row + (size_t)at * w->channels : w->outside;
       add_tap(seen + first, weights, count, sums);
@@ -126,15 +124,16 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   for (size_t i = 0; i < count; ++i) out[i] = (float)(in[i] - zero) * scale;
 }
 
-static void to_bytes(const float* in, size_t count, int32_t zero,
-                     float inverse, float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
+                     float low, float high, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) {
     out[i] = u8_byte(in[i] * inverse, low, high, zero);
   }
 }
 
 static void larger(uint8_t* best, const uint8_t* in, size_t count) {
-  for (size_t i = 0; i < count; ++i) best[i] = in[i] > best[i] ? in[i] : best[i];
+  for (size_t i = 0; i < count; ++i)
+    best[i] = in[i] > best[i] ? in[i] : best[i];
 }
 
 const etx_u8_loops etx_u8_loops_base = {block, windows, to_floats, to_bytes,

@@ -22,9 +22,8 @@ static void pool_window(const job* j, const uint8_t* image, int64_t y,
     const int64_t row = etx_window_start(&j->y, y) + ky * j->y.dilation;
     for (int64_t kx = columns.first; kx < columns.end; ++kx) {
       const int64_t at = etx_window_start(&j->x, x) + kx * j->x.dilation;
-      j->loops->larger(
-          best, image + (size_t)(row * j->x.in + at) * j->channels,
-          j->channels);
+      j->loops->larger(best, image + (size_t)(row * j->x.in + at) * j->channels,
+                       j->channels);
     }
   }
 }

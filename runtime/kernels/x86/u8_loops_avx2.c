@@ -1,6 +1,7 @@
-// Registers of 32 bytes: eight columns of a panel. Bytes become pairs of 16 bits,
-// of which one instruction multiplies two and adds the products: numbers 0 and 2
-// of a column are one pair, 1 and 3 the other, so that nothing is moved.
+// Registers of 32 bytes: eight columns of a panel. Bytes become pairs of 16
+// bits, of which one instruction multiplies two and adds the products: numbers
+// 0 and 2 of a column are one pair, 1 and 3 the other, so that nothing is
+// moved.
 
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/u8_results.h"
@@ -40,11 +41,19 @@ static inline floats limited(floats x, floats low, floats high) {
   return __builtin_ia32_minps256(__builtin_ia32_maxps256(x, low), high);
 }
 
+typedef struct byte_bounds {
+  floats low, high;
+  ints zero;
+} byte_bounds;
+
+static inline byte_bounds bounds_of(const etx_u8_results* r) {
+  return (byte_bounds){all_floats(r->low), all_floats(r->high),
+                       all_ints(r->zero)};
+}
+
 // Floats as whole numbers, plus the zero point: 0 to 255.
-static inline ints whole_bytes(floats f, const etx_u8_results* r) {
-  const floats x = limited(f, all_floats(r->low), all_floats(r->high));
-  const ints bits = (ints)(x + all_floats(U8_WHOLE));
-  return ((bits + all_ints(r->zero)) & all_ints(UINT8_MAX));
+static inline ints whole_bytes(floats f, const byte_bounds* b) {
+  return __builtin_ia32_cvtps2dq256(limited(f, b->low, b->high)) + b->zero;
 }
 
 // Of two registers of 0 to 255 the bytes, in order.
@@ -53,8 +62,7 @@ static inline chars16 packed(ints a, ints b) {
   const longs pairs = (longs)__builtin_ia32_packusdw256(a, b);
   const shorts in_order =
       (shorts)__builtin_shufflevector(pairs, pairs, 0, 2, 1, 3);
-  const longs bytes =
-      (longs)__builtin_ia32_packuswb256(in_order, in_order);
+  const longs bytes = (longs)__builtin_ia32_packuswb256(in_order, in_order);
   typedef long long two __attribute__((vector_size(16)));
   return (chars16)(two)__builtin_shufflevector(bytes, bytes, 0, 2);
 }
@@ -74,15 +82,17 @@ static void load_columns(const void* from, size_t count, ints out[HALVES]) {
   out[1] = load_ints(made + LANES);
 }
 
-// Stores what a block's rows come to in a panel whose columns begin at `column`.
+// Stores what a block's rows come to in a panel whose columns begin at
+// `column`.
 static inline __attribute__((always_inline)) void store_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
     ints sums[ROWS][HALVES]) {
   const etx_u8_results* r = b->results;
+  const byte_bounds bounds = bounds_of(r);
   const size_t left = b->columns - column;
   const size_t count = left < COLUMNS ? left : (size_t)COLUMNS;
-  ints scales[HALVES], bias[HALVES] = {all_ints(INT32_MIN),
-                                       all_ints(INT32_MIN)};
+  ints scales[HALVES],
+      bias[HALVES] = {all_ints(INT32_MIN), all_ints(INT32_MIN)};
   load_columns(r->scales + b->channel + column, count, scales);
   if (r->bias != NULL) {
     load_columns(r->bias + b->channel + column, count, bias);
@@ -101,7 +111,8 @@ static inline __attribute__((always_inline)) void store_rows(
       memcpy((float*)b->out + at, f, count * sizeof(float));
       continue;
     }
-    const chars16 made = packed(whole_bytes(f[0], r), whole_bytes(f[1], r));
+    const chars16 made =
+        packed(whole_bytes(f[0], &bounds), whole_bytes(f[1], &bounds));
     uint8_t* to = (uint8_t*)b->out + at;
     if (count == COLUMNS) {
       memcpy(to, &made, sizeof made);
@@ -198,8 +209,8 @@ static inline ints widened(chars16 x, bool is_signed) {
   typedef signed char signed16 __attribute__((vector_size(16)));
   typedef unsigned char unsigned16 __attribute__((vector_size(16)));
   return is_signed
-             ? (ints)__builtin_convertvector((signed16)x, shorts)
-             : (ints)__builtin_convertvector((unsigned16)x, unsigned_shorts);
+             ? (ints) __builtin_convertvector((signed16)x, shorts)
+             : (ints) __builtin_convertvector((unsigned16)x, unsigned_shorts);
 #else
   return is_signed ? (ints)__builtin_ia32_pmovsxbw256(x)
                    : (ints)__builtin_ia32_pmovzxbw256(x);
@@ -237,8 +248,11 @@ static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
 }
 
 static inline __attribute__((always_inline)) void store_bytes(
-    const floats f[SOME], const etx_u8_results* r, size_t count, uint8_t* to) {
-  const chars16 made = packed(whole_bytes(f[0], r), whole_bytes(f[1], r));
+    const floats f[SOME], const etx_u8_results* r, const byte_bounds* bounds,
+    size_t count, uint8_t* to) {
+  const chars16 made =
+      packed(whole_bytes(f[0], bounds), whole_bytes(f[1], bounds));
+  (void)r;
   if (count == CHANNELS) {
     memcpy(to, &made, sizeof made);
   } else {
@@ -247,6 +261,20 @@ static inline __attribute__((always_inline)) void store_bytes(
 }
 
 #include "runtime/kernels/x86/u8_windows_template.h"
+
+static void windows(const etx_u8_windows* w) {
+  etx_u8_windows part = *w;
+  if (!windows_fit(w)) {
+    etx_u8_loops_base.windows(w);
+    return;
+  }
+  for (size_t c = 0; c < w->count; c += CHANNELS) {
+    const size_t left = w->count - c;
+    part.first = w->first + c;
+    part.count = left < CHANNELS ? left : (size_t)CHANNELS;
+    sum_channels(&part);
+  }
+}
 
 // ------------------------------------------------ elements
 
@@ -273,14 +301,15 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
-static void to_bytes(const float* in, size_t count, int32_t zero,
-                     float inverse, float low, float high, uint8_t* out) {
-  const etx_u8_results r = {.low = low, .high = high, .zero = zero};
+static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
+                     float low, float high, uint8_t* out) {
+  const byte_bounds bounds = {all_floats(low), all_floats(high),
+                              all_ints(zero)};
   size_t i = 0;
   for (; i + CHANNELS <= count; i += CHANNELS) {
     const floats a = (floats)load_ints(in + i) * all_floats(inverse);
     const floats b = (floats)load_ints(in + i + LANES) * all_floats(inverse);
-    const chars16 y = packed(whole_bytes(a, &r), whole_bytes(b, &r));
+    const chars16 y = packed(whole_bytes(a, &bounds), whole_bytes(b, &bounds));
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,

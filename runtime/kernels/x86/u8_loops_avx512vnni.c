@@ -1,10 +1,8 @@
-// Registers of 64 bytes: sixteen columns of a panel, four numbers of each, which
-// one instruction multiplies and adds.
+// Registers of 64 bytes: sixteen columns of a panel, four numbers of each,
+// which one instruction multiplies and adds.
 
-#include "runtime/kernels/u8_results.h"
-#include "runtime/kernels/x86/byte_sums_template.h"
-#include "runtime/kernels/x86/byte_rest_template.h"
 #include "runtime/kernels/x86/u8_loops_wide.h"
+#include "runtime/kernels/x86/u8_vectors_template.h"
 
 enum {
   COLUMNS = ETX_U8_COLUMNS,
@@ -14,76 +12,12 @@ enum {
 };
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
-typedef char chars __attribute__((vector_size(64)));
-typedef short shorts __attribute__((vector_size(64)));
-
-enum { CURRENT = 4 };  // rounding, as it is set
-
-static inline floats all_floats(float x) {
-  return (floats)all_ints((union { float f; int i; }){.f = x}.i);
-}
-
-// As u8_limited: NaN is low. The names are the compilers' own, which differ.
-static inline floats limited(floats x, floats low, floats high) {
-#ifdef __clang__
-  return __builtin_ia32_minps512(__builtin_ia32_maxps512(x, low, CURRENT), high,
-                                 CURRENT);
-#else
-  const floats above =
-      __builtin_ia32_maxps512_mask(x, low, x, -1, CURRENT);
-  return __builtin_ia32_minps512_mask(above, high, x, -1, CURRENT);
-#endif
-}
 
 // Floats as bytes without the zero point, in the lowest bits of lanes: an
 // addition rounds them, and what it leaves of them begins there.
 static inline ints lowest_bits(floats x, floats low, floats high) {
   return (ints)(limited(x, low, high) + all_floats(U8_WHOLE));
 }
-
-// The names are the compilers' own, which differ.
-#ifdef __clang__
-typedef unsigned char unsigned_chars __attribute__((vector_size(64)));
-static inline ints larger_bytes(ints a, ints b) {
-  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
-}
-static inline ints smaller_bytes(ints a, ints b) {
-  return (ints)__builtin_elementwise_min((unsigned_chars)a, (unsigned_chars)b);
-}
-static inline shorts add_limited(shorts a, shorts b) {
-  return __builtin_elementwise_add_sat(a, b);
-}
-static inline ints rounded(floats x) {
-  return (ints)__builtin_ia32_cvtps2dq512_mask(x, (ints){0}, -1, CURRENT);
-}
-// Integers of two registers as those of 16 bits, quarter by quarter.
-static inline shorts packed_pairs(ints a, ints b) {
-  return (shorts)__builtin_ia32_packssdw512(a, b);
-}
-static inline ints packed_bytes(shorts a, shorts b) {
-  return (ints)__builtin_ia32_packuswb512(a, b);
-}
-#else
-static inline ints larger_bytes(ints a, ints b) {
-  return (ints)__builtin_ia32_pmaxub512_mask((chars)a, (chars)b, (chars)a, ~0ULL);
-}
-static inline ints smaller_bytes(ints a, ints b) {
-  return (ints)__builtin_ia32_pminub512_mask((chars)a, (chars)b, (chars)a, ~0ULL);
-}
-static inline shorts add_limited(shorts a, shorts b) {
-  return __builtin_ia32_paddsw512_mask(a, b, a, ~0U);
-}
-static inline ints rounded(floats x) {
-  return __builtin_ia32_cvtps2dq512_mask(x, (ints){0}, -1, CURRENT);
-}
-// Integers of two registers as those of 16 bits, quarter by quarter.
-static inline shorts packed_pairs(ints a, ints b) {
-  return __builtin_ia32_packssdw512_mask(a, b, (shorts){0}, ~0U);
-}
-static inline ints packed_bytes(shorts a, shorts b) {
-  return (ints)__builtin_ia32_packuswb512_mask(a, b, (chars){0}, ~0ULL);
-}
-#endif
 
 // Of each lane the lowest byte: gcc makes sixteen moves of a conversion.
 static inline bytes16 lowest_bytes(ints x) {
@@ -94,16 +28,6 @@ static inline bytes16 lowest_bytes(ints x) {
 static inline bytes16 all_bytes(int32_t x) {
   const uint8_t b = (uint8_t)x;
   return (bytes16){b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b};
-}
-
-static inline void store_some_bytes(void* to, ints x, size_t count) {
-#ifdef __clang__
-  typedef chars* place;
-#else
-  typedef char* place;
-#endif
-  const unsigned long long mask = count < BYTES ? (1ULL << count) - 1 : ~0ULL;
-  __builtin_ia32_storedquqi512_mask((place)to, (chars)x, mask);
 }
 
 // ------------------------------------------------ products
@@ -133,36 +57,16 @@ static inline size_t part_columns(const etx_u8_block* b, size_t part) {
   return left < COLUMNS ? left : (size_t)COLUMNS;
 }
 
-// Bounds and zero point of bytes.
-typedef struct row_bounds {
-  ints low, high;
-  shorts zero;
-} row_bounds;
-
-static inline row_bounds bounds_of(const etx_u8_results* r) {
-  const int low = (int)r->low + r->zero, high = (int)r->high + r->zero;
-  return (row_bounds){all_ints((int)((unsigned)low * 0x01010101)),
-                      all_ints((int)((unsigned)high * 0x01010101)),
-                      (shorts)all_ints(r->zero * 0x00010001)};
-}
-
-// Integers as bytes, those of four registers in each quarter side by side: plus
-// a zero point, 0 to 255, and what is beyond that is the nearest.
-static inline ints packed_with(const ints x[4], shorts zero) {
-  const shorts low = add_limited(packed_pairs(x[0], x[1]), zero);
-  const shorts high = add_limited(packed_pairs(x[2], x[3]), zero);
-  return packed_bytes(low, high);
-}
-
 // Four rows of sixteen columns, whose results are integers of 32 bits.
 static inline __attribute__((always_inline)) void store_four(
     const etx_u8_block* b, const column_numbers* n, const ints sums[4],
-    const row_bounds* bounds, uint8_t* to) {
+    const byte_bounds* bounds, uint8_t* to) {
   ints whole[4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
   const ints made = packed_with(whole, bounds->zero);
-  const ints limited = smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+  const ints limited =
+      smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
   const ints rows = turned_quarters(limited);
   store_quarter(to, rows, 0);
   store_quarter(to + b->out_row, rows, 1);
@@ -175,7 +79,7 @@ static inline __attribute__((always_inline)) void store_all(
     const etx_u8_block* b, size_t row_at, size_t rows, size_t parts,
     ints sums[ROWS][PARTS]) {
   const etx_u8_results* r = b->results;
-  const row_bounds bounds = bounds_of(r);
+  const byte_bounds bounds = bounds_of(r);
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS;
@@ -208,18 +112,16 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
         store_some_bytes((float*)b->out + at, (ints)f, columns * sizeof(float));
         continue;
       }
-      const ints made =
-          lowest_bits(f, all_floats(r->low), all_floats(r->high));
-      const bytes16 own =
-          lowest_bytes(made) + all_bytes(r->zero);
+      const ints made = lowest_bits(f, all_floats(r->low), all_floats(r->high));
+      const bytes16 own = lowest_bytes(made) + all_bytes(r->zero);
       memcpy((uint8_t*)b->out + at, &own, columns);
     }
   }
 }
 
 // Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which would
-// move them about, is told nothing else.
+// registers for: they are read where they are used, and the compiler, which
+// would move them about, is told nothing else.
 typedef const uint8_t* volatile row_place;
 
 // Some fours more of all rows, `k` bytes from where their pieces begin.
@@ -252,8 +154,7 @@ static inline __attribute__((always_inline)) void add_fours(
 
 // The sums that a block's rows begin with: offsets, or those that are there.
 static inline __attribute__((always_inline)) void start_sums(
-    const etx_u8_block* b, size_t rows, size_t parts,
-    ints sums[ROWS][PARTS]) {
+    const etx_u8_block* b, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
     const size_t column = part * COLUMNS;
@@ -343,96 +244,6 @@ static void block(const etx_u8_block* b) {
   }
 }
 
-// ------------------------------------------------ windows
-
-// Sixty-four channels at a time. What four rows have of a column is turned so
-// that a lane has a channel's four bytes; the lanes of four registers then have
-// these channels, quarter by quarter:
-//
-//     register 0   0-3  16-19  32-35  48-51
-//     register 1   4-7  20-23  ..
-//
-// which is the order that packing integers as bytes takes back.
-enum {
-  CHANNELS = 64,
-  SOME = CHANNELS / COLUMNS,  // registers of them
-};
-
-
-// Of each quarter of two registers the lower half, or the upper one, element by
-// element side by side.
-#define TWO(a, b, k) (a) + (k), (b) + (k)
-#define BYTES_OF(a, b)                                                   \
-  TWO(a, b, 0), TWO(a, b, 1), TWO(a, b, 2), TWO(a, b, 3), TWO(a, b, 4), \
-      TWO(a, b, 5), TWO(a, b, 6), TWO(a, b, 7)
-#define SHORTS_OF(a, b) \
-  TWO(a, b, 0), TWO(a, b, 1), TWO(a, b, 2), TWO(a, b, 3)
-#define SIDE_BY_SIDE(vector, of, a, b, each, begin)                           \
-  (ints) __builtin_shufflevector(                                             \
-      (vector)(a), (vector)(b), of(begin, (begin) + 4 * (each)),              \
-      of((begin) + (each), (begin) + 5 * (each)),                             \
-      of((begin) + 2 * (each), (begin) + 6 * (each)),                         \
-      of((begin) + 3 * (each), (begin) + 7 * (each)))
-
-// The bytes of four rows as above.
-static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
-                                                       ints out[SOME]) {
-  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
-                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
-  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
-                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
-  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
-  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
-  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
-  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
-}
-
-static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
-static inline size_t lane_of(size_t channel) {
-  return channel / 16 * 4 + channel % 4;
-}
-
-static inline __attribute__((always_inline)) void turn_bytes(
-    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
-  ints rows[SIDE];
-  ETX_UNROLLED
-  for (size_t i = 0; i < SIDE; ++i) {
-    rows[i] = from[i] == NULL ? (ints){0} : load_some_bytes(from[i], count);
-  }
-  turn(rows, out);
-}
-
-static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
-                               ints out[SOME]) {
-  turn_bytes(from, count, out);
-}
-
-static inline __attribute__((always_inline)) void store_bytes(
-    const floats f[SOME], const etx_u8_results* r, size_t count, uint8_t* to) {
-  ints whole[SOME], all;
-  if (r->are_integers) {
-    const row_bounds bounds = bounds_of(r);
-    ETX_UNROLLED
-    for (size_t i = 0; i < SOME; ++i) whole[i] = rounded(f[i]);
-    const ints made = packed_with(whole, bounds.zero);
-    all = smaller_bytes(larger_bytes(made, bounds.low), bounds.high);
-  } else {
-    const floats low = all_floats(r->low), high = all_floats(r->high);
-    ETX_UNROLLED
-    for (size_t i = 0; i < SOME; ++i) {
-      whole[i] = rounded(limited(f[i], low, high));
-    }
-    all = packed_with(whole, (shorts)all_ints(r->zero * 0x00010001));
-  }
-  if (count == CHANNELS) {
-    memcpy(to, &all, sizeof all);
-  } else {
-    store_some_bytes(to, all, count);
-  }
-}
-
-#include "runtime/kernels/x86/u8_windows_template.h"
-
 // ------------------------------------------------ elements
 
 // The name is the compilers' own, which differ.
@@ -452,15 +263,14 @@ static void to_floats(const uint8_t* in, size_t count, int32_t zero,
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
     const ints wide = sixteen_bytes(in + i) - all_ints(zero);
-    const floats y =
-        __builtin_convertvector(wide, floats) * all_floats(scale);
+    const floats y = __builtin_convertvector(wide, floats) * all_floats(scale);
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
 }
 
-static void to_bytes(const float* in, size_t count, int32_t zero,
-                     float inverse, float low, float high, uint8_t* out) {
+static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
+                     float low, float high, uint8_t* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
     const floats x = (floats)load_bytes(in + i) * all_floats(inverse);
@@ -482,5 +292,5 @@ static void larger(uint8_t* best, const uint8_t* in, size_t count) {
   }
 }
 
-const etx_u8_loops etx_u8_loops_avx512vnni = {block, windows, to_floats,
-                                              to_bytes, larger};
+const etx_u8_loops etx_u8_loops_avx512vnni = {block, etx_u8_windows_avx512vnni,
+                                              to_floats, to_bytes, larger};

@@ -8,4 +8,9 @@
 extern const etx_u8_loops etx_u8_loops_avx2;
 extern const etx_u8_loops etx_u8_loops_avx512vnni;
 
+// The member `windows` of the latter; and the same of at most 32 channels whose
+// windows fit.
+void etx_u8_windows_avx512vnni(const etx_u8_windows* windows);
+void etx_u8_narrow_windows_avx512vnni(const etx_u8_windows* windows);
+
 #endif

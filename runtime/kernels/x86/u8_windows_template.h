@@ -1,6 +1,6 @@
 // Windows of bytes, one channel each (etx_u8_loops.windows): what the registers
-// of an instruction set see of an image's columns is turned once for all results
-// that see it.
+// of an instruction set see of an image's columns is turned once for all
+// results that see it.
 //
 // The file that reads this has
 //
@@ -12,7 +12,8 @@
 //                                       NULL is zeros
 //   turn_signed(from, count, out)       the same of weights
 //   add_products(sum, bytes, weights)
-//   store_bytes(f, results, count, to)  the last steps of bytes
+//   byte_bounds, bounds_of(results)     what the last steps of bytes need,
+//   store_bytes(f, results, bounds, count, to)  and these
 
 #include "runtime/kernels/u8_results.h"
 
@@ -26,7 +27,7 @@ typedef struct turned {
   const etx_u8_windows* w;
   size_t first, count;  // channels, at most CHANNELS
   size_t sides;         // of a window's rows
-  size_t fit;           // columns that have room
+  byte_bounds bounds;
   ints offsets[SOME];
   floats scales[SOME], bias[SOME];
   ints weights[ROOM_OF_WEIGHTS][SOME];  // [kernel_x][sides]
@@ -59,8 +60,7 @@ static void start_channels(turned* t) {
       const uint8_t* rows[SIDE] = {NULL};
       for (size_t i = 0; i < SIDE && s * SIDE + i < w->kernel_y; ++i) {
         const size_t tap = (s * SIDE + i) * w->kernel_x + x;
-        rows[i] =
-            (const uint8_t*)w->weights + tap * w->channels + t->first;
+        rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
       }
       turn_signed(rows, t->count, t->weights[x * t->sides + s]);
     }
@@ -83,8 +83,8 @@ static inline __attribute__((always_inline)) void turn_columns(
       for (size_t i = 0; i < SIDE; ++i) {
         if (s * SIDE + i >= w->kernel_y) break;
         const uint8_t* row = rows[(s * SIDE + i) * w->dilation_y];
-        from[i] = row == NULL || !is_inside ? w->outside + t->first
-                                            : row + place;
+        from[i] =
+            row == NULL || !is_inside ? w->outside + t->first : row + place;
       }
       turn_bytes(from, bytes, t->columns[c * t->sides + s]);
     }
@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void store_window(
     f[i] = __builtin_convertvector(sums[i], floats) * t->scales[i] + t->bias[i];
   }
   if (!r->is_float) {
-    store_bytes(f, r, t->count, (uint8_t*)t->w->out + at);
+    store_bytes(f, r, &t->bounds, t->count, (uint8_t*)t->w->out + at);
     return;
   }
   for (size_t c = 0; c < t->count; ++c) {
@@ -130,45 +130,45 @@ static inline __attribute__((always_inline)) void sum_windows(
   }
 }
 
-static void run_channels(turned* t) {
+static inline size_t sides_of(const etx_u8_windows* w) {
+  return (w->kernel_y + SIDE - 1) / SIDE;
+}
+
+// True if there is room for a window and for the columns of one.
+static inline bool windows_fit(const etx_u8_windows* w) {
+  const size_t fit = ROOM_OF_COLUMNS / sides_of(w);
+  return sides_of(w) * w->kernel_x <= ROOM_OF_WEIGHTS && w->dilation_x <= fit &&
+         (w->kernel_x - 1) * w->dilation_x < fit;
+}
+
+// All results of at most CHANNELS channels.
+static void sum_channels(const etx_u8_windows* w) {
   enum { THREE = (3 + SIDE - 1) / SIDE };
-  const etx_u8_windows* w = t->w;
+  turned t = {.w = w,
+              .first = w->first,
+              .count = w->count,
+              .sides = sides_of(w),
+              .bounds = bounds_of(w->results)};
   const size_t reach = (w->kernel_x - 1) * w->dilation_x + 1;
-  const size_t most = (t->fit - reach) / w->stride_x + 1;
-  start_channels(t);
+  const size_t most = (ROOM_OF_COLUMNS / t.sides - reach) / w->stride_x + 1;
+  start_channels(&t);
   for (size_t y = 0; y < w->results_y; ++y) {
     const uint8_t* const* rows = w->rows + y * w->stride_y;
     for (size_t x = 0; x < w->results_x; x += most) {
       const size_t left = w->results_x - x, count = left < most ? left : most;
       const int64_t column = (int64_t)(x * w->stride_x) - w->padding;
       const size_t columns = (count - 1) * w->stride_x + reach;
-      const size_t at = (y * w->results_x + x) * w->channels + t->first;
-      if (t->count == CHANNELS) {
-        turn_columns(t, rows, column, columns, true);
+      const size_t at = (y * w->results_x + x) * w->channels + t.first;
+      if (t.count == CHANNELS) {
+        turn_columns(&t, rows, column, columns, true);
       } else {
-        turn_columns(t, rows, column, columns, false);
+        turn_columns(&t, rows, column, columns, false);
       }
-      if (w->kernel_x == 3 && t->sides == THREE) {
-        sum_windows(t, count, at, 3, THREE);
+      if (w->kernel_x == 3 && t.sides == THREE) {
+        sum_windows(&t, count, at, 3, THREE);
       } else {
-        sum_windows(t, count, at, w->kernel_x, t->sides);
+        sum_windows(&t, count, at, w->kernel_x, t.sides);
       }
     }
-  }
-}
-
-static void windows(const etx_u8_windows* w) {
-  turned t = {.w = w, .sides = (w->kernel_y + SIDE - 1) / SIDE};
-  t.fit = ROOM_OF_COLUMNS / t.sides;
-  if (t.sides * w->kernel_x > ROOM_OF_WEIGHTS || w->dilation_x > t.fit ||
-      (w->kernel_x - 1) * w->dilation_x >= t.fit) {
-    etx_u8_loops_base.windows(w);
-    return;
-  }
-  for (size_t c = 0; c < w->count; c += CHANNELS) {
-    const size_t left = w->count - c;
-    t.first = w->first + c;
-    t.count = left < CHANNELS ? left : (size_t)CHANNELS;
-    run_channels(&t);
   }
 }

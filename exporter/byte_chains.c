@@ -224,7 +224,7 @@ etx_status etx_byte_chain(etx_rewrite* rewrite, const etx_ir_node* node,
   return ETX_OK;
 }
 
-etx_status etx_byte_change(etx_lower* lower, const etx_byte_numbers* from,
+etx_status etx_byte_change(etx_rewrite* rewrite, const etx_byte_numbers* from,
                            const etx_byte_numbers* to, etx_byte_tensor* bytes) {
   etx_ir_arg args[ARGUMENTS];
   const operand self = {bytes->value, *from};
@@ -233,6 +233,7 @@ etx_status etx_byte_change(etx_lower* lower, const etx_byte_numbers* from,
   args[STEPS] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
   args[STEPS].as.string = etx_text_of("x");
   set_results(to, args);
-  return etx_lower_emit(lower, ETX_OP_chain_u8_out, args, ARGUMENTS,
+  ETX_TRY(etx_fusion_made(rewrite->fusions, &rewrite->lower, kind));
+  return etx_lower_emit(&rewrite->lower, ETX_OP_chain_u8_out, args, ARGUMENTS,
                         &bytes->value);
 }

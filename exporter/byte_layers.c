@@ -143,19 +143,21 @@ static float bias_at(const etx_byte_layer* layer, size_t index) {
 
 // ------------------------------------------------ layers
 
-static const char* shape_obstacle(const etx_rewrite* rewrite,
+static const char* image_obstacle(const etx_rewrite* rewrite,
                                   const etx_byte_layer* layer) {
-  const etx_ir_constant* const w = layer->weight;
   const size_t rank = etx_rewrite_shape(rewrite, &layer->args[INPUT])->rank;
-  const int64_t products = (int64_t)w->data.size / w->sizes[0];
-  if (products > ETX_BYTE_MOST_PRODUCTS) return "its sums may be too large";
-  if (layer->is_linear) {
-    return w->rank == 2 && rank > 0 ? NULL : "its weight is no matrix";
-  }
+  const size_t own = etx_rewrite_shape(rewrite, &layer->args[WEIGHT])->rank;
   if (layer->args[TRANSPOSED].as.boolean) return "it is transposed";
-  return (w->rank == 3 || w->rank == 4) && rank == w->rank
+  return (own == 3 || own == 4) && rank == own
              ? NULL
-             : "its images have no one or two dimensions";
+             : "its images are no lines and no planes";
+}
+
+static const char* weight_obstacle(const etx_byte_layer* layer) {
+  const etx_ir_constant* const w = layer->weight;
+  const size_t products = w->data.size / (size_t)w->sizes[0];
+  if (layer->is_linear && w->rank != 2) return "its weight is no matrix";
+  return products > ETX_BYTE_MOST_PRODUCTS ? "its sums may be too large" : NULL;
 }
 
 bool etx_byte_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
@@ -180,9 +182,10 @@ bool etx_byte_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
          (is_linear ? (size_t)STRIDE : (size_t)ARGUMENTS) * sizeof *out->args);
   if (!is_linear) out->groups = (size_t)node->args[GROUPS].as.integer;
   out->input = input->args[BYTES].as.value;
-  out->obstacle = read_weight(rewrite, weight, out);
+  out->obstacle = is_linear ? NULL : image_obstacle(rewrite, out);
+  if (out->obstacle == NULL) out->obstacle = read_weight(rewrite, weight, out);
+  if (out->obstacle == NULL) out->obstacle = weight_obstacle(out);
   if (out->obstacle == NULL) out->obstacle = read_bias(rewrite, node, out);
-  if (out->obstacle == NULL) out->obstacle = shape_obstacle(rewrite, out);
   return true;
 }
 

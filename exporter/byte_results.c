@@ -47,15 +47,61 @@ static void narrow(const etx_ir_arg bounds[2], etx_byte_numbers* numbers) {
   if (numbers->least > numbers->most) numbers->least = numbers->most;
 }
 
+// ------------------------------------------------ bytes that are there
+
+// True if no more than one node of the graph as it was reads the bytes.
+static bool is_read_once(const etx_rewrite* rewrite, uint32_t bytes) {
+  const etx_ir_method* const method = rewrite->lower.method;
+  uint32_t uses = 0;
+  for (size_t i = 0; i < method->node_count; ++i) {
+    const uint32_t value = method->nodes[i].outputs[0];
+    etx_byte_tensor found;
+    if (value != ETX_IR_NONE && value < rewrite->value_count &&
+        etx_byte_tensor_find(rewrite, value, &found) && found.value == bytes) {
+      uses += rewrite->uses[value];
+    }
+  }
+  return uses <= 1;
+}
+
+static int64_t within(int64_t x, int64_t least, int64_t most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+// Lets the operator that gives the bytes keep to closer bounds. False if it has
+// none.
+static etx_status narrow_source(etx_rewrite* rewrite,
+                                const etx_byte_numbers* to,
+                                etx_byte_tensor* bytes, bool* out_done) {
+  const etx_ir_node* const node =
+      etx_ir_definition(rewrite->lower.method, bytes->value);
+  const size_t at = node == NULL ? 0 : etx_byte_bounds_at(node->op->id);
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  if (at == 0 || !is_read_once(rewrite, bytes->value)) return ETX_OK;
+  memcpy(args, node->args, node->arg_count * sizeof *args);
+  for (size_t i = at; i < at + 2; ++i) {
+    args[i] = etx_ir_int(within(args[i].as.integer, to->least, to->most));
+  }
+  *out_done = true;
+  return etx_lower_emit(&rewrite->lower, node->op->id, args, node->arg_count,
+                        &bytes->value);
+}
+
 static etx_status take_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
                              const etx_byte_numbers* from,
                              const etx_byte_numbers* to, etx_byte_tensor* out) {
+  bool done = false;
   ETX_TRY(etx_byte_tensor_take(rewrite, node->args[0].as.value, out));
-  const bool is_same =
-      from->scale == to->scale && from->zero == to->zero &&
-      etx_byte_tensor_are_within(rewrite, out->value, to->least, to->most);
-  return is_same ? ETX_OK : etx_byte_change(&rewrite->lower, from, to, out);
+  const bool is_same = from->scale == to->scale && from->zero == to->zero;
+  if (is_same &&
+      etx_byte_tensor_is_within(rewrite, out->value, to->least, to->most)) {
+    return ETX_OK;
+  }
+  if (is_same) ETX_TRY(narrow_source(rewrite, to, out, &done));
+  return done ? ETX_OK : etx_byte_change(rewrite, from, to, out);
 }
+
+// ------------------------------------------------ any value
 
 etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
                            const etx_byte_wish* wish, etx_byte_tensor* out,

@@ -35,7 +35,7 @@ ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
                                        etx_byte_tensor* out, bool* out_done);
 
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
-ETX_MUST_USE etx_status etx_byte_change(etx_lower* lower,
+ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,
                                         const etx_byte_numbers* from,
                                         const etx_byte_numbers* to,
                                         etx_byte_tensor* bytes);

@@ -131,11 +131,8 @@ bool etx_byte_tensor_find(const etx_rewrite* rewrite, uint32_t value,
   return etx_byte_tensor_find(rewrite, back->args[INPUT].as.value, out);
 }
 
-// Position of an operator's least result; the largest one follows it. 0: what
-// it gives is what it is given.
-static size_t bounds_of(const etx_ir_node* node, bool* out_knows) {
-  *out_knows = true;
-  switch (node->op->id) {
+size_t etx_byte_bounds_at(etx_op_id op) {
+  switch (op) {
     case ETX_OP_quantize_per_tensor_out:
       return LEAST;
     case ETX_OP_convolution_u8_out:
@@ -146,32 +143,29 @@ static size_t bounds_of(const etx_ir_node* node, bool* out_knows) {
       return 6;
     case ETX_OP_chain_u8_out:
       return 9;
-    case ETX_OP_permute_copy_out:
-    case ETX_OP_view_copy_out:
-    case ETX_OP_slice_copy_tensor_out:
-    case ETX_OP_max_pool2d_u8_out:
-      return 0;
     default:
-      *out_knows = false;
       return 0;
   }
 }
 
-bool etx_byte_tensor_are_within(const etx_rewrite* rewrite, uint32_t value,
-                                int64_t least, int64_t most) {
+// True if all that the node gives is among what it is given.
+static bool only_moves(const etx_ir_node* node) {
+  const etx_op_id op = node->op->id;
+  return op == ETX_OP_permute_copy_out || op == ETX_OP_view_copy_out ||
+         op == ETX_OP_slice_copy_tensor_out || op == ETX_OP_max_pool2d_u8_out;
+}
+
+bool etx_byte_tensor_is_within(const etx_rewrite* rewrite, uint32_t value,
+                               int64_t least, int64_t most) {
+  const etx_ir_method* const method = rewrite->lower.method;
+  const etx_ir_node* node = etx_ir_definition(method, value);
   if (least <= 0 && most >= UINT8_MAX) return true;
-  for (;;) {
-    const etx_ir_node* const node =
-        etx_ir_definition(rewrite->lower.method, value);
-    bool knows = false;
-    const size_t at = node == NULL ? 0 : bounds_of(node, &knows);
-    if (!knows) return false;
-    if (at != 0) {
-      return node->args[at].as.integer >= least &&
-             node->args[at + 1].as.integer <= most;
-    }
-    value = node->args[INPUT].as.value;
+  while (node != NULL && only_moves(node)) {
+    node = etx_ir_definition(method, node->args[INPUT].as.value);
   }
+  const size_t at = node == NULL ? 0 : etx_byte_bounds_at(node->op->id);
+  return at != 0 && node->args[at].as.integer >= least &&
+         node->args[at + 1].as.integer <= most;
 }
 
 // ------------------------------------------------ computing

@@ -54,8 +54,12 @@ ETX_MUST_USE etx_status etx_byte_tensor_take(etx_rewrite* rewrite,
                                              etx_byte_tensor* out);
 
 // True if all bytes of a uint8 tensor are known to be from `least` to `most`.
-bool etx_byte_tensor_are_within(const etx_rewrite* rewrite, uint32_t value,
-                                int64_t least, int64_t most);
+bool etx_byte_tensor_is_within(const etx_rewrite* rewrite, uint32_t value,
+                               int64_t least, int64_t most);
+
+// Position of an operator's least byte among its arguments, which the largest
+// one follows; 0 if it has none.
+size_t etx_byte_bounds_at(etx_op_id op);
 
 // Puts a tensor of four dimensions, of any type, channels last or back.
 ETX_MUST_USE etx_status etx_byte_tensor_order(etx_lower* lower, bool is_last,

@@ -106,6 +106,13 @@ const char* etx_nearest_operator(etx_text aten) {
   return best;
 }
 
+bool etx_operator_is_in_place(etx_text aten) {
+  const etx_text base = split(aten).base;
+  const etx_text plain = without_tail(base, "_");
+  // A name like __and__ says nothing of the kind.
+  return plain.size < base.size && plain.data[plain.size - 1] != '_';
+}
+
 const char* etx_nearest_operator_hint(etx_text aten, char* out,
                                       size_t capacity) {
   const char* const nearest = etx_nearest_operator(aten);

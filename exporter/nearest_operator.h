@@ -8,6 +8,10 @@
 // True if `aten` ("aten.add.Tensor") can be imported.
 bool etx_operator_is_importable(etx_text aten);
 
+// True if its name says that `aten` ("aten.add_.Tensor") writes into its
+// argument.
+bool etx_operator_is_in_place(etx_text aten);
+
 // Room for any hint.
 #define ETX_NEAREST_OPERATOR_BYTES 128
 

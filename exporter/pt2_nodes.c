@@ -264,6 +264,13 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
     etx_pt2_unsupported(graph, "operator", target);
     return;
   }
+  if (etx_operator_is_in_place(aten)) {
+    etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
+                       "%s: operator '%t' writes in place: save the program "
+                       "that .run_decompositions({}) gives",
+                       graph->place, aten);
+    return;
+  }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
   etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
                      "%s: operator '%t' is not supported%s", graph->place, aten,

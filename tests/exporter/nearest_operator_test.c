@@ -34,6 +34,15 @@ static void variants_stand_for_each_other(void** state) {
   assert_nearest("aten.relu.Scalar", "aten.relu.default");
 }
 
+static void an_underscore_at_the_end_means_in_place(void** state) {
+  (void)state;
+  assert_true(etx_operator_is_in_place(etx_text_of("aten.add_.Tensor")));
+  assert_true(etx_operator_is_in_place(etx_text_of("mine.write_.default")));
+  assert_false(etx_operator_is_in_place(etx_text_of("aten.add.Tensor")));
+  assert_false(etx_operator_is_in_place(etx_text_of("aten.__and__.Tensor")));
+  assert_false(etx_operator_is_in_place(etx_text_of("aten._.Tensor")));
+}
+
 static void what_is_far_off_is_not_offered(void** state) {
   (void)state;
   assert_nearest("aten.zzzz.default", NULL);
@@ -75,6 +84,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_letter_or_two_are_a_slip),
       cmocka_unit_test(variants_stand_for_each_other),
+      cmocka_unit_test(an_underscore_at_the_end_means_in_place),
       cmocka_unit_test(what_is_far_off_is_not_offered),
       cmocka_unit_test(known_operators_are_not_taken_for_misspelled_ones),
   };

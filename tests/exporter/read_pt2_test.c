@@ -302,6 +302,10 @@ static void damaged_json_is_refused(void** state) {
                         "operator 'aten.ad.Tensor' is not supported; the "
                         "nearest supported form is 'aten.add.Tensor'");
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
+                        "torch.ops.aten.add_.Tensor",
+                        "operator 'aten.add_.Tensor' writes in place: save the "
+                        "program that .run_decompositions({}) gives");
+  assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.mylib.foo.default",
                         "operator 'torch.ops.mylib.foo.default' is not");
 }

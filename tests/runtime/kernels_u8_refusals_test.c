@@ -312,6 +312,8 @@ static void pools_are_refused(void** state) {
   pool(&c, "is larger than the padded size");
   c = usual, c.in.rank = 3;
   pool(&c, "rank of 'self'");
+  c = usual, c.in.sizes[2] = 0;
+  pool(&c, "size 2 of 'self' is 0, expected more");
   c = usual, c.in.dtype = ETX_DTYPE_INT8;
   pool(&c, "'self' has type 'int8', expected 'uint8'");
   c = usual, c.in.strides = first;

@@ -125,3 +125,17 @@ etx_status etx_shape_chain_u8(etx_shape_call* call) {
   ETX_TRY(etx_shape_u8_result(call, 8, &out.dtype));
   return call->output(call->context, 0, &out);
 }
+
+// (self [N, H, W, C], zero_point, scale, out_zero_point, out_min, out_max, dtype):
+// [N, 1, 1, C]
+etx_status etx_shape_mean_u8(etx_shape_call* call) {
+  etx_shape out;
+  int64_t zero;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_want_rank(call, "self", &out, 4));
+  ETX_TRY(want_byte(call, 1, "the zero point", &zero));
+  ETX_TRY(etx_shape_u8_result(call, 3, &out.dtype));
+  out.dims[1] = 1;
+  out.dims[2] = 1;
+  return call->output(call->context, 0, &out);
+}

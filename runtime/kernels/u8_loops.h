@@ -78,6 +78,9 @@ typedef struct etx_u8_loops {
                     float* out);
   void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
                    float low, float high, uint8_t* out);
+  // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
+  void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                   int32_t* sums);
   // best = the larger of both, byte by byte.
   void (*larger)(uint8_t* best, const uint8_t* in, size_t count);
 } etx_u8_loops;

@@ -131,10 +131,17 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
 }
 
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
+                     size_t count, int32_t* sums) {
+  for (size_t r = 0; r < rows; ++r, in += pitch) {
+    for (size_t i = 0; i < count; ++i) sums[i] += in[i];
+  }
+}
+
 static void larger(uint8_t* best, const uint8_t* in, size_t count) {
   for (size_t i = 0; i < count; ++i)
     best[i] = in[i] > best[i] ? in[i] : best[i];
 }
 
 const etx_u8_loops etx_u8_loops_base = {block, windows, to_floats, to_bytes,
-                                        larger};
+                                        add_rows, larger};

@@ -316,6 +316,24 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
+                     size_t count, int32_t* sums) {
+  enum { TOGETHER = 8 };  // registers of sums: a line of the cache
+  size_t i = 0;
+  for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
+    ints own[TOGETHER];
+    memcpy(own, sums + i, sizeof own);
+    for (size_t r = 0; r < rows; ++r) {
+      ETX_UNROLLED
+      for (size_t k = 0; k < TOGETHER; ++k) {
+        own[k] += eight_bytes(in + r * pitch + i + k * LANES);
+      }
+    }
+    memcpy(sums + i, own, sizeof own);
+  }
+  etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
+}
+
 static void larger(uint8_t* best, const uint8_t* in, size_t count) {
   typedef char chars __attribute__((vector_size(32)));
   size_t i = 0;
@@ -334,4 +352,4 @@ static void larger(uint8_t* best, const uint8_t* in, size_t count) {
 }
 
 const etx_u8_loops etx_u8_loops_avx2 = {block, windows, to_floats, to_bytes,
-                                        larger};
+                                        add_rows, larger};

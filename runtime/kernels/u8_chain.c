@@ -27,6 +27,7 @@ typedef struct job {
   size_t numel;
   etx_u8_results results;
   float inverse;  // of the result's scale
+  bool is_addition;
 } job;
 
 // Elements from `first` on as floats: where they lie, or in `made`.
@@ -71,9 +72,39 @@ static void run_block(const job* j, size_t first, size_t count) {
   }
 }
 
+// True if the chain is "x 0 add" or the other way around, of bytes as many as
+// the result's, or that and relu: what is below 0 is below the bound, too, then.
+static bool is_addition(const job* j) {
+  const uint8_t* steps = j->chain.steps;
+  const size_t count = j->chain.count;
+  return (count == 3 || (count == 4 && steps[3] == ETX_STEP_relu &&
+                         j->results.low >= 0)) &&
+         steps[2] == ETX_STEP_add && steps[0] != steps[1] &&
+         (steps[0] == ETX_STEP_X || steps[1] == ETX_STEP_X) &&
+         j->other_count == 1 && j->others[0].period == j->numel &&
+         !j->self.is_float && !j->others[0].is_float && !j->results.is_float;
+}
+
+static void add_bytes(const job* j, size_t first, size_t count) {
+  const etx_u8_addition numbers = {
+      .zeros = {j->self.zero, j->others[0].zero},
+      .scales = {j->self.scale, j->others[0].scale},
+      .zero = j->results.zero,
+      .inverse = j->inverse,
+      .low = j->results.low,
+      .high = j->results.high};
+  j->loops->add(&numbers, (const uint8_t*)j->self.data + first,
+                (const uint8_t*)j->others[0].data + first, count,
+                (uint8_t*)j->out + first);
+}
+
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
   const size_t last = end * ITEM < j->numel ? end * ITEM : j->numel;
+  if (j->is_addition) {
+    add_bytes(j, first * ITEM, last - first * ITEM);
+    return;
+  }
   for (size_t at = first * ITEM; at < last; at += BLOCK) {
     run_block(j, at, last - at < BLOCK ? last - at : BLOCK);
   }
@@ -110,6 +141,7 @@ static etx_status run(etx_call* call) {
   }
   etx_chain_read_steps(call, &j.chain);
   etx_u8_bounds_read(call, 8, &j.results);
+  j.is_addition = is_addition(&j);
   const double steps = (double)(j.chain.count + 2 + j.other_count);
   etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM, (double)j.numel * steps,
                  run_items, &j);

@@ -69,6 +69,14 @@ typedef struct etx_u8_windows {
   void* out;  // [results_y][results_x][channels]
 } etx_u8_windows;
 
+// Zero points and scales of two tensors of bytes, and what their sum needs.
+typedef struct etx_u8_addition {
+  int32_t zeros[2];
+  float scales[2];
+  int32_t zero;
+  float inverse, low, high;
+} etx_u8_addition;
+
 typedef struct etx_u8_loops {
   void (*block)(const etx_u8_block* block);
   void (*windows)(const etx_u8_windows* windows);
@@ -78,6 +86,9 @@ typedef struct etx_u8_loops {
                     float* out);
   void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
                    float low, float high, uint8_t* out);
+  // out = to_bytes(to_floats(a) + to_floats(b)), each step rounded as there.
+  void (*add)(const etx_u8_addition* numbers, const uint8_t* a,
+              const uint8_t* b, size_t count, uint8_t* out);
   // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
   void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                    int32_t* sums);

@@ -131,6 +131,16 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
 }
 
+static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+                size_t count, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const float x = (float)(a[i] - n->zeros[0]) * n->scales[0];
+    const float y = (float)(b[i] - n->zeros[1]) * n->scales[1];
+    const float sum = x + y;
+    out[i] = u8_byte(sum * n->inverse, n->low, n->high, n->zero);
+  }
+}
+
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
                      size_t count, int32_t* sums) {
   for (size_t r = 0; r < rows; ++r, in += pitch) {
@@ -144,4 +154,4 @@ static void larger(uint8_t* best, const uint8_t* in, size_t count) {
 }
 
 const etx_u8_loops etx_u8_loops_base = {block, windows, to_floats, to_bytes,
-                                        add_rows, larger};
+                                        add, add_rows, larger};

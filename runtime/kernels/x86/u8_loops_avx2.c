@@ -290,12 +290,17 @@ static inline ints eight_bytes(const uint8_t* in) {
 #endif
 }
 
+static inline __attribute__((always_inline)) floats floats_of(
+    const uint8_t* in, int32_t zero, float scale) {
+  const ints wide = eight_bytes(in) - all_ints(zero);
+  return __builtin_convertvector(wide, floats) * all_floats(scale);
+}
+
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const ints wide = eight_bytes(in + i) - all_ints(zero);
-    const floats y = __builtin_convertvector(wide, floats) * all_floats(scale);
+    const floats y = floats_of(in + i, zero, scale);
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
@@ -314,6 +319,26 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
   etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
                              out + i);
+}
+
+static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+                size_t count, uint8_t* out) {
+  const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
+                              all_ints(n->zero)};
+  size_t i = 0;
+  for (; i + CHANNELS <= count; i += CHANNELS) {
+    ints whole[SOME];
+    ETX_UNROLLED
+    for (size_t k = 0; k < SOME; ++k) {
+      const size_t at = i + k * LANES;
+      const floats x = floats_of(a + at, n->zeros[0], n->scales[0]);
+      const floats y = floats_of(b + at, n->zeros[1], n->scales[1]);
+      whole[k] = whole_bytes((x + y) * all_floats(n->inverse), &bounds);
+    }
+    const chars16 made = packed(whole[0], whole[1]);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
@@ -352,4 +377,4 @@ static void larger(uint8_t* best, const uint8_t* in, size_t count) {
 }
 
 const etx_u8_loops etx_u8_loops_avx2 = {block, windows, to_floats, to_bytes,
-                                        add_rows, larger};
+                                        add, add_rows, larger};

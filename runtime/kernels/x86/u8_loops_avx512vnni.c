@@ -205,7 +205,8 @@ static inline __attribute__((always_inline)) void block_rows(
         memcpy(b->sums + (r * PARTS + part) * COLUMNS, &sums[r][part], BYTES);
       }
     }
-  } else if (!b->results->is_float && b->results->are_integers &&
+  } else if (rows % 4 == 0 && !b->results->is_float &&
+             b->results->are_integers &&
              last + 1 >= rows && b->columns == parts * COLUMNS) {
     store_all(b, row, rows, parts, sums);
   } else {
@@ -230,8 +231,10 @@ static inline __attribute__((always_inline)) void block_parts(
       block_rows(b, row, 12, parts);
     } else if (left > 4) {
       block_rows(b, row, 8, parts);
-    } else {
+    } else if (left > 1) {
       block_rows(b, row, 4, parts);
+    } else {
+      block_rows(b, row, 1, parts);
     }
   }
 }
@@ -258,12 +261,17 @@ static inline ints sixteen_bytes(const uint8_t* in) {
 #endif
 }
 
+static inline __attribute__((always_inline)) floats floats_of(
+    const uint8_t* in, int32_t zero, float scale) {
+  const ints wide = sixteen_bytes(in) - all_ints(zero);
+  return __builtin_convertvector(wide, floats) * all_floats(scale);
+}
+
 static void to_floats(const uint8_t* in, size_t count, int32_t zero,
                       float scale, float* out) {
   size_t i = 0;
   for (; i + LANES <= count; i += LANES) {
-    const ints wide = sixteen_bytes(in + i) - all_ints(zero);
-    const floats y = __builtin_convertvector(wide, floats) * all_floats(scale);
+    const floats y = floats_of(in + i, zero, scale);
     memcpy(out + i, &y, sizeof y);
   }
   etx_u8_loops_base.to_floats(in + i, count - i, zero, scale, out + i);
@@ -281,6 +289,21 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
   etx_u8_loops_base.to_bytes(in + i, count - i, zero, inverse, low, high,
                              out + i);
+}
+
+static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+                size_t count, uint8_t* out) {
+  const floats low = all_floats(n->low), high = all_floats(n->high);
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const floats y = floats_of(b + i, n->zeros[1], n->scales[1]);
+    const floats sum = (x + y) * all_floats(n->inverse);
+    const bytes16 made =
+        lowest_bytes(lowest_bits(sum, low, high)) + all_bytes(n->zero);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
@@ -311,5 +334,5 @@ static void larger(uint8_t* best, const uint8_t* in, size_t count) {
 }
 
 const etx_u8_loops etx_u8_loops_avx512vnni = {block, etx_u8_windows_avx512vnni,
-                                              to_floats, to_bytes, add_rows,
+                                              to_floats, to_bytes, add, add_rows,
                                               larger};

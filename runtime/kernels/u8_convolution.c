@@ -147,6 +147,7 @@ static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
     for (size_t k = 0; k < row; k += STEP) memcpy(to + k, from + k, STEP);
   }
+  memset(to, 0, ETX_U8_SIDE);
   return true;
 }
 

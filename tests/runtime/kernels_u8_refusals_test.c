@@ -250,7 +250,9 @@ static void depthwise_convolutions_are_refused(void** state) {
   c = each, c.weight.dtype = ETX_DTYPE_INT16;
   convolve_each(&c, "'weight' has type 'int16', expected 'int8'");
   c = each, c.weight.sizes[0] = 65, c.padding[0] = 40;
-  convolve_each(&c, "windows have 65 rows, expected at most 64");
+  convolve_each(&c, "windows reach over more than 64 rows: 65, 1 apart");
+  c = each, c.dilation[0] = 32, c.padding[0] = 32;
+  convolve_each(&c, "windows reach over more than 64 rows: 3, 32 apart");
   c = each, c.weight.sizes[0] = 60, c.weight.sizes[1] = 1100;
   c.padding[0] = 40, c.padding[1] = 600;
   convolve_each(&c, "sums of 66000 products");

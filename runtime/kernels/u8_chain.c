@@ -73,12 +73,13 @@ static void run_block(const job* j, size_t first, size_t count) {
 }
 
 // True if the chain is "x 0 add" or the other way around, of bytes as many as
-// the result's, or that and relu: what is below 0 is below the bound, too, then.
+// the result's, or that and relu: what is below 0 is below the bound, too, then,
+// unless a scale turns it around.
 static bool is_addition(const job* j) {
   const uint8_t* steps = j->chain.steps;
   const size_t count = j->chain.count;
   return (count == 3 || (count == 4 && steps[3] == ETX_STEP_relu &&
-                         j->results.low >= 0)) &&
+                         j->results.low >= 0 && j->inverse >= 0)) &&
          steps[2] == ETX_STEP_add && steps[0] != steps[1] &&
          (steps[0] == ETX_STEP_X || steps[1] == ETX_STEP_X) &&
          j->other_count == 1 && j->others[0].period == j->numel &&

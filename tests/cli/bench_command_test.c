@@ -352,6 +352,7 @@ static void operators_have_kinds(void** state) {
   assert_string_equal(kind_of("etx::depthwise_u8.out"), "convolution");
   assert_string_equal(kind_of("etx::linear_u8.out"), "product");
   assert_string_equal(kind_of("etx::max_pool2d_u8.out"), "pooling");
+  assert_string_equal(kind_of("etx::mean_u8.out"), "pooling");
   assert_string_equal(kind_of("etx::chain_u8.out"), "elementwise");
 }
 

@@ -152,6 +152,20 @@ def pool(c, d):
     c.native(arguments, largest)
 
 
+def mean(c, d):
+    x = d.whole([d.int(0, 2), d.int(1, 8), d.int(1, 8), d.int(1, 40)], 0, 255,
+                U8)
+    zero, scale = d.int(0, 255), d.real(0.5, 2) / (x.shape[1] * x.shape[2])
+    r = Result(d, torch.zeros([1, 1], dtype=I8), 0)
+    arguments = dict(self=x, zero_point=zero, scale=scale, **r.rest())
+    if spoil(d, arguments, [*WAYS[:4], ("zero_point", -1)]):
+        c.add(arguments)
+        return
+    sums = (x.to(I64) - zero).sum([1, 2], keepdim=True)
+    f = sums.to(F32) * torch.tensor(scale, dtype=F32)
+    c.add(arguments, [("out", r.of(f))])
+
+
 # Steps whose results float32 has one of.
 ONE = {"neg": torch.neg, "abs": torch.abs, "relu": torch.relu,
        "square": torch.square, "relu6": torch.nn.functional.relu6}
@@ -225,5 +239,5 @@ def chain(c, d):
 OPERATORS = {"etx::convolution_u8.out": convolution,
              "etx::depthwise_u8.out": depthwise,
              "etx::linear_u8.out": layer,
-             "etx::max_pool2d_u8.out": pool,
+             "etx::max_pool2d_u8.out": pool, "etx::mean_u8.out": mean,
              "etx::chain_u8.out": chain}

@@ -250,7 +250,9 @@ static void depthwise_convolutions_are_refused(void** state) {
   c = each, c.weight.dtype = ETX_DTYPE_INT16;
   convolve_each(&c, "'weight' has type 'int16', expected 'int8'");
   c = each, c.weight.sizes[0] = 65, c.padding[0] = 40;
-  convolve_each(&c, "windows have 65 rows, expected at most 64");
+  convolve_each(&c, "windows reach over more than 64 rows: 65, 1 apart");
+  c = each, c.dilation[0] = 32, c.padding[0] = 32;
+  convolve_each(&c, "windows reach over more than 64 rows: 3, 32 apart");
   c = each, c.weight.sizes[0] = 60, c.weight.sizes[1] = 1100;
   c.padding[0] = 40, c.padding[1] = 600;
   convolve_each(&c, "sums of 66000 products");
@@ -320,6 +322,40 @@ static void pools_are_refused(void** state) {
   pool(&c, "'self' does not lie densely");
   c = usual, c.given = ETX_DTYPE_FLOAT32;
   pool(&c, "'out' has type 'float32', expected 'uint8'");
+}
+
+// ------------------------------------------------ etx::mean_u8
+
+static void average(const u8_case* c, const char* part) {
+  test_call call;
+  test_call_begin(&call, "etx::mean_u8.out");
+  add(&call, &c->in);
+  test_call_integer(&call, c->zero);
+  test_call_real(&call, 1);
+  add_result(&call, c);
+  finish(&call, c->given, part);
+}
+
+static void means_are_refused(void** state) {
+  static const int32_t first[] = {240, 6, 1, 30};
+  (void)state;
+  u8_case c = usual;
+  average(&c, NULL);
+  c = usual, c.in.rank = 3;
+  average(&c, "rank of 'self'");
+  c = usual, c.zero = 256;
+  average(&c, "the zero point is 256");
+  c = usual, c.out_max = -1;
+  average(&c, "the largest result is -1");
+  c = usual, c.in.dtype = ETX_DTYPE_INT8;
+  average(&c, "'self' has type 'int8', expected 'uint8'");
+  c = usual, c.in.strides = first;
+  average(&c, "'self' does not lie densely");
+  c = usual, c.given = ETX_DTYPE_FLOAT32;
+  average(&c, "'out' has type 'float32', expected 'uint8'");
+  // Without channels nothing lies there.
+  c = usual, c.in.sizes[1] = 4096, c.in.sizes[2] = 2049, c.in.sizes[3] = 0;
+  average(&c, "an image has 8392704 pixels, expected at most 8388608");
 }
 
 // ------------------------------------------------ etx::chain_u8
@@ -415,6 +451,7 @@ int main(void) {
       cmocka_unit_test(depthwise_convolutions_are_refused),
       cmocka_unit_test(layers_are_refused),
       cmocka_unit_test(pools_are_refused),
+      cmocka_unit_test(means_are_refused),
       cmocka_unit_test(chains_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

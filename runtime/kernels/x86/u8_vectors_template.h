@@ -38,11 +38,12 @@ static inline ints larger_bytes(ints a, ints b) {
 static inline ints smaller_bytes(ints a, ints b) {
   return (ints)__builtin_elementwise_min((unsigned_chars)a, (unsigned_chars)b);
 }
+// Of b that is not negative. Only newer ones have a name for it.
 static inline shorts add_limited(shorts a, shorts b) {
-  return __builtin_elementwise_add_sat(a, b);
+  return __builtin_elementwise_min(a, INT16_MAX - b) + b;
 }
 static inline ints rounded(floats x) {
-  return (ints)__builtin_ia32_cvtps2dq512_mask(x, (ints){0}, -1, CURRENT);
+  return (ints)__builtin_ia32_cvtps2dq512_mask(x, (ints){0}, 0xffff, CURRENT);
 }
 // Integers of two registers as those of 16 bits, quarter by quarter.
 static inline shorts packed_pairs(ints a, ints b) {

@@ -145,12 +145,22 @@ static float bias_at(const etx_byte_layer* layer, size_t index) {
 
 static const char* image_obstacle(const etx_rewrite* rewrite,
                                   const etx_byte_layer* layer) {
-  const size_t rank = etx_rewrite_shape(rewrite, &layer->args[INPUT])->rank;
+  const etx_shape* const image =
+      etx_rewrite_shape(rewrite, &layer->args[INPUT]);
   const size_t own = etx_rewrite_shape(rewrite, &layer->args[WEIGHT])->rank;
   if (layer->args[TRANSPOSED].as.boolean) return "it is transposed";
-  return (own == 3 || own == 4) && rank == own
+  if ((own != 3 && own != 4) || image->rank != own) {
+    return "its images are no lines and no planes";
+  }
+  return etx_dim_is_number(image->dims[1]) ? NULL : "its channels vary";
+}
+
+static const char* rows_obstacle(const etx_rewrite* rewrite,
+                                 const etx_byte_layer* layer) {
+  const etx_shape* const rows = etx_rewrite_shape(rewrite, &layer->args[INPUT]);
+  return rows->rank > 0 && etx_dim_is_number(rows->dims[rows->rank - 1])
              ? NULL
-             : "its images are no lines and no planes";
+             : "its rows vary";
 }
 
 static const char* weight_obstacle(const etx_byte_layer* layer) {
@@ -182,7 +192,8 @@ bool etx_byte_layer_read(const etx_rewrite* rewrite, const etx_ir_node* node,
          (is_linear ? (size_t)STRIDE : (size_t)ARGUMENTS) * sizeof *out->args);
   if (!is_linear) out->groups = (size_t)node->args[GROUPS].as.integer;
   out->input = input->args[BYTES].as.value;
-  out->obstacle = is_linear ? NULL : image_obstacle(rewrite, out);
+  out->obstacle =
+      is_linear ? rows_obstacle(rewrite, out) : image_obstacle(rewrite, out);
   if (out->obstacle == NULL) out->obstacle = read_weight(rewrite, weight, out);
   if (out->obstacle == NULL) out->obstacle = weight_obstacle(out);
   if (out->obstacle == NULL) out->obstacle = read_bias(rewrite, node, out);

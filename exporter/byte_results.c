@@ -112,7 +112,10 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   etx_byte_numbers from;
   etx_byte_layer layer;
   etx_ir_arg bounds[2];
-  if (node == NULL || wish->depth == MOST_DEPTH) return ETX_OK;
+  if (node == NULL || wish->depth == MOST_DEPTH || *wish->left == 0) {
+    return ETX_OK;
+  }
+  *wish->left -= 1;
   inner.depth += 1;
   inner.is_alone = wish->is_alone && etx_rewrite_is_only_use(rewrite, value);
   if (etx_byte_tensor_behind(rewrite, value, &from) != NULL) {

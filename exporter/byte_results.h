@@ -15,7 +15,10 @@ typedef struct etx_byte_wish {
   etx_byte_numbers numbers;
   bool is_alone;  // nothing else reads what is computed of it
   size_t depth;   // of operators that it was passed on through
+  size_t* left;   // values that may yet be looked at for one result
 } etx_byte_wish;
+
+enum { ETX_BYTE_MOST_VALUES = 1000 };
 
 // Computes bytes that stand for the float32 tensor `value`. `*out_done` is
 // false where that gains nothing; nodes that were appended then are dead.

@@ -20,10 +20,23 @@
 #include "exporter/byte_results.h"
 #include "exporter/passes/pass_list.h"
 
+// True if callers or states get the value as it is.
+static bool is_given(const etx_ir_method* method, uint32_t value) {
+  for (size_t i = 0; i < method->output_count; ++i) {
+    const etx_ir_arg* const arg = &method->outputs[i].arg;
+    if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value == value) return true;
+  }
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    if (method->mutations[i].value == value) return true;
+  }
+  return false;
+}
+
 static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
-  etx_byte_wish wish = {.is_alone = true};
+  size_t left = ETX_BYTE_MOST_VALUES;
+  etx_byte_wish wish = {.is_alone = true, .left = &left};
   etx_byte_tensor bytes;
   if (node->op->id != ETX_OP_quantize_per_tensor_out ||
       !etx_byte_numbers_read(rewrite, node, &wish.numbers)) {
@@ -32,7 +45,16 @@ static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
   const etx_dtype dtype = etx_lower_shape(lower, node->outputs[0])->dtype;
   ETX_TRY(etx_byte_result(rewrite, node->args[0].as.value, &wish, &bytes,
                           out_done));
-  if (!*out_done) return ETX_OK;
+  if (!*out_done) {
+    if (dtype == ETX_DTYPE_UINT8 || is_given(lower->method, node->outputs[0])) {
+      return ETX_OK;
+    }
+    // All that reads it reads the same bytes.
+    bytes.is_last = false;
+    ETX_TRY(etx_byte_tensor_quantize(lower, node->args[0].as.value,
+                                     &wish.numbers, &bytes.value));
+    *out_done = true;
+  }
   return etx_byte_tensor_give(lower, bytes, dtype, &lower->results[0]);
 }
 

@@ -436,13 +436,13 @@ static void int8_within_a_graph_is_uint8(void** state) {
                                                                                 "0.125, -128")
           SIGNED("dequantize_per_tensor", "y", "k",
                  "0.125, -128") "outputs: [y]\n",
-      "k.1: uint8[1, 4, 6, 6] = "
+      "p.1: uint8[1, 4, 6, 6] = "
       "quantized_decomposed::quantize_per_tensor.out(x, 0.25, 125, 0, 255, "
       "uint8)\n"
-      "k.2: uint8[1, 4, 6, 6] = etx::chain_u8.out(k.1, 0.25, 125, [], [], "
+      "k.1: uint8[1, 4, 6, 6] = etx::chain_u8.out(p.1, 0.25, 125, [], [], "
       "[], 'x', 0.125, 0, 0, 255, uint8)\n"
       "y: float32[1, 4, 6, 6] = "
-      "quantized_decomposed::dequantize_per_tensor.out(k.2, 0.125, 0, 0, "
+      "quantized_decomposed::dequantize_per_tensor.out(k.1, 0.125, 0, 0, "
       "255, uint8, None)\n"
       "return y\n");
 }

@@ -37,6 +37,10 @@ ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
                                        const etx_byte_wish* wish,
                                        etx_byte_tensor* out, bool* out_done);
 
+// A rule: the channels of an image change places as the two dimensions of which
+// a view makes them, channels last if the image lies so.
+ETX_MUST_USE etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done);
+
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
 ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,
                                         const etx_byte_numbers* from,

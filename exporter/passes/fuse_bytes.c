@@ -93,8 +93,8 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
   static const etx_rewrite_rule results[] = {find_quantize, find_dequantize};
-  static const etx_rewrite_rule layers[] = {find_layer};
+  static const etx_rewrite_rule layers[] = {find_layer, etx_byte_shuffle};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   ETX_TRY(etx_rewrite_module(context, results, 2));
-  return etx_rewrite_module(context, layers, 1);
+  return etx_rewrite_module(context, layers, 2);
 }

@@ -399,6 +399,34 @@ static void the_largest_of_bytes_is_found_channels_last(void** state) {
          "return y\n");
 }
 
+// Of two groups of channels one of each follow each other.
+static void channels_change_places_within_pixels(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+                   CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+                       DEQUANTIZE("g", "y", "0.5, 10")
+               "  - {out: a, op: aten.view.default, args: [g, [1, 2, 8, 6, "
+               "6]]}\n"
+               "  - {out: h, op: aten.transpose.int, args: [a, 1, 2]}\n"
+               "  - {out: o, op: aten.view.default, args: [h, [1, 16, 6, "
+               "6]]}\n"
+               "  - {out: p, op: aten.max_pool2d.default, args: [o, [2, "
+               "2]]}\n" QUANTIZE("k", "p", "0.5, 10") "outputs: [k]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(strstr(
+      lowered_lines(&l),
+      "k.4.1: uint8[1, 6, 6, 2, 8] = aten::view_copy.out(y.2, [1, 6, 6, 2, "
+      "8])\n"
+      "k.4.2: uint8[1, 6, 6, 8, 2] = aten::permute_copy.out(k.4.1, [0, 1, 2, "
+      "4, "
+      "3])\n"
+      "k.4.3: uint8[1, 6, 6, 16] = aten::view_copy.out(k.4.2, [1, 6, 6, 16])\n"
+      "k.6: uint8[1, 3, 3, 16] = etx::max_pool2d_u8.out(k.4.3, "));
+  lowered_close(&l);
+}
+
 // A move between other numbers is a change of them, and a move.
 static void other_numbers_are_changed_first(void** state) {
   (void)state;
@@ -502,6 +530,7 @@ int main(void) {
       cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),
       cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
+      cmocka_unit_test(channels_change_places_within_pixels),
       cmocka_unit_test(other_numbers_are_changed_first),
       cmocka_unit_test(moved_floats_are_left_alone),
       cmocka_unit_test(int8_within_a_graph_is_uint8),

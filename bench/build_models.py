@@ -105,6 +105,79 @@ def executorch(path, name, options, is_int8=False):
           os.path.join(path, "model.pte"), is_int8)
 
 
+# ------------------------------------- ranges of activations known before
+
+def calibrated(name):
+    """The graph that PyTorch's PT2E makes with XNNPACK's recipe."""
+    from executorch_files import quantised
+    program, inputs = exported(name)
+    return quantised({"forward": program}, {"forward": inputs},
+                     is_dynamic=False)["forward"], inputs
+
+
+def pt2_static(path, name, options):
+    os.makedirs(path)
+    program, _ = calibrated(name)
+    torch.export.save(program.run_decompositions({}),
+                      os.path.join(path, "forward.pt2"))
+
+
+def etx_static(path, name, options):
+    os.makedirs(path)
+    subprocess.run([os.path.join(options.etx, "etx"), "plan",
+                    os.path.join(os.path.dirname(path), "pt2-int8-static"),
+                    "-o", os.path.join(path, "model.pte"), "--quiet"],
+                   check=True, timeout=600)
+
+
+def executorch_static(path, name, options):
+    from executorch_files import lower
+    program, inputs = calibrated(name)
+    os.makedirs(path)
+    lower({"forward": program}, {"forward": inputs},
+          os.path.join(path, "model.pte"), False)
+
+
+def onnx_static(path, name, options):
+    from onnxruntime.quantization import (CalibrationDataReader, QuantFormat,
+                                          QuantType, quantize_static)
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            _, inputs = stateless(name)
+            self.rows = iter([{f"x{i}": value.numpy()
+                               for i, value in enumerate(inputs)}])
+
+        def get_next(self):
+            return next(self.rows, None)
+
+    os.makedirs(path)
+    source = os.path.join(os.path.dirname(path), "onnxruntime-float32")
+    prepared = os.path.join(path, "prepared.onnx")
+    quant_pre_process(os.path.join(source, "model.onnx"), prepared)
+    quantize_static(prepared, os.path.join(path, "model.onnx"), Reader(),
+                    quant_format=QuantFormat.QDQ, per_channel=True,
+                    activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8)
+    os.remove(prepared)
+
+
+def openvino_static(path, name, options):
+    import nncf
+    import openvino as ov
+    source = os.path.join(os.path.dirname(path), "openvino-float32")
+    _, inputs = stateless(name)
+    rows = nncf.Dataset([{f"x{i}": value.numpy()
+                          for i, value in enumerate(inputs)}])
+    graph = nncf.quantize(
+        ov.Core().read_model(os.path.join(source, "model.xml")), rows,
+        preset=nncf.QuantizationPreset.MIXED, subset_size=1)
+    os.makedirs(path)
+    ov.save_model(graph, os.path.join(path, "model.xml"),
+                  compress_to_fp16=False)
+
+
 MAKERS = {
     "data": inputs_and_result,
     "pt2": pt2,
@@ -117,6 +190,11 @@ MAKERS = {
     "openvino-int8": openvino_int8,
     "executorch-float32": executorch,
     "executorch-int8": lambda path, name, o: executorch(path, name, o, True),
+    "pt2-int8-static": pt2_static,
+    "etx-int8-static": etx_static,
+    "onnxruntime-int8-static": onnx_static,
+    "openvino-int8-static": openvino_static,
+    "executorch-int8-static": executorch_static,
 }
 
 
@@ -125,7 +203,9 @@ def make(name, maker, options):
     # etx itself is what changes between runs.
     if os.path.exists(path) and not maker.startswith("etx-"):
         return
-    if maker.endswith("int8") and name not in models.INT8:
+    if maker.endswith("-int8") and name not in models.INT8:
+        return
+    if maker.endswith("-static") and name not in models.STATIC:
         return
     making, start = path + ".making", time.monotonic()
     for old in (making, path):

@@ -18,7 +18,7 @@
 #include "runtime/threads/thread_pool.h"
 
 enum {
-  KIND_COUNT = 2,
+  KIND_COUNT = 3,
   MOST_INPUTS = 8,
   PATH_BYTES = 1024,
   FOLDER_BYTES = 900,
@@ -34,7 +34,14 @@ typedef struct loaded {
   etx_host_tensor inputs[MOST_INPUTS];
 } loaded;
 
-static const char* const kinds[KIND_COUNT] = {"float32", "int8"};
+static const char* const kinds[KIND_COUNT] = {"float32", "int8", "int8-static"};
+
+// The number of a kind; of an unknown one the first.
+static size_t kind_of(const char* name) {
+  size_t kind = KIND_COUNT;
+  while (--kind > 0 && strcmp(name, kinds[kind]) != 0) continue;
+  return kind;
+}
 
 static etx_status read_input(loaded* m, const char* folder, size_t index,
                              etx_diag* diag) {
@@ -124,11 +131,11 @@ static etx_status answer(loaded models[KIND_COUNT], const char* cache,
   double seconds;
   if (sscanf(line, "load %127s %15s", name, kind) == 2) {
     snprintf(folder, sizeof folder, "%.700s/%s", cache, name);
-    return load(&models[strcmp(kind, kinds[1]) == 0], folder, kind, parallel,
+    return load(&models[kind_of(kind)], folder, kind, parallel,
                 diag);
   }
   if (sscanf(line, "go %15s %lf", kind, &seconds) == 2) {
-    return go(&models[strcmp(kind, kinds[1]) == 0], seconds, diag);
+    return go(&models[kind_of(kind)], seconds, diag);
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "an unknown line");
 }

@@ -3,14 +3,15 @@
 import torch
 
 
-def quantised(programs, examples):
-    """Weights by channel, rows of inputs as they come: XNNPACK's own recipe."""
+def quantised(programs, examples, is_dynamic=True):
+    """Weights by channel, by XNNPACK's own recipe: rows of inputs as they come,
+    or all activations by what they reach to with the examples."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer, get_symmetric_quantization_config)
     from torchao.quantization.pt2e.quantize_pt2e import (convert_pt2e,
                                                          prepare_pt2e)
     recipe = get_symmetric_quantization_config(is_per_channel=True,
-                                               is_dynamic=True)
+                                               is_dynamic=is_dynamic)
     out = {}
     for name, example in examples.items():
         graph = programs[name].module()

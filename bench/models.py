@@ -8,7 +8,7 @@ from torch.nn import functional
 
 import opus_mt
 import other_models
-from other_models import SEED, First, floats, seeded
+from other_models import SEED, First, floats, seeded, settled
 
 
 def ids(count, vocabulary):
@@ -55,7 +55,7 @@ def resnet():
         embedding_size=64, hidden_sizes=[64, 128, 256, 512],
         depths=[2, 2, 2, 2], layer_type="basic", num_labels=1000)
     model = seeded(lambda: ResNetForImageClassification(sizes))
-    return First(model, "pixel_values"), (floats(1, 3, 224, 224),)
+    return settled(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
 
 
 def mobilenet():
@@ -63,7 +63,7 @@ def mobilenet():
                               MobileNetV2ForImageClassification)
     sizes = MobileNetV2Config(tf_padding=False, num_labels=1000)
     model = seeded(lambda: MobileNetV2ForImageClassification(sizes))
-    return First(model, "pixel_values"), (floats(1, 3, 224, 224),)
+    return settled(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
 
 
 # ---- a step of two layers in the manner of Llama, with a cache ----
@@ -196,3 +196,6 @@ ALL = {**MODELS, **other_models.MODELS}
 STATELESS = {"llama-2-layer-step": llama_growing}
 # Those that are made with int8 weights too.
 INT8 = ["encode-32", "encode-128", "bert-base-128", "llama-2-layer-step"]
+# Convolutions whose activations are quantised by ranges that are known before.
+STATIC = ["mobilenet-v2", "resnet-18", "mobilenet-v3", "resnet-50",
+          "squeezenet", "shufflenet"]

@@ -67,13 +67,9 @@ def sound(kind, config, **sizes):
     return make
 
 
-def efficientnet():
-    module, inputs = image(
-        "EfficientNetForImageClassification", "EfficientNetConfig",
-        width_coefficient=1.0, depth_coefficient=1.0, image_size=224,
-        hidden_dim=1280, num_labels=1000)()
-    # As the library draws them, results vanish: larger weights and the
-    # statistics of this very input keep them from that.
+def settled(module, inputs):
+    """As libraries draw weights, results of deep convolutions vanish: larger
+    weights and the statistics of this very input keep them from that."""
     torch.manual_seed(SEED)
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
@@ -82,6 +78,13 @@ def efficientnet():
             layer.momentum = 1.0
     module.train()(*inputs)
     return module.eval(), inputs
+
+
+def efficientnet():
+    return settled(*image(
+        "EfficientNetForImageClassification", "EfficientNetConfig",
+        width_coefficient=1.0, depth_coefficient=1.0, image_size=224,
+        hidden_dim=1280, num_labels=1000)())
 
 
 def detr():

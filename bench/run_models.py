@@ -22,7 +22,7 @@ from figures import machine, write_markdown  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = ["etx", "torch", "onnxruntime", "openvino", "executorch"]
-KINDS = ["float32", "int8"]
+KINDS = ["float32", "int8", "int8-static"]
 # Seconds that a contender is measured in a round.
 SECONDS = 0.06
 

@@ -9,6 +9,8 @@ typedef enum work {
   WORK_LAYER,
   WORK_CONVOLUTION,
   WORK_PANELS,
+  WORK_BYTE_PANELS,
+  WORK_WINDOWS,
   WORK_WINOGRAD,
   WORK_ATTENTION,
   WORK_ORDERED_ATTENTION,
@@ -110,6 +112,24 @@ static uint64_t work_of_panels(const etx_cost_call* call) {
   return from == NULL || to == NULL ? 0 : numel(to) * size_at(from, 1);
 }
 
+// Each element of the result is a sum over a column of the panels [panels,
+// fours, 16, 4]. What fills the last four of a column is multiplied too.
+static uint64_t work_of_byte_panels(const etx_cost_call* call) {
+  const etx_cost_tensor* panels = tensor_at(call, 2);
+  const etx_cost_tensor* to = first_written(call);
+  if (panels == NULL || to == NULL) return 0;
+  return numel(to) * size_at(panels, 1) * size_at(panels, 3);
+}
+
+// Each element of the result is a sum over a window, the first sizes of the
+// weight.
+static uint64_t work_of_windows(const etx_cost_call* call) {
+  const etx_cost_tensor* weight = tensor_at(call, 2);
+  const etx_cost_tensor* to = first_written(call);
+  if (weight == NULL || to == NULL) return 0;
+  return numel(to) * size_at(weight, 0) * size_at(weight, 1);
+}
+
 // Sixteen products of each channel for four results; what else is done to make
 // and to use them is not counted.
 static uint64_t work_of_winograd(const etx_cost_call* call) {
@@ -158,6 +178,10 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_convolution(call);
     case WORK_PANELS:
       return work_of_panels(call);
+    case WORK_BYTE_PANELS:
+      return work_of_byte_panels(call);
+    case WORK_WINDOWS:
+      return work_of_windows(call);
     case WORK_WINOGRAD:
       return work_of_winograd(call);
     case WORK_ATTENTION:
@@ -223,9 +247,10 @@ static void count_all(const etx_cost_call* call, etx_cost* cost) {
   }
 }
 
-// Layers that quantise their rows: linear_a8w8, linear_a8w4g and the like.
+// Layers that quantise their rows, linear_a8w8, linear_a8w4g and the like, and
+// operators over bytes.
 static bool multiplies_bytes(const etx_op* op) {
-  return strstr(op->name, "_a8w") != NULL;
+  return strstr(op->name, "_a8w") != NULL || strstr(op->name, "_u8") != NULL;
 }
 
 etx_cost etx_cost_of(const etx_cost_call* call) {

@@ -11,7 +11,7 @@
 
 typedef struct etx_cost {
   uint64_t multiply_adds;       // of products, convolutions and attention
-  uint64_t byte_multiply_adds;  // of them int8 times int8
+  uint64_t byte_multiply_adds;  // of them of numbers of one byte
   uint64_t bytes;               // read and written, every tensor once
   uint64_t constant_bytes;      // of them constants: weights
 } etx_cost;

@@ -259,8 +259,8 @@ etx_status etx_shape_convolution_u8(etx_shape_call* call) {
     ETX_TRY(etx_dim_multiply(call, inner, kernel, &inner));
   }
   const int64_t own = channels / groups;
-  ETX_TRY(etx_dim_multiply(call, groups, (own - 1) / PANEL_CHANNELS + 1,
-                           &panels));
+  ETX_TRY(
+      etx_dim_multiply(call, groups, (own - 1) / PANEL_CHANNELS + 1, &panels));
   ETX_TRY(etx_shape_want_panels(call, 2, panels, inner));
   ETX_TRY(etx_shape_u8_result(call, 11, &out.dtype));
   out.dims[3] = channels;
@@ -280,13 +280,16 @@ etx_status etx_shape_depthwise_u8(etx_shape_call* call) {
                                weight.dims[2]));
   ETX_TRY(etx_shape_want_equal(call, "the size of 'offsets'", out.dims[3],
                                channels));
+  etx_dim taps = 1;
   for (size_t i = 0; i < 2; ++i) {
     const etx_dim kernel = weight.dims[i];
     if (!etx_shape_is_number(call, kernel) || kernel < 1) {
       return etx_shape_refuse(call, "'weight' has no fixed window");
     }
+    ETX_TRY(etx_dim_multiply(call, taps, kernel, &taps));
     ETX_TRY(byte_size(call, 6, i, kernel, &out.dims[1 + i]));
   }
+  ETX_TRY(etx_shape_u8_want_exact(call, taps));
   ETX_TRY(etx_shape_u8_result(call, 9, &out.dtype));
   return call->output(call->context, 0, &out);
 }

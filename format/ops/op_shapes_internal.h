@@ -98,6 +98,10 @@ etx_status etx_shape_spatial(const etx_shape_call* call, size_t argument,
                              const char* what, size_t spatial, size_t item,
                              int64_t least, int64_t* out_number);
 
+// Refuses results that are sums of more products of a byte and an int8 than 32
+// bits hold.
+etx_status etx_shape_u8_want_exact(const etx_shape_call* call,
+                                   int64_t products);
 // Panels of int8 weights, four numbers of sixteen output channels side by side:
 // refuses unless they are [count, ceil(inner / 4), 16, 4]. Sizes that vary are
 // refused: panels are constants.

@@ -116,6 +116,7 @@ etx_status etx_shape_max_pool_u8(etx_shape_call* call) {
   etx_shape out;
   ETX_TRY(etx_shape_tensor(call, 0, &out));
   ETX_TRY(etx_shape_want_rank(call, "self", &out, 4));
+  ETX_TRY(want_planes(call, "self", &out));
   for (size_t i = 0; i < SPATIAL; ++i) {
     window w;
     ETX_TRY(read_window(call, &max_parameters, i, &w));

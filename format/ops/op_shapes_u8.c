@@ -3,13 +3,28 @@
 
 #include "format/ops/op_shapes_internal.h"
 
-enum { COLUMNS = 16, SIDE = 4 };
+enum {
+  COLUMNS = 16,
+  SIDE = 4,
+  // Products of a sum of 32 bits, each at most 255 * 128 away from 0.
+  MOST_PRODUCTS = INT32_MAX / (UINT8_MAX * -INT8_MIN),
+};
+
+etx_status etx_shape_u8_want_exact(const etx_shape_call* call,
+                                   int64_t products) {
+  if (products <= MOST_PRODUCTS) return ETX_OK;
+  return etx_shape_refuse(call,
+                          "results are sums of %i products, expected at most "
+                          "%i, which 32 bits hold",
+                          products, (int64_t)MOST_PRODUCTS);
+}
 
 etx_status etx_shape_want_panels(const etx_shape_call* call, size_t argument,
                                  int64_t count, int64_t inner) {
   const int64_t sides = inner / SIDE + (inner % SIDE != 0);
   const etx_dim wanted[] = {count, sides, COLUMNS, SIDE};
   etx_shape panels;
+  ETX_TRY(etx_shape_u8_want_exact(call, inner));
   ETX_TRY(etx_shape_tensor(call, argument, &panels));
   ETX_TRY(etx_shape_want_rank(call, "panels", &panels, 4));
   for (size_t i = 0; i < 4; ++i) {
@@ -35,7 +50,8 @@ etx_status etx_shape_u8_channels(const etx_shape_call* call, size_t first,
   ETX_TRY(etx_shape_want_rank(call, "offsets", &offsets, 1));
   const etx_dim channels = offsets.dims[0];
   if (!etx_shape_is_number(call, channels) || channels < 1) {
-    return etx_shape_refuse(call, "'offsets' are of no fixed number of channels");
+    return etx_shape_refuse(call,
+                            "'offsets' are of no fixed number of channels");
   }
   ETX_TRY(want_column(call, first + 1, "scales", channels));
   if (!etx_shape_is_none(call, first + 2)) {
@@ -64,8 +80,10 @@ etx_status etx_shape_u8_result(const etx_shape_call* call, size_t first,
   }
   ETX_TRY(etx_shape_number(call, first + 3, 0, &code));
   if (code != ETX_DTYPE_UINT8 && code != ETX_DTYPE_FLOAT32) {
-    return etx_shape_refuse(call, "the type of results has number %i, expected "
-                            "uint8 or float32", code);
+    return etx_shape_refuse(call,
+                            "the type of results has number %i, expected "
+                            "uint8 or float32",
+                            code);
   }
   *out_dtype = (etx_dtype)code;
   return ETX_OK;
@@ -80,7 +98,8 @@ etx_status etx_shape_linear_u8(etx_shape_call* call) {
   if (out.rank == 0) return etx_shape_want_rank(call, "input", &out, 1);
   etx_dim* const last = &out.dims[out.rank - 1];
   if (!etx_shape_is_number(call, *last) || *last < 1) {
-    return etx_shape_refuse(call, "the last size of 'input' is not fixed, or 0");
+    return etx_shape_refuse(call,
+                            "the last size of 'input' is not fixed, or 0");
   }
   ETX_TRY(etx_shape_u8_channels(call, 2, &channels));
   ETX_TRY(etx_shape_want_panels(
@@ -104,5 +123,19 @@ etx_status etx_shape_chain_u8(etx_shape_call* call) {
                             count, list == 4 ? "scales" : "zero points");
   }
   ETX_TRY(etx_shape_u8_result(call, 8, &out.dtype));
+  return call->output(call->context, 0, &out);
+}
+
+// (self [N, H, W, C], zero_point, scale, out_zero_point, out_min, out_max, dtype):
+// [N, 1, 1, C]
+etx_status etx_shape_mean_u8(etx_shape_call* call) {
+  etx_shape out;
+  int64_t zero;
+  ETX_TRY(etx_shape_tensor(call, 0, &out));
+  ETX_TRY(etx_shape_want_rank(call, "self", &out, 4));
+  ETX_TRY(want_byte(call, 1, "the zero point", &zero));
+  ETX_TRY(etx_shape_u8_result(call, 3, &out.dtype));
+  out.dims[1] = 1;
+  out.dims[2] = 1;
   return call->output(call->context, 0, &out);
 }

@@ -6,6 +6,8 @@
 #include "runtime/kernels/affine.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
+#include "runtime/kernels/shares.h"
+#include "runtime/kernels/u8_loops.h"
 
 typedef struct quantizer {
   etx_affine_kind kind;
@@ -142,6 +144,87 @@ static void quantize_row(const quantizer* q, etx_wide wide,
   }
 }
 
+// ------------------------------------------------ a whole tensor of bytes
+
+typedef struct whole {
+  const quantizer* q;
+  const etx_u8_loops* loops;
+  const float* in;
+  uint8_t* out;
+  size_t count;
+  float inverse;
+  int32_t zero;
+} whole;
+
+enum { PIECE = 16 * ETX_BLOCK };
+
+static bool has_nan(const float* x, size_t count) {
+  int found = 0;
+  for (size_t i = 0; i < count; ++i) found |= x[i] != x[i];
+  return found != 0;
+}
+
+static void quantize_piece(const whole* w, size_t at, size_t count) {
+  const quantizer* q = w->q;
+  const bool is_signed = q->dtype == ETX_DTYPE_INT8;
+  const float* in = w->in + at;
+  uint8_t* out = w->out + at;
+  if (has_nan(in, count)) {
+    etx_block y;
+    const float zero = (float)w->zero;
+    quantize_f32(q, in, &w->inverse, false, &zero, false, count, y.f32);
+    store_bytes(y.f32, q->dtype, out, count);
+    return;
+  }
+  const int32_t zero = w->zero + (is_signed ? 128 : 0);
+  w->loops->to_bytes(in, count, zero, w->inverse,
+                     (float)(q->low - (double)w->zero),
+                     (float)(q->high - (double)w->zero), out);
+  for (size_t i = 0; i < count && is_signed; ++i) out[i] ^= 0x80;
+}
+
+static void quantize_pieces(const void* context, size_t first, size_t end) {
+  const whole* w = context;
+  const size_t last = end * PIECE < w->count ? end * PIECE : w->count;
+  for (size_t at = first * PIECE; at < last; at += ETX_BLOCK) {
+    const size_t left = last - at;
+    quantize_piece(w, at, left < ETX_BLOCK ? left : ETX_BLOCK);
+  }
+}
+
+// Dense floats with one scale and zero point that is one of the results. False,
+// and nothing is done, if it is something else.
+static bool run_whole(const etx_call* call, const quantizer* q,
+                      const etx_affine* affine) {
+  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 6);
+  double scale, zero;
+  if (q->kind != ETX_AFFINE_PER_TENSOR || input->dtype != ETX_DTYPE_FLOAT32 ||
+      etx_dtype_bytes(q->dtype) != 1 || !etx_tensor_is_contiguous(input) ||
+      !etx_tensor_is_contiguous(out)) {
+    return false;
+  }
+  etx_convert(ETX_DTYPE_FLOAT64, &scale, 1, affine->scale.dtype,
+              affine->scale.data, 1, 1);
+  etx_convert(ETX_DTYPE_FLOAT64, &zero, 1, affine->zero.dtype,
+              affine->zero.data, 1, 1);
+  if (!(zero >= q->low && zero <= q->high)) return false;
+  const etx_parallel* parallel = call->parallel;
+  const whole w = {.q = q,
+                   .loops = etx_u8_loops_of(
+                       etx_instruction_set_within(parallel->instruction_set)),
+                   .in = input->data,
+                   .out = out->data,
+                   .count = etx_tensor_numel(out),
+                   .inverse = (float)(1.0 / scale),
+                   .zero = (int32_t)zero};
+  etx_shares_run(parallel, (w.count + PIECE - 1) / PIECE, 4 * (double)w.count,
+                 quantize_pieces, &w);
+  return true;
+}
+
+// ------------------------------------------------ calls
+
 // The first of the two bounds, which follow scale, zero point and axis.
 static size_t bounds_of(etx_affine_kind kind) {
   return kind == ETX_AFFINE_PER_CHANNEL ? 4 : 3;
@@ -159,6 +242,7 @@ static etx_status run(etx_call* call, etx_affine_kind kind) {
   etx_affine affine;
   etx_walk walk;
   etx_affine_read(call, kind, &affine);
+  if (run_whole(call, &q, &affine)) return ETX_OK;
   for (bool more = etx_affine_walk(&walk, out, input, &affine); more;
        more = etx_walk_next(&walk)) {
     quantize_row(&q, is_double ? ETX_WIDE_F64 : ETX_WIDE_F32, &affine, input,

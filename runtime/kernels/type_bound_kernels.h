@@ -41,6 +41,7 @@
 #define ETX_NEEDS_depthwise_u8_out ETX_NEEDS_U8
 #define ETX_NEEDS_linear_u8_out ETX_NEEDS_U8
 #define ETX_NEEDS_max_pool2d_u8_out , ETX_HAS_DTYPE(UINT8)
+#define ETX_NEEDS_mean_u8_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_chain_u8_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_out , ETX_HAS_DTYPE(UINT8)
 #define ETX_NEEDS_embedding_2bit_dtype_out , ETX_HAS_DTYPE(UINT8)

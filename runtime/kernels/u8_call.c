@@ -24,7 +24,20 @@ void etx_u8_bounds_read(const etx_call* call, size_t results,
   out->zero = (int32_t)zero;
   out->low = (float)(etx_call_integer(call, results + 1) - zero);
   out->high = (float)(etx_call_integer(call, results + 2) - zero);
+  out->are_integers = false;
   out->is_float = etx_call_integer(call, results + 3) == ETX_DTYPE_FLOAT32;
+}
+
+// True if all scales and biases are so small that no sum times one, plus the
+// other, reaches 2^31.
+static bool are_small(const etx_u8_results* r, size_t channels) {
+  bool are = true;
+  for (size_t i = 0; i < channels; ++i) {
+    const float scale = r->scales[i], bias = r->bias == NULL ? 0 : r->bias[i];
+    are &= scale >= -0.25f && scale <= 0.25f;
+    are &= bias >= -0x1p29f && bias <= 0x1p29f;
+  }
+  return are;
 }
 
 void etx_u8_results_read(const etx_call* call, size_t channels, size_t results,
@@ -35,4 +48,6 @@ void etx_u8_results_read(const etx_call* call, size_t channels, size_t results,
                   ? NULL
                   : etx_call_tensor(call, channels + 2)->data;
   etx_u8_bounds_read(call, results, out);
+  out->are_integers =
+      are_small(out, etx_tensor_numel(etx_call_tensor(call, channels)));
 }

@@ -8,8 +8,8 @@
 
 // For prepare: refuses an image that is not of dense bytes, (offsets, scales,
 // bias) from `channels` on and weights `weight` that are not dense or of the
-// types that op_schema.def says, and a result that is not as its dtype says, the
-// argument before the last one.
+// types that op_schema.def says, and a result that is not as its dtype says,
+// the argument before the last one.
 ETX_MUST_USE etx_status etx_u8_check(const etx_call* call, size_t weight,
                                      size_t channels);
 

@@ -27,6 +27,7 @@ typedef struct job {
   size_t numel;
   etx_u8_results results;
   float inverse;  // of the result's scale
+  bool is_addition;
 } job;
 
 // Elements from `first` on as floats: where they lie, or in `made`.
@@ -71,9 +72,39 @@ static void run_block(const job* j, size_t first, size_t count) {
   }
 }
 
+// True if the chain is "x 0 add" or the other way around, of bytes as many as
+// the result's, or that and relu: what is below 0 is below the bound, too, then.
+static bool is_addition(const job* j) {
+  const uint8_t* steps = j->chain.steps;
+  const size_t count = j->chain.count;
+  return (count == 3 || (count == 4 && steps[3] == ETX_STEP_relu &&
+                         j->results.low >= 0)) &&
+         steps[2] == ETX_STEP_add && steps[0] != steps[1] &&
+         (steps[0] == ETX_STEP_X || steps[1] == ETX_STEP_X) &&
+         j->other_count == 1 && j->others[0].period == j->numel &&
+         !j->self.is_float && !j->others[0].is_float && !j->results.is_float;
+}
+
+static void add_bytes(const job* j, size_t first, size_t count) {
+  const etx_u8_addition numbers = {
+      .zeros = {j->self.zero, j->others[0].zero},
+      .scales = {j->self.scale, j->others[0].scale},
+      .zero = j->results.zero,
+      .inverse = j->inverse,
+      .low = j->results.low,
+      .high = j->results.high};
+  j->loops->add(&numbers, (const uint8_t*)j->self.data + first,
+                (const uint8_t*)j->others[0].data + first, count,
+                (uint8_t*)j->out + first);
+}
+
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
   const size_t last = end * ITEM < j->numel ? end * ITEM : j->numel;
+  if (j->is_addition) {
+    add_bytes(j, first * ITEM, last - first * ITEM);
+    return;
+  }
   for (size_t at = first * ITEM; at < last; at += BLOCK) {
     run_block(j, at, last - at < BLOCK ? last - at : BLOCK);
   }
@@ -104,16 +135,16 @@ static etx_status run(etx_call* call) {
            .inverse = (float)(1.0 / etx_call_real(call, 7))};
   if (j.numel == 0) return ETX_OK;
   for (size_t i = 0; i < j.other_count; ++i) {
-    j.others[i] =
-        operand_of(&etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
-                   etx_call_value(call, 4)->as.reals.items[i],
-                   etx_call_item(call, 5, i));
+    j.others[i] = operand_of(
+        &etx_call_value(call, 3)->as.tensors.items[i]->as.tensor,
+        etx_call_value(call, 4)->as.reals.items[i], etx_call_item(call, 5, i));
   }
   etx_chain_read_steps(call, &j.chain);
   etx_u8_bounds_read(call, 8, &j.results);
+  j.is_addition = is_addition(&j);
   const double steps = (double)(j.chain.count + 2 + j.other_count);
-  etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM,
-                 (double)j.numel * steps, run_items, &j);
+  etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM, (double)j.numel * steps,
+                 run_items, &j);
   return ETX_OK;
 }
 
@@ -126,6 +157,12 @@ static bool is_byte(int64_t x) { return x >= 0 && x <= UINT8_MAX; }
 
 static etx_status check_others(const etx_call* call) {
   const etx_value* others = etx_call_value(call, 3);
+  const size_t most = ETX_STEPS_MAX_OTHERS;
+  if (others->as.tensors.count > most) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'others' has %z tensors, expected at most %z",
+                           others->as.tensors.count, most);
+  }
   for (size_t i = 0; i < others->as.tensors.count; ++i) {
     const etx_value* item = others->as.tensors.items[i];
     if (item == NULL || item->kind != ETX_VALUE_TENSOR) {
@@ -156,7 +193,8 @@ etx_status etx_kernel_chain_u8_out_prepare(etx_call* call) {
   if (!is_byte(zero)) return refuse_zero(call, zero);
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_contiguous(call, 12));
-  ETX_TRY(etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
+  ETX_TRY(
+      etx_call_check_dtype(call, 12, (etx_dtype)etx_call_integer(call, 11)));
   ETX_TRY(check_others(call));
   ETX_TRY(etx_chain_check_steps(call, 3, 6));
   call->run = run;

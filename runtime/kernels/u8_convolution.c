@@ -11,8 +11,8 @@
 //     '----'----'----'----'
 //
 // and a piece outside of the image lies in a row of zero points. Where the
-// channels of a group are no whole fours (colours), rows are copied to the stack
-// and are one piece.
+// channels of a group are no whole fours (colours), rows are copied to the
+// stack and are one piece.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
@@ -27,6 +27,7 @@ enum {
   PLACES = 1024,  // pieces that are known at a time, taps times positions
   MOST_TAPS = PLACES / ROWS,
   COPIED = 12288,  // bytes of rows that are copied at a time
+  STEP = 16,       // that whole rows are copied in
   MOST_COPIED = COPIED / ROWS / ETX_U8_SIDE * ETX_U8_SIDE,  // of a row
   LEAST_POSITIONS = 2 * ROWS,
   MOST_POSITIONS = 8 * ROWS,  // of an item
@@ -50,30 +51,45 @@ typedef struct job {
   size_t part;                // positions of an item
   size_t parts, groups;
   bool is_copied;
+  bool has_rows;       // copied: a window's row lies side by side
+  const uint8_t* end;  // of all images
 } job;
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-// A result's position, and the rows before its first.
+// A window: its image, and its first tap's row and column.
 typedef struct place {
   const uint8_t* image;
-  int64_t y, x;  // of the window's first tap
+  int64_t row, column;  // of the result
+  int64_t y, x;
 } place;
 
 static place place_of(const job* j, int64_t position) {
   const int64_t image = position / (j->y.out * j->x.out);
   const int64_t rest = position - image * j->y.out * j->x.out;
-  const int64_t y = rest / j->x.out;
-  return (place){j->in + image * j->y.in * j->x.in * (int64_t)j->channels,
-                 etx_window_start(&j->y, y),
-                 etx_window_start(&j->x, rest - y * j->x.out)};
+  const int64_t row = rest / j->x.out, column = rest - row * j->x.out;
+  return (place){j->in + image * j->y.in * j->x.in * (int64_t)j->channels, row,
+                 column, etx_window_start(&j->y, row),
+                 etx_window_start(&j->x, column)};
+}
+
+static void move_on(const job* j, place* p) {
+  p->x += j->x.stride;
+  if (++p->column < j->x.out) return;
+  p->column = 0;
+  p->x = etx_window_start(&j->x, 0);
+  p->y += j->y.stride;
+  if (++p->row < j->y.out) return;
+  p->row = 0;
+  p->y = etx_window_start(&j->y, 0);
+  p->image += j->y.in * j->x.in * (int64_t)j->channels;
 }
 
 // Where what a tap sees begins; NULL: outside.
 static const uint8_t* seen_by(const job* j, const place* p, size_t tap) {
-  const int64_t kernel = j->x.kernel, row = (int64_t)tap / kernel;
-  const int64_t y = p->y + row * j->y.dilation;
-  const int64_t x = p->x + ((int64_t)tap - row * kernel) * j->x.dilation;
+  const size_t kernel = (size_t)j->x.kernel, row = tap / kernel;
+  const int64_t y = p->y + (int64_t)row * j->y.dilation;
+  const int64_t x = p->x + (int64_t)(tap - row * kernel) * j->x.dilation;
   if (y < 0 || y >= j->y.in || x < 0 || x >= j->x.in) return NULL;
   return p->image + (y * j->x.in + x) * (int64_t)j->channels;
 }
@@ -83,8 +99,8 @@ static void find_pieces(const job* j, int64_t position, size_t positions,
                         size_t group, size_t tap, size_t taps,
                         const uint8_t** seen) {
   const size_t at = group * j->group_channels;
-  for (size_t r = 0; r < positions; ++r) {
-    const place p = place_of(j, position + (int64_t)r);
+  place p = place_of(j, position);
+  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
     for (size_t t = 0; t < taps; ++t) {
       const uint8_t* own = seen_by(j, &p, tap + t);
       seen[t * positions + r] = own == NULL ? j->outside : own + at;
@@ -113,31 +129,40 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
   memset(to, 0, end - first);
 }
 
-// A part of a block's rows: taps, or bytes where they are copied.
-typedef struct piece {
-  size_t first, count;  // in taps, or bytes
-  size_t before, fours;  // panels' fours: those before, and of a tap
-} piece;
+// Whole rows whose windows' rows lie side by side in the image: these are
+// copied in whole steps, and what is too much is written over or multiplied by
+// 0. False if the window is not inside, or what is read would be behind the
+// last image.
+static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
+  const size_t row = (size_t)j->x.kernel * j->channels;
+  const size_t pitch = (size_t)j->x.in * j->channels;
+  const uint8_t* from =
+      p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
+  if (!j->has_rows || p->y < 0 || p->y + j->y.kernel > j->y.in || p->x < 0 ||
+      p->x + j->x.kernel > j->x.in ||
+      j->end - from <
+          (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
+    return false;
+  }
+  for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
+    for (size_t k = 0; k < row; k += STEP) memcpy(to + k, from + k, STEP);
+  }
+  return true;
+}
 
-// Sums of a part of the rows: all of them with pairs of a group's panels, or
-// with one pair.
-static void sum_rows(const job* j, const etx_u8_block* model, size_t positions,
-                     size_t group, size_t panel, size_t panels) {
+// Sums of rows, or of a part of them, with some of a group's panels.
+static void sum_rows(const job* j, const etx_u8_block* model, size_t group,
+                     size_t panel, size_t panels) {
+  const size_t element = j->results.is_float ? sizeof(float) : 1;
+  etx_u8_block b = *model;
   for (size_t end = panel + panels; panel < end; panel += ETX_U8_PANELS) {
     const size_t column = panel * COLUMNS;
-    for (size_t r = 0; r < positions; r += ROWS) {
-      etx_u8_block b = *model;
-      b.seen = model->seen + r;
-      b.rows = least(ROWS, positions - r);
-      b.columns = least(BLOCK_COLUMNS, j->group_out - column);
-      b.panels = model->panels + (group * j->group_panels + panel) *
-                                     model->panel_bytes;
-      b.channel = group * j->group_out + column;
-      const size_t at = r * j->out_channels + b.channel;
-      b.out = (char*)model->out +
-              at * (j->results.is_float ? sizeof(float) : 1);
-      j->loops->block(&b);
-    }
+    b.columns = least(BLOCK_COLUMNS, j->group_out - column);
+    b.panels =
+        model->panels + (group * j->group_panels + panel) * b.panel_bytes;
+    b.channel = group * j->group_out + column;
+    b.out = (char*)model->out + b.channel * element;
+    j->loops->block(&b);
   }
 }
 
@@ -149,17 +174,21 @@ static void prepare(const job* j, int64_t position, size_t positions,
     find_pieces(j, position, positions, group, first, count, seen);
     return;
   }
-  for (size_t r = 0; r < positions; ++r) {
-    const place p = place_of(j, position + (int64_t)r);
-    copy_row(j, &p, group, first, first + count, copies + r * count);
+  place p = place_of(j, position);
+  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
     seen[r] = copies + r * count;
+    if (count == j->fours * ETX_U8_SIDE &&
+        copy_inner_row(j, &p, copies + r * count)) {
+      continue;
+    }
+    copy_row(j, &p, group, first, first + count, copies + r * count);
   }
 }
 
 static void run_part(const job* j, int64_t position, size_t positions,
                      size_t group) {
   const uint8_t* seen[PLACES];
-  uint8_t copies[COPIED];
+  uint8_t copies[COPIED + STEP];
   int32_t sums[ROWS * BLOCK_COLUMNS];
   const size_t all = j->is_copied ? j->fours * ETX_U8_SIDE : j->taps;
   const size_t most = j->is_copied ? MOST_COPIED : MOST_TAPS;
@@ -168,6 +197,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
   etx_u8_block b = {
       .seen = seen,
       .pitch = positions,
+      .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_SIDE,
       .sums = sums,
       .results = &j->results,
@@ -180,7 +210,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
     b.taps = j->is_copied ? 1 : all;
     b.fours = tap_fours;
     b.panels = j->panels;
-    sum_rows(j, &b, positions, group, 0, j->group_panels);
+    sum_rows(j, &b, group, 0, j->group_panels);
     return;
   }
   // Of long rows a part after the other, for a pair of panels.
@@ -190,11 +220,11 @@ static void run_part(const job* j, int64_t position, size_t positions,
       prepare(j, position, positions, group, first, count, seen, copies);
       b.taps = j->is_copied ? 1 : count;
       b.fours = j->is_copied ? count / ETX_U8_SIDE : tap_fours;
-      b.panels = j->panels + first * COLUMNS *
-                                 (j->is_copied ? 1 : tap_fours * ETX_U8_SIDE);
+      b.panels = j->panels +
+                 first * COLUMNS * (j->is_copied ? 1 : tap_fours * ETX_U8_SIDE);
       b.starts = first == 0;
       b.ends = first + count == all;
-      sum_rows(j, &b, positions, group, panel, 1);
+      sum_rows(j, &b, group, panel, 1);
     }
   }
 }
@@ -205,16 +235,15 @@ static void run_items(const void* context, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const size_t group = i / j->parts;
     const int64_t position = (int64_t)((i - group * j->parts) * j->part);
-    const size_t positions =
-        least(j->part, (size_t)(j->positions - position));
+    const size_t positions = least(j->part, (size_t)(j->positions - position));
     run_part(j, position, positions, group);
   }
 }
 
 // Positions of an item: rows of them are in a near cache while panels pass.
 static size_t part_of(const job* j, size_t threads) {
-  const size_t fit = j->is_copied ? COPIED / (j->fours * ETX_U8_SIDE)
-                                  : PLACES / j->taps;
+  const size_t fit =
+      j->is_copied ? COPIED / (j->fours * ETX_U8_SIDE) : PLACES / j->taps;
   size_t part = least(fit, MOST_POSITIONS) / ROWS * ROWS;
   if (part < ROWS) return ROWS;
   if (threads == 1) return part;
@@ -238,6 +267,8 @@ static void run_job(job* j, etx_call* call) {
   j->inner = j->taps * j->group_channels;
   j->fours = (j->inner + ETX_U8_SIDE - 1) / ETX_U8_SIDE;
   j->is_copied = j->group_channels % ETX_U8_SIDE != 0;
+  j->has_rows = j->groups == 1 && j->x.dilation == 1 && j->y.dilation == 1;
+  j->end = j->in + etx_tensor_numel(etx_call_tensor(call, 0));
   if (j->positions == 0) return;
   j->part = part_of(j, parallel->thread_count);
   j->parts = ((size_t)j->positions + j->part - 1) / j->part;
@@ -247,8 +278,6 @@ static void run_job(job* j, etx_call* call) {
 }
 
 // ------------------------------------------------ etx::convolution_u8
-
-enum { PIECE = ROWS * BLOCK_COLUMNS };
 
 // (input, zero_point, panels, offsets, scales, bias, kernel_size, stride,
 // padding, dilation, groups, out_zero_point, out_min, out_max, dtype, out)

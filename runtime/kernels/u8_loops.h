@@ -1,6 +1,7 @@
-// The inner loops of operators over bytes that stand for floats (op_schema.def):
-// products of uint8 and int8, summed exactly, and what becomes of the sums. Once
-// for each instruction set that is worth it; all give the same bits.
+// The inner loops of operators over bytes that stand for floats
+// (op_schema.def): products of uint8 and int8, summed exactly, and what becomes
+// of the sums. Once for each instruction set that is worth it; all give the
+// same bits.
 
 #ifndef ETX_RUNTIME_KERNELS_U8_LOOPS_H
 #define ETX_RUNTIME_KERNELS_U8_LOOPS_H
@@ -14,24 +15,25 @@
 enum {
   ETX_U8_COLUMNS = 16,  // of a panel
   ETX_U8_PANELS = 2,    // of a block, at most
-  ETX_U8_ROWS = 12,     // the same
+  ETX_U8_ROWS = 12,     // of one whose sums are kept, the same
   ETX_U8_SIDE = 4,      // numbers of a column that lie side by side
 };
 
 // What becomes of the sums of a call's channels: f = (sum + offset) * scale +
-// bias in float32, each step rounded; of bytes low <= f <= high, rounded, halves
-// to even, and zero. NaN is low.
+// bias in float32, each step rounded; of bytes low <= f <= high, rounded,
+// halves to even, and zero. NaN is low.
 typedef struct etx_u8_results {
   const int32_t* offsets;
   const float* scales;
   const float* bias;  // NULL: -0
   float low, high;    // whole numbers
   int32_t zero;
-  bool is_float;  // f itself is the result
+  bool is_float;      // f itself is the result
+  bool are_integers;  // f, rounded, fits in 32 bits whatever the sums are
 } etx_u8_results;
 
-// Sums of rows of bytes times columns of panels. A row lies in as many pieces as
-// there are taps, each anywhere.
+// Sums of rows of bytes times columns of panels. A row lies in as many pieces
+// as there are taps, each anywhere.
 typedef struct etx_u8_block {
   const uint8_t* const* seen;  // [taps][pitch]: where a row's piece begins
   size_t pitch;
@@ -39,9 +41,9 @@ typedef struct etx_u8_block {
   size_t fours;          // numbers of a piece, / ETX_U8_SIDE
   const int8_t* panels;  // [taps][fours][ETX_U8_COLUMNS][ETX_U8_SIDE]
   size_t panel_bytes;    // from panel to panel
-  size_t rows, columns;  // at most ETX_U8_ROWS, ETX_U8_PANELS panels
-  // Sums that are there already, [rows][ETX_U8_PANELS * ETX_U8_COLUMNS], unless
-  // they start; and where they go unless they end.
+  size_t rows, columns;  // columns of at most ETX_U8_PANELS panels
+  // Sums that are there already unless they start, and where they go unless
+  // they end: [ETX_U8_ROWS][ETX_U8_PANELS * ETX_U8_COLUMNS], of no more rows.
   int32_t* sums;
   bool starts, ends;
   const etx_u8_results* results;
@@ -50,21 +52,30 @@ typedef struct etx_u8_block {
   size_t out_row;  // elements from row to row
 } etx_u8_block;
 
-// Sums over windows of one channel each, channels side by side.
+// Sums over windows of one channel each, channels side by side: some rows of
+// results.
 typedef struct etx_u8_windows {
-  // [kernel_y]: where the image's rows begin; NULL: outside of it.
+  // The image's rows from the first result's first tap on; NULL: outside of it.
   const uint8_t* const* rows;
-  int64_t columns;         // of the image
+  size_t columns;          // of the image
   const uint8_t* outside;  // what lies there: bytes for each channel
-  size_t channels;         // of the image: bytes from column to column
-  size_t first, count;     // those that are summed
+  size_t channels;         // bytes from column to column
+  size_t first, count;     // channels that are summed
   const int8_t* weights;   // [kernel_y][kernel_x][channels]
-  size_t kernel_y, kernel_x;
-  int64_t stride, padding, dilation;  // along x
-  size_t results_count;               // windows of the row
+  size_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x;
+  int64_t padding;  // in front of a row
+  size_t results_y, results_x;
   const etx_u8_results* results;
-  void* out;  // the row's results, [results_count][channels]
+  void* out;  // [results_y][results_x][channels]
 } etx_u8_windows;
+
+// Zero points and scales of two tensors of bytes, and what their sum needs.
+typedef struct etx_u8_addition {
+  int32_t zeros[2];
+  float scales[2];
+  int32_t zero;
+  float inverse, low, high;
+} etx_u8_addition;
 
 typedef struct etx_u8_loops {
   void (*block)(const etx_u8_block* block);
@@ -75,6 +86,12 @@ typedef struct etx_u8_loops {
                     float* out);
   void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
                    float low, float high, uint8_t* out);
+  // out = to_bytes(to_floats(a) + to_floats(b)), each step rounded as there.
+  void (*add)(const etx_u8_addition* numbers, const uint8_t* a,
+              const uint8_t* b, size_t count, uint8_t* out);
+  // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
+  void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                   int32_t* sums);
   // best = the larger of both, byte by byte.
   void (*larger)(uint8_t* best, const uint8_t* in, size_t count);
 } etx_u8_loops;

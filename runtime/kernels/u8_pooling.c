@@ -1,8 +1,9 @@
-// Max pooling of bytes, channels last: channels are lanes.
+// Pooling of bytes, channels last: channels are lanes.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/u8_call.h"
+#include "runtime/kernels/u8_results.h"
 #include "runtime/kernels/window.h"
 
 typedef struct job {
@@ -22,9 +23,8 @@ static void pool_window(const job* j, const uint8_t* image, int64_t y,
     const int64_t row = etx_window_start(&j->y, y) + ky * j->y.dilation;
     for (int64_t kx = columns.first; kx < columns.end; ++kx) {
       const int64_t at = etx_window_start(&j->x, x) + kx * j->x.dilation;
-      j->loops->larger(
-          best, image + (size_t)(row * j->x.in + at) * j->channels,
-          j->channels);
+      j->loops->larger(best, image + (size_t)(row * j->x.in + at) * j->channels,
+                       j->channels);
     }
   }
 }
@@ -77,5 +77,80 @@ etx_status etx_kernel_max_pool2d_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_contiguous(call, 6));
   call->run = run;
+  return ETX_OK;
+}
+
+// ------------------------------------------------ etx::mean_u8
+
+enum { SOME = 64 };  // channels of an item
+
+typedef struct mean {
+  const etx_u8_loops* loops;
+  etx_u8_results results;
+  const uint8_t* in;
+  void* out;
+  size_t pixels, channels, parts;
+  float scale;
+  int32_t zero;  // of all pixels of a channel
+} mean;
+
+// Items are some channels of an image.
+static void run_means(const void* context, size_t first, size_t end) {
+  const mean* m = context;
+  for (size_t i = first; i < end; ++i) {
+    const size_t image = i / m->parts;
+    const size_t channel = (i - image * m->parts) * SOME;
+    const size_t left = m->channels - channel;
+    const size_t count = left < SOME ? left : (size_t)SOME;
+    const size_t at = image * m->channels + channel;
+    int32_t sums[SOME] = {0}, offsets[SOME];
+    float scales[SOME];
+    for (size_t c = 0; c < count; ++c) {
+      offsets[c] = -m->zero;
+      scales[c] = m->scale;
+    }
+    etx_u8_results results = m->results;
+    results.offsets = offsets;
+    results.scales = scales;
+    m->loops->add_rows(m->in + image * m->pixels * m->channels + channel,
+                       m->pixels, m->channels, count, sums);
+    u8_store(&results, sums, 0, count, m->out, at);
+  }
+}
+
+// (self, zero_point, scale, out_zero_point, out_min, out_max, dtype, out)
+static etx_status run_mean(etx_call* call) {
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 7);
+  const etx_parallel* parallel = call->parallel;
+  mean m = {.loops = etx_u8_loops_of(
+                etx_instruction_set_within(parallel->instruction_set)),
+            .in = in->data,
+            .out = out->data,
+            .pixels = (size_t)in->sizes[1] * (size_t)in->sizes[2],
+            .channels = (size_t)in->sizes[3],
+            .scale = (float)etx_call_real(call, 2)};
+  m.parts = (m.channels + SOME - 1) / SOME;
+  m.zero = (int32_t)(etx_call_integer(call, 1) * (int64_t)m.pixels);
+  etx_u8_bounds_read(call, 3, &m.results);
+  etx_shares_run(parallel, (size_t)in->sizes[0] * m.parts,
+                 (double)etx_tensor_numel(in) / 16, run_means, &m);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
+  enum { MOST = 1 << 23 };  // pixels whose sum is below 2^31
+  const etx_tensor* in = etx_call_tensor(call, 0);
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_dtype(call, 7, (etx_dtype)etx_call_integer(call, 6)));
+  ETX_TRY(etx_call_check_contiguous(call, 7));
+  const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
+  if (pixels > MOST) {
+    return etx_call_refuse(call, ETX_UNSUPPORTED,
+                           "an image has %i pixels, expected at most %i", pixels,
+                           (int64_t)MOST);
+  }
+  call->run = run_mean;
   return ETX_OK;
 }

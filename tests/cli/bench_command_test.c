@@ -308,6 +308,32 @@ static void costs_are_those_of_the_operators(void** state) {
                    2 * 4 * 16);
 }
 
+static void sums_of_bytes_are_counted_as_such(void** state) {
+  (void)state;
+  // Of two groups each of nine taps of eight channels, [N, H, W, C].
+  const etx_cost_tensor convolution[] = {
+      TENSOR(0, false, false, 1, 1, 5, 6, 16),
+      TENSOR(2, false, true, 2, 4, 18, 16, 4), TENSOR(3, false, true, 3, 38),
+      TENSOR(15, true, false, 4, 1, 5, 6, 38)};
+  etx_cost cost = cost_of_call("etx::convolution_u8.out", convolution, 4);
+  assert_int_equal(cost.multiply_adds, 5 * 6 * 38 * 9 * 8);
+  assert_int_equal(cost.byte_multiply_adds, cost.multiply_adds);
+  const etx_cost_tensor depthwise[] = {TENSOR(0, false, false, 1, 1, 5, 6, 16),
+                                       TENSOR(2, false, true, 2, 3, 4, 16),
+                                       TENSOR(13, true, false, 3, 1, 5, 6, 16)};
+  cost = cost_of_call("etx::depthwise_u8.out", depthwise, 3);
+  assert_int_equal(cost.multiply_adds, 5 * 6 * 16 * 3 * 4);
+  assert_int_equal(cost.byte_multiply_adds, cost.multiply_adds);
+  const etx_cost_tensor linear[] = {
+      TENSOR(0, false, false, 1, 3, 13), TENSOR(1, false, true, 2, 2, 4, 16, 4),
+      TENSOR(2, false, true, 3, 20), TENSOR(9, true, false, 4, 3, 20)};
+  cost = cost_of_call("etx::linear_u8.out", linear, 4);
+  assert_int_equal(cost.multiply_adds, 3 * 20 * 13);
+  assert_int_equal(cost.byte_multiply_adds, cost.multiply_adds);
+  assert_int_equal(
+      cost_of_call("etx::max_pool2d_u8.out", depthwise, 3).multiply_adds, 0);
+}
+
 static const char* kind_of(const char* name) {
   const etx_op* op =
       etx_op_find((etx_text){name, strlen(name)}, (etx_text){NULL, 0});
@@ -322,6 +348,11 @@ static void operators_have_kinds(void** state) {
   assert_string_equal(kind_of("etx::linear_a8w8_panels_argmax.out"), "product");
   assert_string_equal(kind_of("aten::argmax.out"), "reduction");
   assert_string_equal(kind_of("aten::add.out"), "elementwise");
+  assert_string_equal(kind_of("etx::convolution_u8.out"), "convolution");
+  assert_string_equal(kind_of("etx::depthwise_u8.out"), "convolution");
+  assert_string_equal(kind_of("etx::linear_u8.out"), "product");
+  assert_string_equal(kind_of("etx::max_pool2d_u8.out"), "pooling");
+  assert_string_equal(kind_of("etx::chain_u8.out"), "elementwise");
 }
 
 int main(void) {
@@ -333,6 +364,7 @@ int main(void) {
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
+      cmocka_unit_test(sums_of_bytes_are_counted_as_such),
       cmocka_unit_test(operators_have_kinds),
   };
   return cmocka_run_group_tests_name("bench_command", tests, plan_all,

@@ -333,6 +333,30 @@ static void strided_convolution_halves_an_even_symbol(void** unused) {
   assert_true(asker_gave(&a, 0, F32, DIMS(1, 3, asker_affine(&a, 1, 0))));
 }
 
+static void convolutions_of_bytes_take_images_of_any_size(void** unused) {
+  (void)unused;
+  const etx_dim images = asker_affine(&a, 1, 0);
+  asker_begin(&a, "etx::convolution_u8.out");
+  asker_tensor(&a, ETX_DTYPE_UINT8, DIMS(images, asker_affine(&a, 2, 0), 9, 8));
+  asker_integer(&a, 128);
+  asker_tensor(&a, ETX_DTYPE_INT8, DIMS(4, 9, 16, 4));
+  asker_tensor(&a, ETX_DTYPE_INT32, DIMS(38));
+  asker_tensor(&a, F32, DIMS(38));
+  asker_none(&a);
+  asker_integers(&a, DIMS(3));
+  asker_integers(&a, DIMS(2));
+  asker_integers(&a, DIMS(1));
+  asker_integers(&a, DIMS(1));
+  asker_integer(&a, 2);
+  asker_integer(&a, 0);
+  asker_integer(&a, 0);
+  asker_integer(&a, 255);
+  asker_integer(&a, ETX_DTYPE_FLOAT32);
+  assert_int_equal(asker_infer(&a), ETX_OK);
+  assert_true(
+      asker_gave(&a, 0, F32, DIMS(images, asker_affine(&a, 1, 0), 5, 38)));
+}
+
 static void ranges_end_at_symbols(void** unused) {
   (void)unused;
   asker_begin(&a, "aten::arange.start_out");
@@ -382,6 +406,7 @@ int main(void) {
       cmocka_unit_test(slices_of_symbols_count_from_the_end),
       cmocka_unit_test(views_divide_symbols),
       cmocka_unit_test(strided_convolution_halves_an_even_symbol),
+      cmocka_unit_test(convolutions_of_bytes_take_images_of_any_size),
       cmocka_unit_test(ranges_end_at_symbols),
       cmocka_unit_test(a_join_adds_symbols),
   };

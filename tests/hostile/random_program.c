@@ -200,6 +200,56 @@ static bool is_usual_vector(const etx_argument* argument) {
   return false;
 }
 
+// True for an operator with that word in its name.
+static bool is_of(const random_program* p, const char* word) {
+  return strstr(p->op->name, word) != NULL;
+}
+
+// What operators on quantised numbers mostly want of an argument of that name:
+// sizes are those of p->shape, except of panels.
+static const struct form {
+  const char* word;  // in the operator's name
+  const char* name;
+  etx_dtype dtype;
+  uint8_t rank;
+} forms[] = {
+    {"_u8", "input", ETX_DTYPE_UINT8, 4},
+    {"_u8", "self", ETX_DTYPE_UINT8, 4},
+    {"_u8", "others", ETX_DTYPE_UINT8, 4},
+    {"_u8", "weight", ETX_DTYPE_INT8, 3},
+    {"_u8", "panels", ETX_DTYPE_INT8, 4},
+    {"_u8", "offsets", ETX_DTYPE_INT32, 1},
+    {"_u8", "scales", ETX_DTYPE_FLOAT32, 1},
+    {"_u8", "bias", ETX_DTYPE_FLOAT32, 1},
+    {"8w8", "input", ETX_DTYPE_FLOAT32, 2},
+    {"8w8", "weight", ETX_DTYPE_INT8, 2},
+    {"8w8", "panels", ETX_DTYPE_INT8, 4},
+    {"8w8", "scales", ETX_DTYPE_FLOAT32, 1},
+    {"8w8", "sums", ETX_DTYPE_INT32, 1},
+    {"8w8", "bias", ETX_DTYPE_FLOAT32, 1},
+    {"linear_w8", "input", ETX_DTYPE_FLOAT32, 2},
+    {"linear_w8", "weight", ETX_DTYPE_INT8, 2},
+    {"linear_w8", "scales", ETX_DTYPE_FLOAT32, 1},
+    {"linear_w8", "bias", ETX_DTYPE_FLOAT32, 1},
+};
+
+static void use_form(random_program* p, const etx_argument* argument,
+                     etx_pte_tensor* tensor, int32_t* sizes) {
+  const int32_t panels[] = {1, (p->shape[0] + 3) / 4, 16, 4};
+  for (size_t i = 0; i < sizeof forms / sizeof *forms && p->is_tidy; ++i) {
+    const struct form* form = &forms[i];
+    if (!is_of(p, form->word) || !etx_text_is(argument->name, form->name)) {
+      continue;
+    }
+    if (chance(p, 5)) return;
+    const bool is_panels = etx_text_is(argument->name, "panels");
+    tensor->dtype = form->dtype;
+    tensor->rank = form->rank;
+    memcpy(sizes, is_panels ? panels : p->shape, form->rank * sizeof *sizes);
+    return;
+  }
+}
+
 static size_t draw_tensor(random_program* p, const etx_argument* argument) {
   const bool is_written = argument->written;
   const bool is_vector = is_usual_vector(argument);
@@ -213,6 +263,7 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
   memset(tensor, 0, sizeof *tensor);
   tensor->dtype = draw_dtype(p, argument);
   tensor->rank = (uint8_t)draw_shape(p, p->sizes[index], is_vector);
+  use_form(p, argument, tensor, p->sizes[index]);
   draw_order(p, p->orders[index], tensor->rank);
   tensor->sizes = p->sizes[index];
   tensor->dim_order = p->orders[index];
@@ -239,12 +290,24 @@ static size_t draw_tensor(random_program* p, const etx_argument* argument) {
 
 // ---- lists ----
 
+static size_t usual_count(const random_program* p) {
+  const size_t count = (size_t)p->shape[0];
+  return count < RANDOM_ITEMS ? count : RANDOM_ITEMS;
+}
+
+// True for a list that goes with one of tensors.
+static bool goes_with_tensors(const random_program* p,
+                              const etx_argument* argument) {
+  return is_of(p, "_u8") && p->is_tidy &&
+         (etx_text_is(argument->name, "zero_points") ||
+          etx_text_is(argument->name, "scales"));
+}
+
 static size_t draw_tensor_list(random_program* p, bool may_lack,
                                const etx_argument* argument) {
   int32_t items[RANDOM_ITEMS];
-  const size_t usual =
-      (size_t)p->shape[0] < RANDOM_ITEMS ? (size_t)p->shape[0] : RANDOM_ITEMS;
-  const size_t count = p->is_tidy && chance(p, 60) ? usual : below(p, 4);
+  const size_t count =
+      p->is_tidy && chance(p, 60) ? usual_count(p) : below(p, 4);
   for (size_t i = 0; i < count; ++i) {
     items[i] =
         may_lack && chance(p, 30) ? -1 : (int32_t)draw_tensor(p, argument);
@@ -261,6 +324,8 @@ static size_t draw_tensor_list(random_program* p, bool may_lack,
 static bool usual_integer(const random_program* p, const etx_argument* argument,
                           size_t place, int64_t* out) {
   *out = 1;
+  if (is_of(p, "_u8") && etx_text_is(argument->name, "kernel_size"))
+    return true;
   if (etx_text_is(argument->name, "stride") ||
       etx_text_is(argument->name, "dilation") ||
       etx_text_is(argument->name, "group") ||
@@ -281,6 +346,7 @@ static bool usual_integer(const random_program* p, const etx_argument* argument,
 }
 
 static size_t draw_list_count(random_program* p, const etx_argument* argument) {
+  if (goes_with_tensors(p, argument)) return usual_count(p);
   if (argument->fixed_count > 0 && chance(p, 80)) return argument->fixed_count;
   if (p->is_tidy && p->rank >= 3 && chance(p, 40)) return p->rank - 2;
   if (p->is_tidy && chance(p, 30)) return 1;
@@ -303,9 +369,10 @@ static size_t draw_int_list(random_program* p, const etx_argument* argument) {
   return index;
 }
 
-static size_t draw_real_list(random_program* p) {
+static size_t draw_real_list(random_program* p, const etx_argument* argument) {
   const size_t index = new_value(p, ETX_PTE_DOUBLE_LIST);
-  const size_t count = below(p, RANDOM_ITEMS);
+  const size_t count =
+      goes_with_tensors(p, argument) ? usual_count(p) : below(p, RANDOM_ITEMS);
   for (size_t i = 0; i < count; ++i) p->real_items[index][i] = draw_real(p);
   p->values[index].as.reals.items = p->real_items[index];
   p->values[index].as.reals.count = count;
@@ -326,8 +393,8 @@ static size_t draw_bool_list(random_program* p) {
 static size_t draw_string(random_program* p, const etx_argument* argument) {
   static const char* const texts[] = {"none",  "tanh", "floor",
                                       "trunc", "",     "sum"};
-  static const char* const steps[] = {"x",           "x relu", "x 0 add",
-                                      "x x multiply", "x 1 add", "x add"};
+  static const char* const steps[] = {
+      "x", "x relu", "x 0 add", "x x multiply", "x 1 add", "x add"};
   const size_t index = new_value(p, ETX_PTE_STRING);
   p->values[index].as.string = etx_text_of(texts[below(p, p->is_tidy ? 2 : 6)]);
   if (etx_text_is(argument->name, "steps") && chance(p, 95)) {
@@ -371,7 +438,7 @@ static size_t draw_argument(random_program* p, const etx_argument* argument) {
       return index;
     }
     case ETX_ARGUMENT_FLOATS:
-      return draw_real_list(p);
+      return draw_real_list(p, argument);
     case ETX_ARGUMENT_BOOL: {
       const size_t index = new_value(p, ETX_PTE_BOOL);
       p->values[index].as.boolean = chance(p, 40);
@@ -381,8 +448,14 @@ static size_t draw_argument(random_program* p, const etx_argument* argument) {
       return draw_bool_list(p);
     case ETX_ARGUMENT_STRING:
       return draw_string(p, argument);
-    case ETX_ARGUMENT_SCALAR_TYPE:
-      return draw_code(p, ETX_DTYPE_COUNT + 1);
+    case ETX_ARGUMENT_SCALAR_TYPE: {
+      const size_t index = draw_code(p, ETX_DTYPE_COUNT + 1);
+      if (is_of(p, "_u8") && chance(p, 90)) {
+        p->values[index].as.integer =
+            chance(p, 50) ? ETX_DTYPE_UINT8 : ETX_DTYPE_FLOAT32;
+      }
+      return index;
+    }
     case ETX_ARGUMENT_MEMORY_FORMAT:
     case ETX_ARGUMENT_LAYOUT:
     case ETX_ARGUMENT_DEVICE:
@@ -427,6 +500,7 @@ static bool draw_instruction(random_program* p, etx_op_id id) {
   size_t count = 0;
   etx_argument argument;
   etx_argument_cursor cursor = etx_argument_first(op->arguments);
+  p->op = op;
   while (etx_argument_next(&cursor, &argument)) {
     arguments[count] = (int32_t)draw_argument(p, &argument);
     if (argument.written && written_count < RANDOM_ITEMS) {

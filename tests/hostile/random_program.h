@@ -47,8 +47,9 @@ typedef struct random_program {
   int32_t outputs[RANDOM_VALUES];
   int32_t shape[RANDOM_RANK];  // that most tensors resemble
   size_t rank;
-  etx_dtype dtype;  // that most tensors have
-  bool is_tidy;     // draws what goes well together, so that kernels run
+  etx_dtype dtype;   // that most tensors have
+  bool is_tidy;      // draws what goes well together, so that kernels run
+  const etx_op* op;  // of the instruction that is drawn
 } random_program;
 
 // Draws a program whose first instruction is an `op`.

@@ -26,6 +26,7 @@ import attention_calls
 import fused_calls
 import layer_calls
 import quantizing_calls
+import u8_calls
 from random_calls import (BF16, F16, F32, F64, UNIT, Cases, Draw, command_line,
                           encode, generate)
 
@@ -116,7 +117,8 @@ class QuantizedCases(Cases):
 
 
 OPERATORS = {**quantizing_calls.OPERATORS, **layer_calls.OPERATORS,
-             **attention_calls.OPERATORS, **fused_calls.OPERATORS}
+             **attention_calls.OPERATORS, **fused_calls.OPERATORS,
+             **u8_calls.OPERATORS}
 
 if __name__ == "__main__":
     generate(command_line(__doc__, most="bytes"), OPERATORS, QuantizedCases,

@@ -307,7 +307,55 @@ static void change_value(vector_call* c, hostile_random* random,
   }
 }
 
+// Pointers to the items of a list, several times over.
+static const etx_value** repeated(vector_call* c, const etx_value* const* items,
+                                  size_t count, size_t times) {
+  const etx_value** list =
+      vector_call_take(c, times * count * sizeof(const etx_value*));
+  for (size_t i = 0; i < times * count; ++i) list[i] = items[i % count];
+  return list;
+}
+
+static void repeat_list(vector_call* c, etx_value* value, size_t count,
+                        size_t times) {
+  if (value->kind == ETX_VALUE_TENSORS && value->as.tensors.count == count) {
+    value->as.tensors.items =
+        repeated(c, value->as.tensors.items, count, times);
+    value->as.tensors.count *= times;
+  }
+  if (value->kind == ETX_VALUE_INTS && value->as.integers.count == count) {
+    value->as.integers.items =
+        repeated(c, value->as.integers.items, count, times);
+    value->as.integers.count *= times;
+  }
+  if (value->kind == ETX_VALUE_DOUBLES && value->as.reals.count == count) {
+    double* items = vector_call_take(c, times * count * sizeof *items);
+    for (size_t i = 0; i < times * count; ++i) {
+      items[i] = value->as.reals.items[i % count];
+    }
+    value->as.reals.items = items;
+    value->as.reals.count *= times;
+  }
+}
+
+// Lists that go together, as long as that of tensors, stay as long as it.
+static void repeat_lists(vector_call* c, hostile_random* random) {
+  const size_t times = 2 + below(random, 24);
+  size_t count = 0;
+  for (size_t i = 0; i < c->count && count == 0; ++i) {
+    if (c->values[i].kind != ETX_VALUE_TENSORS || c->is_written[i]) continue;
+    count = c->values[i].as.tensors.count;
+  }
+  for (size_t i = 0; i < c->count && count > 0; ++i) {
+    if (!c->is_written[i]) repeat_list(c, &c->values[i], count, times);
+  }
+}
+
 void vector_change_arguments(vector_call* c, hostile_random* random) {
+  if (chance(random, 4)) {
+    repeat_lists(c, random);
+    if (chance(random, 50)) return;
+  }
   const size_t percent = chance(random, 70) ? 25 : 60;
   etx_argument argument;
   etx_argument_cursor cursor = etx_argument_first(c->op->arguments);

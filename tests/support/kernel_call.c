@@ -122,6 +122,15 @@ void test_call_integers(test_call* c, size_t count, const int64_t* integers) {
   value->as.integers.count = count;
 }
 
+void test_call_reals(test_call* c, size_t count, const double* reals) {
+  double* items = take(c, count * sizeof *items);
+  if (count > 0) memcpy(items, reals, count * sizeof *items);
+  etx_value* value = next(c);
+  value->kind = ETX_VALUE_DOUBLES;
+  value->as.reals.items = items;
+  value->as.reals.count = count;
+}
+
 void test_call_gather_list(test_call* c, size_t count) {
   etx_value* items = take(c, count * sizeof(etx_value));
   const etx_value** pointers = take(c, count * sizeof(*pointers));

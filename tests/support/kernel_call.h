@@ -50,6 +50,7 @@ void test_call_boolean(test_call* c, bool boolean);
 void test_call_string(test_call* c, const char* string);
 void test_call_none(test_call* c);
 void test_call_integers(test_call* c, size_t count, const int64_t* integers);
+void test_call_reals(test_call* c, size_t count, const double* reals);
 // The last `count` arguments, which are tensors or None, become one list.
 void test_call_gather_list(test_call* c, size_t count);
 

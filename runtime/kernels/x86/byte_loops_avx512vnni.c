@@ -37,19 +37,6 @@ static inline ints all_quarters_totals(const ints* v) {
   return even_quarters(a, b) + odd_quarters(a, b);
 }
 
-// Lanes of one number of four quarters side by side.
-static inline ints turned_quarters(ints x) {
-  return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
-                                 3, 7, 11, 15);
-}
-
-#define store_quarter(to, x, i)                                              \
-  do {                                                                       \
-    const four quarter = __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, \
-                                                 4 * (i) + 2, 4 * (i) + 3);  \
-    memcpy(to, &quarter, sizeof(quarter));                                   \
-  } while (0)
-
 // One more step of `rows` times four sums; the last row's bytes are ones if
 // this is known. Inlined with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void dot_step(

@@ -43,3 +43,16 @@ static inline ints odd_quarters(ints a, ints b) {
   return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22,
                                  23, 28, 29, 30, 31);
 }
+
+// Lanes of one number of four quarters side by side.
+static inline __attribute__((unused)) ints turned_quarters(ints x) {
+  return __builtin_shufflevector(x, x, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14,
+                                 3, 7, 11, 15);
+}
+
+#define store_quarter(to, x, i)                                              \
+  do {                                                                       \
+    const four quarter = __builtin_shufflevector(x, x, 4 * (i), 4 * (i) + 1, \
+                                                 4 * (i) + 2, 4 * (i) + 3);  \
+    memcpy(to, &quarter, sizeof(quarter));                                   \
+  } while (0)

@@ -1,6 +1,9 @@
 // The steps of u8_loops.h with one sum, in C: what loops of whole registers do
 // in the same order.
 
+#ifndef ETX_RUNTIME_KERNELS_U8_RESULTS_H
+#define ETX_RUNTIME_KERNELS_U8_RESULTS_H
+
 #include <string.h>
 
 #include "runtime/kernels/u8_loops.h"
@@ -18,21 +21,32 @@ static inline uint8_t u8_byte(float x, float low, float high, int32_t zero) {
   return (uint8_t)((int32_t)((limited + U8_WHOLE) - U8_WHOLE) + zero);
 }
 
-// Stores the results of `count` sums of channels from `channel` on, the first
-// of them at element `at` of `out`.
+enum { U8_MOST_SUMS = 64 };
+
+// Stores the results of `count` sums, at most U8_MOST_SUMS, of channels from
+// `channel` on, the first of them at element `at` of `out`.
 static inline void u8_store(const etx_u8_results* r, const int32_t* sums,
                             size_t channel, size_t count, void* out,
                             size_t at) {
+  const int32_t* offsets = r->offsets + channel;
+  const float* scales = r->scales + channel;
+  float f[U8_MOST_SUMS];
   for (size_t c = 0; c < count; ++c) {
-    const size_t k = channel + c;
     // Wraps where offsets of a file are none of its weights.
-    const int32_t sum = (int32_t)((uint32_t)sums[c] + (uint32_t)r->offsets[k]);
-    const float product = (float)sum * r->scales[k];
-    const float f = product + (r->bias == NULL ? -0.0f : r->bias[k]);
-    if (r->is_float) {
-      ((float*)out)[at + c] = f;
-    } else {
-      ((uint8_t*)out)[at + c] = u8_byte(f, r->low, r->high, r->zero);
-    }
+    const int32_t sum = (int32_t)((uint32_t)sums[c] + (uint32_t)offsets[c]);
+    f[c] = (float)sum * scales[c];
+  }
+  if (r->bias != NULL) {
+    for (size_t c = 0; c < count; ++c) f[c] += r->bias[channel + c];
+  }
+  if (r->is_float) {
+    memcpy((float*)out + at, f, count * sizeof *f);
+    return;
+  }
+  uint8_t* bytes = (uint8_t*)out + at;
+  for (size_t c = 0; c < count; ++c) {
+    bytes[c] = u8_byte(f[c], r->low, r->high, r->zero);
   }
 }
+
+#endif

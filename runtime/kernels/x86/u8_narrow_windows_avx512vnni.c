@@ -1,0 +1,115 @@
+// Depthwise sums of up to thirty-two channels: u8_windows_avx512vnni.c in
+// registers of 32 bytes.
+
+#include "runtime/kernels/loop_unrolled.h"
+#include "runtime/kernels/u8_results.h"
+#include "runtime/kernels/x86/u8_loops_wide.h"
+
+enum { CHANNELS = 32, SOME = 4, SIDE = ETX_U8_SIDE };
+
+typedef int ints __attribute__((vector_size(32)));
+typedef float floats __attribute__((vector_size(32)));
+typedef char chars __attribute__((vector_size(32)));
+typedef short shorts __attribute__((vector_size(32)));
+
+#include "runtime/kernels/x86/u8_turn_template.h"
+
+#define SIDE_BY_SIDE(vector, of, a, b, each, begin)               \
+  (ints) __builtin_shufflevector((vector)(a), (vector)(b),        \
+                                 of(begin, (begin) + 2 * (each)), \
+                                 of((begin) + (each), (begin) + 3 * (each)))
+
+// The bytes of four rows as above.
+static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
+                                                       ints out[SOME]) {
+  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
+                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
+  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
+                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
+  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
+  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
+  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
+  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
+}
+
+static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
+static inline size_t lane_of(size_t channel) {
+  return channel / 16 * 4 + channel % 4;
+}
+
+static inline ints all_ints(int x) { return (ints){x, x, x, x, x, x, x, x}; }
+static inline floats all_floats(float x) {
+  return (floats){x, x, x, x, x, x, x, x};
+}
+
+static inline ints add_products(ints sum, ints unsigned_bytes,
+                                ints signed_bytes) {
+  __asm__("vpdpbusd %2, %1, %0"
+          : "+v"(sum)
+          : "v"(unsigned_bytes), "v"(signed_bytes));
+  return sum;
+}
+
+static inline unsigned mask_of(size_t count) {
+  return count < CHANNELS ? (1U << count) - 1 : ~0U;
+}
+
+static inline __attribute__((always_inline)) void turn_bytes(
+    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+#ifdef __clang__
+  typedef const chars* place;
+#else
+  typedef const char* place;
+#endif
+  ints rows[SIDE];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SIDE; ++i) {
+    rows[i] = from[i] == NULL ? (ints){0}
+                              : (ints)__builtin_ia32_loaddquqi256_mask(
+                                    (place)from[i], (chars){0}, mask_of(count));
+  }
+  turn(rows, out);
+}
+
+static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
+                               ints out[SOME]) {
+  turn_bytes(from, count, out);
+}
+
+typedef struct byte_bounds {
+  floats low, high;
+  ints zero;
+} byte_bounds;
+
+static inline byte_bounds bounds_of(const etx_u8_results* r) {
+  return (byte_bounds){all_floats(r->low), all_floats(r->high),
+                       all_ints(r->zero)};
+}
+
+static inline __attribute__((always_inline)) void store_bytes(
+    const floats f[SOME], const etx_u8_results* r, const byte_bounds* bounds,
+    size_t count, uint8_t* to) {
+#ifdef __clang__
+  typedef chars* place;
+#else
+  typedef char* place;
+#endif
+  ints whole[SOME];
+  (void)r;
+  ETX_UNROLLED
+  for (size_t i = 0; i < SOME; ++i) {
+    const floats limited = __builtin_ia32_minps256(
+        __builtin_ia32_maxps256(f[i], bounds->low), bounds->high);
+    whole[i] = (ints)__builtin_ia32_cvtps2dq256(limited) + bounds->zero;
+  }
+  const shorts low = (shorts)__builtin_ia32_packssdw256(whole[0], whole[1]);
+  const shorts high = (shorts)__builtin_ia32_packssdw256(whole[2], whole[3]);
+  const chars all = (chars)__builtin_ia32_packuswb256(low, high);
+  __builtin_ia32_storedquqi256_mask((place)to, all, mask_of(count));
+}
+
+#include "runtime/kernels/x86/u8_windows_template.h"
+
+void etx_u8_narrow_windows_avx512vnni(const etx_u8_windows* windows) {
+  sum_channels(windows);
+}

@@ -1,0 +1,95 @@
+// Depthwise sums of sixty-four channels at a time, and of fewer in half as wide
+// registers. What four rows have of a column is turned so that a lane has a
+// channel's four bytes; the lanes of four registers then have these channels,
+// quarter by quarter:
+//
+//     register 0   0-3  16-19  32-35  48-51
+//     register 1   4-7  20-23  ..
+//
+// which is the order that packing integers as bytes takes back.
+
+#include "runtime/kernels/x86/u8_loops_wide.h"
+#include "runtime/kernels/x86/u8_vectors_template.h"
+
+enum { CHANNELS = 64, SOME = 4, SIDE = ETX_U8_SIDE };
+
+#include "runtime/kernels/x86/u8_turn_template.h"
+
+#define SIDE_BY_SIDE(vector, of, a, b, each, begin)              \
+  (ints) __builtin_shufflevector(                                \
+      (vector)(a), (vector)(b), of(begin, (begin) + 4 * (each)), \
+      of((begin) + (each), (begin) + 5 * (each)),                \
+      of((begin) + 2 * (each), (begin) + 6 * (each)),            \
+      of((begin) + 3 * (each), (begin) + 7 * (each)))
+
+// The bytes of four rows as above.
+static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
+                                                       ints out[SOME]) {
+  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
+                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
+  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
+                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
+  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
+  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
+  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
+  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
+}
+
+static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
+static inline size_t lane_of(size_t channel) {
+  return channel / 16 * 4 + channel % 4;
+}
+
+static inline __attribute__((always_inline)) void turn_bytes(
+    const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {
+  ints rows[SIDE];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SIDE; ++i) {
+    rows[i] = from[i] == NULL ? (ints){0} : load_some_bytes(from[i], count);
+  }
+  turn(rows, out);
+}
+
+static inline void turn_signed(const uint8_t* const from[SIDE], size_t count,
+                               ints out[SOME]) {
+  turn_bytes(from, count, out);
+}
+
+static inline __attribute__((always_inline)) void store_bytes(
+    const floats f[SOME], const etx_u8_results* r, const byte_bounds* bounds,
+    size_t count, uint8_t* to) {
+  ints whole[SOME];
+  ETX_UNROLLED
+  for (size_t i = 0; i < SOME; ++i) {
+    whole[i] = rounded(r->are_integers ? f[i]
+                                       : limited(f[i], all_floats(r->low),
+                                                 all_floats(r->high)));
+  }
+  const ints made = packed_with(whole, bounds->zero);
+  const ints all = smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
+  if (count == CHANNELS) {
+    memcpy(to, &all, sizeof all);
+  } else {
+    store_some_bytes(to, all, count);
+  }
+}
+
+#include "runtime/kernels/x86/u8_windows_template.h"
+
+void etx_u8_windows_avx512vnni(const etx_u8_windows* w) {
+  etx_u8_windows part = *w;
+  if (!windows_fit(w)) {
+    etx_u8_loops_base.windows(w);
+    return;
+  }
+  for (size_t c = 0; c < w->count; c += CHANNELS) {
+    const size_t left = w->count - c;
+    part.first = w->first + c;
+    part.count = left < CHANNELS ? left : (size_t)CHANNELS;
+    if (part.count <= CHANNELS / 2) {
+      etx_u8_narrow_windows_avx512vnni(&part);
+    } else {
+      sum_channels(&part);
+    }
+  }
+}

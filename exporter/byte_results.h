@@ -37,6 +37,13 @@ ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
                                        const etx_byte_wish* wish,
                                        etx_byte_tensor* out, bool* out_done);
 
+// The same where `node` is a mean over an image's pixels (byte_means.c); floats
+// where `results` is NULL.
+ETX_MUST_USE etx_status etx_byte_mean(etx_rewrite* rewrite,
+                                      const etx_ir_node* node,
+                                      const etx_byte_numbers* results,
+                                      etx_byte_tensor* out, bool* out_done);
+
 // A rule: the channels of an image change places as the two dimensions of which
 // a view makes them, channels last if the image lies so.
 ETX_MUST_USE etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done);

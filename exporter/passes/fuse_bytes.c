@@ -9,6 +9,8 @@
 //                                   chain_u8(x, [y], "x 0 add", ..)
 //   quantize(max_pool2d(dequantize(x)))
 //                                   max_pool2d_u8(x)
+//   quantize(mean(dequantize(x), [2, 3]))
+//                                   mean_u8(x)
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
 //
@@ -91,10 +93,22 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
+// Means whose results stay floats.
+static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_byte_tensor floats;
+  ETX_TRY(etx_byte_mean(rewrite, lower->node, NULL, &floats, out_done));
+  if (!*out_done) return ETX_OK;
+  ETX_TRY(etx_byte_tensor_order(lower, false, &floats));
+  lower->results[0] = floats.value;
+  return ETX_OK;
+}
+
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
   static const etx_rewrite_rule results[] = {find_quantize, find_dequantize};
-  static const etx_rewrite_rule layers[] = {find_layer, etx_byte_shuffle};
+  static const etx_rewrite_rule layers[] = {find_layer, find_mean,
+                                            etx_byte_shuffle};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   ETX_TRY(etx_rewrite_module(context, results, 2));
-  return etx_rewrite_module(context, layers, 2);
+  return etx_rewrite_module(context, layers, 3);
 }

@@ -427,6 +427,31 @@ static void channels_change_places_within_pixels(void** state) {
   lowered_close(&l);
 }
 
+// The scale of a sum: 0.5 / 36 pixels, in steps of 0.25 where it is bytes.
+static void means_of_images_are_of_bytes(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: a, op: aten.mean.dim, args: [g, [-1, -2], true]}\n"
+          QUANTIZE("k", "a", "0.25, 10")
+      "  - {out: h, op: aten.mean.dim, args: [g, [2, 3]]}\n"
+      "  - {out: o, op: aten.mean.dim, args: [g, [1, 2]]}\n"
+      "outputs: [k, h, o]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(strstr(lowered_lines(&l),
+                         "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0555555556, 10, 0, 255, uint8)\n"));
+  assert_non_null(strstr(lowered_lines(&l),
+                         "float32[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0138888889, 0, 0, 255, float32)\n"));
+  assert_non_null(strstr(lowered_lines(&l), "o: float32[1, 6] = aten::mean"));
+  lowered_close(&l);
+}
+
 // A move between other numbers is a change of them, and a move.
 static void other_numbers_are_changed_first(void** state) {
   (void)state;
@@ -531,6 +556,7 @@ int main(void) {
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),
       cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
       cmocka_unit_test(channels_change_places_within_pixels),
+      cmocka_unit_test(means_of_images_are_of_bytes),
       cmocka_unit_test(other_numbers_are_changed_first),
       cmocka_unit_test(moved_floats_are_left_alone),
       cmocka_unit_test(int8_within_a_graph_is_uint8),

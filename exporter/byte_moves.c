@@ -226,3 +226,71 @@ etx_status etx_byte_move(etx_rewrite* rewrite, const etx_ir_node* node,
       return ETX_OK;
   }
 }
+
+// ------------------------------------------------ channels that change places
+
+// [N, a, b, H, W] of bytes whose dimensions 1 and 2 change places in the
+// operand of the node, a view; NULL if that is something else.
+static const etx_ir_node* find_parts(const etx_rewrite* rewrite,
+                                     const etx_ir_node* node) {
+  static const int64_t order[] = {0, 2, 1, 3, 4};
+  const etx_ir_node* const swap =
+      etx_rewrite_operand(rewrite, node, SELF, ETX_OP_permute_copy_out);
+  if (swap == NULL || swap->args[1].as.list.count != 5) return NULL;
+  for (size_t i = 0; i < 5; ++i) {
+    if (!etx_rewrite_is_int(&swap->args[1].as.list.items[i], order[i])) {
+      return NULL;
+    }
+  }
+  return etx_rewrite_operand(rewrite, swap, SELF, ETX_OP_view_copy_out);
+}
+
+// True if `parts` [N, a, b, H, W] are the channels of `image` [N, C, H, W].
+static bool parts_channels(const etx_lower* lower, const etx_shape* image,
+                           const etx_shape* parts) {
+  return image->rank == 4 && etx_dim_is_number(parts->dims[1]) &&
+         etx_dim_is_number(parts->dims[2]) &&
+         image->dims[1] == parts->dims[1] * parts->dims[2] &&
+         etx_lower_same_dims(lower, image->dims, parts->dims, 1) &&
+         etx_lower_same_dims(lower, &image->dims[2], &parts->dims[3], 2);
+}
+
+// Channels last, the parts are at the end, and whole pixels stay in place.
+static etx_status swap_last(etx_lower* lower, uint32_t last, etx_dim outer,
+                            etx_dim inner, etx_byte_tensor* out) {
+  static const size_t order[] = {0, 1, 2, 4, 3};
+  const etx_shape image = *etx_lower_shape(lower, last);
+  etx_dim dims[5];
+  memcpy(dims, image.dims, 3 * sizeof *dims);
+  dims[3] = outer;
+  dims[4] = inner;
+  out->is_last = true;
+  ETX_TRY(etx_lower_view(lower, last, dims, 5, &out->value));
+  ETX_TRY(etx_lower_permute(lower, out->value, order, &out->value));
+  return etx_lower_view(lower, out->value, image.dims, 4, &out->value);
+}
+
+etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
+  const etx_ir_node* const view = find_parts(rewrite, node);
+  etx_byte_tensor bytes;
+  if (view == NULL ||
+      !etx_byte_tensor_find(rewrite, view->args[SELF].as.value, &bytes) ||
+      !bytes.is_last) {
+    return ETX_OK;
+  }
+  const etx_shape parts = *etx_lower_shape(lower, view->outputs[0]);
+  if (!parts_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
+                      &parts) ||
+      !parts_channels(lower, etx_lower_shape(lower, node->outputs[0]),
+                      &parts)) {
+    return ETX_OK;
+  }
+  ETX_TRY(swap_last(lower, bytes.value, parts.dims[1], parts.dims[2], &bytes));
+  ETX_TRY(etx_byte_tensor_order(lower, false, &bytes));
+  lower->results[0] = bytes.value;
+  *out_done = true;
+  return ETX_OK;
+}

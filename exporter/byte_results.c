@@ -112,7 +112,10 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   etx_byte_numbers from;
   etx_byte_layer layer;
   etx_ir_arg bounds[2];
-  if (node == NULL || wish->depth == MOST_DEPTH) return ETX_OK;
+  if (node == NULL || wish->depth == MOST_DEPTH || *wish->left == 0) {
+    return ETX_OK;
+  }
+  *wish->left -= 1;
   inner.depth += 1;
   inner.is_alone = wish->is_alone && etx_rewrite_is_only_use(rewrite, value);
   if (etx_byte_tensor_behind(rewrite, value, &from) != NULL) {
@@ -128,7 +131,10 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   if (*out_done) return ETX_OK;
   node = etx_ir_definition(method, value);  // appending nodes moves them
   if (!etx_byte_layer_read(rewrite, node, &layer)) {
-    return etx_byte_chain(rewrite, node, &inner, out, out_done);
+    ETX_TRY(etx_byte_chain(rewrite, node, &inner, out, out_done));
+    if (*out_done || !inner.is_alone) return ETX_OK;
+    node = etx_ir_definition(method, value);
+    return etx_byte_mean(rewrite, node, &wish->numbers, out, out_done);
   }
   if (!inner.is_alone || layer.obstacle != NULL) return ETX_OK;
   *out_done = true;

@@ -15,7 +15,10 @@ typedef struct etx_byte_wish {
   etx_byte_numbers numbers;
   bool is_alone;  // nothing else reads what is computed of it
   size_t depth;   // of operators that it was passed on through
+  size_t* left;   // values that may yet be looked at for one result
 } etx_byte_wish;
+
+enum { ETX_BYTE_MOST_VALUES = 1000 };
 
 // Computes bytes that stand for the float32 tensor `value`. `*out_done` is
 // false where that gains nothing; nodes that were appended then are dead.
@@ -33,6 +36,17 @@ ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
                                        const etx_ir_node* node,
                                        const etx_byte_wish* wish,
                                        etx_byte_tensor* out, bool* out_done);
+
+// The same where `node` is a mean over an image's pixels (byte_means.c); floats
+// where `results` is NULL.
+ETX_MUST_USE etx_status etx_byte_mean(etx_rewrite* rewrite,
+                                      const etx_ir_node* node,
+                                      const etx_byte_numbers* results,
+                                      etx_byte_tensor* out, bool* out_done);
+
+// A rule: the channels of an image change places as the two dimensions of which
+// a view makes them, channels last if the image lies so.
+ETX_MUST_USE etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done);
 
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
 ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,

@@ -143,6 +143,8 @@ size_t etx_byte_bounds_at(etx_op_id op) {
       return 6;
     case ETX_OP_chain_u8_out:
       return 9;
+    case ETX_OP_mean_u8_out:
+      return 4;
     default:
       return 0;
   }

@@ -9,6 +9,8 @@
 //                                   chain_u8(x, [y], "x 0 add", ..)
 //   quantize(max_pool2d(dequantize(x)))
 //                                   max_pool2d_u8(x)
+//   quantize(mean(dequantize(x), [2, 3]))
+//                                   mean_u8(x)
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
 //
@@ -20,10 +22,23 @@
 #include "exporter/byte_results.h"
 #include "exporter/passes/pass_list.h"
 
+// True if callers or states get the value as it is.
+static bool is_given(const etx_ir_method* method, uint32_t value) {
+  for (size_t i = 0; i < method->output_count; ++i) {
+    const etx_ir_arg* const arg = &method->outputs[i].arg;
+    if (arg->kind == ETX_IR_ARG_VALUE && arg->as.value == value) return true;
+  }
+  for (size_t i = 0; i < method->mutation_count; ++i) {
+    if (method->mutations[i].value == value) return true;
+  }
+  return false;
+}
+
 static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
-  etx_byte_wish wish = {.is_alone = true};
+  size_t left = ETX_BYTE_MOST_VALUES;
+  etx_byte_wish wish = {.is_alone = true, .left = &left};
   etx_byte_tensor bytes;
   if (node->op->id != ETX_OP_quantize_per_tensor_out ||
       !etx_byte_numbers_read(rewrite, node, &wish.numbers)) {
@@ -32,7 +47,16 @@ static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
   const etx_dtype dtype = etx_lower_shape(lower, node->outputs[0])->dtype;
   ETX_TRY(etx_byte_result(rewrite, node->args[0].as.value, &wish, &bytes,
                           out_done));
-  if (!*out_done) return ETX_OK;
+  if (!*out_done) {
+    if (dtype == ETX_DTYPE_UINT8 || is_given(lower->method, node->outputs[0])) {
+      return ETX_OK;
+    }
+    // All that reads it reads the same bytes.
+    bytes.is_last = false;
+    ETX_TRY(etx_byte_tensor_quantize(lower, node->args[0].as.value,
+                                     &wish.numbers, &bytes.value));
+    *out_done = true;
+  }
   return etx_byte_tensor_give(lower, bytes, dtype, &lower->results[0]);
 }
 
@@ -69,10 +93,22 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
+// Means whose results stay floats.
+static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_byte_tensor floats;
+  ETX_TRY(etx_byte_mean(rewrite, lower->node, NULL, &floats, out_done));
+  if (!*out_done) return ETX_OK;
+  ETX_TRY(etx_byte_tensor_order(lower, false, &floats));
+  lower->results[0] = floats.value;
+  return ETX_OK;
+}
+
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
   static const etx_rewrite_rule results[] = {find_quantize, find_dequantize};
-  static const etx_rewrite_rule layers[] = {find_layer};
+  static const etx_rewrite_rule layers[] = {find_layer, find_mean,
+                                            etx_byte_shuffle};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
   ETX_TRY(etx_rewrite_module(context, results, 2));
-  return etx_rewrite_module(context, layers, 1);
+  return etx_rewrite_module(context, layers, 3);
 }

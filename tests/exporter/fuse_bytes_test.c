@@ -399,6 +399,59 @@ static void the_largest_of_bytes_is_found_channels_last(void** state) {
          "return y\n");
 }
 
+// Of two groups of channels one of each follow each other.
+static void channels_change_places_within_pixels(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+                   CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+                       DEQUANTIZE("g", "y", "0.5, 10")
+               "  - {out: a, op: aten.view.default, args: [g, [1, 2, 8, 6, "
+               "6]]}\n"
+               "  - {out: h, op: aten.transpose.int, args: [a, 1, 2]}\n"
+               "  - {out: o, op: aten.view.default, args: [h, [1, 16, 6, "
+               "6]]}\n"
+               "  - {out: p, op: aten.max_pool2d.default, args: [o, [2, "
+               "2]]}\n" QUANTIZE("k", "p", "0.5, 10") "outputs: [k]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(strstr(
+      lowered_lines(&l),
+      "k.4.1: uint8[1, 6, 6, 2, 8] = aten::view_copy.out(y.2, [1, 6, 6, 2, "
+      "8])\n"
+      "k.4.2: uint8[1, 6, 6, 8, 2] = aten::permute_copy.out(k.4.1, [0, 1, 2, "
+      "4, "
+      "3])\n"
+      "k.4.3: uint8[1, 6, 6, 16] = aten::view_copy.out(k.4.2, [1, 6, 6, 16])\n"
+      "k.6: uint8[1, 3, 3, 16] = etx::max_pool2d_u8.out(k.4.3, "));
+  lowered_close(&l);
+}
+
+// The scale of a sum: 0.5 / 36 pixels, in steps of 0.25 where it is bytes.
+static void means_of_images_are_of_bytes(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: a, op: aten.mean.dim, args: [g, [-1, -2], true]}\n"
+          QUANTIZE("k", "a", "0.25, 10")
+      "  - {out: h, op: aten.mean.dim, args: [g, [2, 3]]}\n"
+      "  - {out: o, op: aten.mean.dim, args: [g, [1, 2]]}\n"
+      "outputs: [k, h, o]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(strstr(lowered_lines(&l),
+                         "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0555555556, 10, 0, 255, uint8)\n"));
+  assert_non_null(strstr(lowered_lines(&l),
+                         "float32[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0138888889, 0, 0, 255, float32)\n"));
+  assert_non_null(strstr(lowered_lines(&l), "o: float32[1, 6] = aten::mean"));
+  lowered_close(&l);
+}
+
 // A move between other numbers is a change of them, and a move.
 static void other_numbers_are_changed_first(void** state) {
   (void)state;
@@ -436,13 +489,13 @@ static void int8_within_a_graph_is_uint8(void** state) {
                                                                                 "0.125, -128")
           SIGNED("dequantize_per_tensor", "y", "k",
                  "0.125, -128") "outputs: [y]\n",
-      "k.1: uint8[1, 4, 6, 6] = "
+      "p.1: uint8[1, 4, 6, 6] = "
       "quantized_decomposed::quantize_per_tensor.out(x, 0.25, 125, 0, 255, "
       "uint8)\n"
-      "k.2: uint8[1, 4, 6, 6] = etx::chain_u8.out(k.1, 0.25, 125, [], [], "
+      "k.1: uint8[1, 4, 6, 6] = etx::chain_u8.out(p.1, 0.25, 125, [], [], "
       "[], 'x', 0.125, 0, 0, 255, uint8)\n"
       "y: float32[1, 4, 6, 6] = "
-      "quantized_decomposed::dequantize_per_tensor.out(k.2, 0.125, 0, 0, "
+      "quantized_decomposed::dequantize_per_tensor.out(k.1, 0.125, 0, 0, "
       "255, uint8, None)\n"
       "return y\n");
 }
@@ -502,6 +555,8 @@ int main(void) {
       cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),
       cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
+      cmocka_unit_test(channels_change_places_within_pixels),
+      cmocka_unit_test(means_of_images_are_of_bytes),
       cmocka_unit_test(other_numbers_are_changed_first),
       cmocka_unit_test(moved_floats_are_left_alone),
       cmocka_unit_test(int8_within_a_graph_is_uint8),

@@ -43,6 +43,7 @@ typedef struct job {
   const int8_t* panels;
   char* out;
   etx_window y, x;
+  int64_t reach_y, reach_x;         // of a window
   int64_t positions;                // of all images
   size_t channels, group_channels;  // of the image, and of a group
   size_t out_channels, group_out;
@@ -94,16 +95,53 @@ static const uint8_t* seen_by(const job* j, const place* p, size_t tap) {
   return p->image + (y * j->x.in + x) * (int64_t)j->channels;
 }
 
-// What some taps see of some positions of a group.
+static size_t whole_rows(size_t rows) {
+  return (rows + ROWS - 1) / ROWS * ROWS;
+}
+
+// Rows behind the last one are that one.
+static void repeat_last(const uint8_t** seen, size_t taps, size_t rows) {
+  const size_t pitch = whole_rows(rows);
+  for (size_t t = 0; t < taps; ++t, seen += pitch) {
+    for (size_t r = rows; r < pitch; ++r) seen[r] = seen[rows - 1];
+  }
+}
+
+static bool is_inside(const job* j, const place* p) {
+  return p->y >= 0 && p->x >= 0 && p->y <= j->y.in - j->reach_y &&
+         p->x <= j->x.in - j->reach_x;
+}
+
+// What some taps see of some positions of a group. Most windows are inside of
+// the image: their taps lie as far from each other as those of any.
 static void find_pieces(const job* j, int64_t position, size_t positions,
                         size_t group, size_t tap, size_t taps,
                         const uint8_t** seen) {
-  const size_t at = group * j->group_channels;
+  const size_t at = group * j->group_channels, pitch = whole_rows(positions);
+  const size_t kernel = (size_t)j->x.kernel;
+  uintptr_t first[MOST_POSITIONS];
   place p = place_of(j, position);
   for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
+    const int64_t pixel = p.y * j->x.in + p.x;
+    first[r] = (uintptr_t)p.image + (uintptr_t)(pixel * (int64_t)j->channels) +
+               at;
+  }
+  for (size_t t = 0; t < taps; ++t) {
+    const size_t row = (tap + t) / kernel, column = tap + t - row * kernel;
+    const size_t offset = (row * (size_t)j->y.dilation *
+                               (size_t)j->x.in +
+                           column * (size_t)j->x.dilation) *
+                          j->channels;
+    for (size_t r = 0; r < positions; ++r) {
+      seen[t * pitch + r] = (const uint8_t*)(first[r] + offset);
+    }
+  }
+  p = place_of(j, position);
+  for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
+    if (is_inside(j, &p)) continue;
     for (size_t t = 0; t < taps; ++t) {
       const uint8_t* own = seen_by(j, &p, tap + t);
-      seen[t * positions + r] = own == NULL ? j->outside : own + at;
+      seen[t * pitch + r] = own == NULL ? j->outside : own + at;
     }
   }
 }
@@ -138,10 +176,8 @@ static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   const size_t pitch = (size_t)j->x.in * j->channels;
   const uint8_t* from =
       p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
-  if (!j->has_rows || p->y < 0 || p->y + j->y.kernel > j->y.in || p->x < 0 ||
-      p->x + j->x.kernel > j->x.in ||
-      j->end - from <
-          (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
+  if (!j->has_rows || !is_inside(j, p) ||
+      j->end - from < (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
     return false;
   }
   for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
@@ -173,6 +209,7 @@ static void prepare(const job* j, int64_t position, size_t positions,
                     const uint8_t** seen, uint8_t* copies) {
   if (!j->is_copied) {
     find_pieces(j, position, positions, group, first, count, seen);
+    repeat_last(seen, count, positions);
     return;
   }
   place p = place_of(j, position);
@@ -184,6 +221,7 @@ static void prepare(const job* j, int64_t position, size_t positions,
     }
     copy_row(j, &p, group, first, first + count, copies + r * count);
   }
+  repeat_last(seen, 1, positions);
 }
 
 static void run_part(const job* j, int64_t position, size_t positions,
@@ -197,7 +235,7 @@ static void run_part(const job* j, int64_t position, size_t positions,
   const size_t element = j->results.is_float ? sizeof(float) : 1;
   etx_u8_block b = {
       .seen = seen,
-      .pitch = positions,
+      .pitch = whole_rows(positions),
       .rows = positions,
       .panel_bytes = j->fours * COLUMNS * ETX_U8_SIDE,
       .sums = sums,
@@ -265,6 +303,8 @@ static void run_job(job* j, etx_call* call) {
   j->out_channels = j->group_out * j->groups;
   j->group_panels = (j->group_out + COLUMNS - 1) / COLUMNS;
   j->taps = (size_t)(j->y.kernel * j->x.kernel);
+  j->reach_y = (j->y.kernel - 1) * j->y.dilation + 1;
+  j->reach_x = (j->x.kernel - 1) * j->x.dilation + 1;
   j->inner = j->taps * j->group_channels;
   j->fours = (j->inner + ETX_U8_SIDE - 1) / ETX_U8_SIDE;
   j->is_copied = j->group_channels % ETX_U8_SIDE != 0;

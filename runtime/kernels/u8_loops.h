@@ -35,7 +35,9 @@ typedef struct etx_u8_results {
 // Sums of rows of bytes times columns of panels. A row lies in as many pieces
 // as there are taps, each anywhere.
 typedef struct etx_u8_block {
-  const uint8_t* const* seen;  // [taps][pitch]: where a row's piece begins
+  // [taps][pitch]: where a row's piece begins. Behind the last row there are
+  // rows up to a multiple of ETX_U8_ROWS, which may be summed, too.
+  const uint8_t* const* seen;
   size_t pitch;
   size_t taps;
   size_t fours;          // numbers of a piece, / ETX_U8_SIDE
@@ -92,8 +94,10 @@ typedef struct etx_u8_loops {
   // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
   void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                    int32_t* sums);
-  // best = the larger of both, byte by byte.
-  void (*larger)(uint8_t* best, const uint8_t* in, size_t count);
+  // out = the largest of it and `columns` bytes, `pitch` apart, of each row; so of
+  // `count` bytes that follow each other.
+  void (*most_of_rows)(const uint8_t* const* rows, size_t row_count, size_t columns,
+                  size_t pitch, size_t count, uint8_t* out);
 } etx_u8_loops;
 
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set);

@@ -38,9 +38,9 @@ static inline void add_numbers(four_bits lanes, const uint8_t* const x[],
 #endif
 }
 
-// Some rows with a panel; rows that are not there are the last one.
+// Some rows with a panel.
 static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
-  const size_t last = b->rows - 1, left = b->rows - row;
+  const size_t left = b->rows - row;
   const size_t count = left < SOME_ROWS ? left : SOME_ROWS;
   const size_t column = panel * COLUMNS;
   const int8_t* w = b->panels + panel * b->panel_bytes;
@@ -51,7 +51,7 @@ static void panel_rows(const etx_u8_block* b, size_t row, size_t panel) {
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* x[SOME_ROWS];
     for (size_t r = 0; r < SOME_ROWS; ++r) {
-      x[r] = b->seen[t * b->pitch + (row + r < last ? row + r : last)];
+      x[r] = b->seen[t * b->pitch + row + r];
     }
     for (size_t k = 0; k < b->fours * ETX_U8_SIDE; k += ETX_U8_SIDE) {
       four_bits lanes[GROUPS];
@@ -148,10 +148,10 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
   }
 }
 
-static void larger(uint8_t* best, const uint8_t* in, size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    best[i] = in[i] > best[i] ? in[i] : best[i];
+static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
+                    size_t pitch, size_t count, uint8_t* out) {
+  u8_most_of_rows(rows, row_count, columns, pitch, 0, count, out);
 }
 
 const etx_u8_loops etx_u8_loops_base = {block, windows, to_floats, to_bytes,
-                                        add, add_rows, larger};
+                                        add, add_rows, most_of_rows};

@@ -14,18 +14,32 @@ typedef struct job {
   size_t channels;
 } job;
 
-static void pool_window(const job* j, const uint8_t* image, int64_t y,
-                        int64_t x, uint8_t* best) {
-  const etx_span rows = etx_window_taps(&j->y, y);
+enum { MOST_ROWS = 16 };  // of a window at a time
+
+// What a window's rows inside the image, and its columns, come to.
+static void pool_window(const job* j, const uint8_t* image, etx_span inside,
+                        int64_t row, int64_t x, uint8_t* out) {
+  const uint8_t* rows[MOST_ROWS];
   const etx_span columns = etx_window_taps(&j->x, x);
-  memset(best, 0, j->channels);
-  for (int64_t ky = rows.first; ky < rows.end; ++ky) {
-    const int64_t row = etx_window_start(&j->y, y) + ky * j->y.dilation;
-    for (int64_t kx = columns.first; kx < columns.end; ++kx) {
-      const int64_t at = etx_window_start(&j->x, x) + kx * j->x.dilation;
-      j->loops->larger(best, image + (size_t)(row * j->x.in + at) * j->channels,
-                       j->channels);
+  const int64_t at = etx_window_start(&j->x, x) + columns.first * j->x.dilation;
+  if (columns.end <= columns.first) return;
+  for (int64_t ky = inside.first; ky < inside.end;) {
+    size_t count = 0;
+    for (; count < MOST_ROWS && ky < inside.end; ++count, ++ky) {
+      const int64_t own = row + ky * j->y.dilation;
+      rows[count] = image + (size_t)(own * j->x.in + at) * j->channels;
     }
+    j->loops->most_of_rows(rows, count, (size_t)(columns.end - columns.first),
+                      (size_t)j->x.dilation * j->channels, j->channels, out);
+  }
+}
+
+static void pool_row(const job* j, const uint8_t* image, int64_t y,
+                     uint8_t* out) {
+  const etx_span inside = etx_window_taps(&j->y, y);
+  memset(out, 0, (size_t)j->x.out * j->channels);
+  for (int64_t x = 0; x < j->x.out; ++x, out += j->channels) {
+    pool_window(j, image, inside, etx_window_start(&j->y, y), x, out);
   }
 }
 
@@ -36,10 +50,8 @@ static void run_items(const void* context, size_t first, size_t end) {
     const size_t image = i / (size_t)j->y.out;
     const uint8_t* in =
         j->in + image * (size_t)(j->y.in * j->x.in) * j->channels;
-    for (int64_t x = 0; x < j->x.out; ++x) {
-      pool_window(j, in, (int64_t)(i - image * (size_t)j->y.out), x,
-                  j->out + (i * (size_t)j->x.out + (size_t)x) * j->channels);
-    }
+    pool_row(j, in, (int64_t)(i - image * (size_t)j->y.out),
+             j->out + i * (size_t)j->x.out * j->channels);
   }
 }
 

@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) void store_rows(
 static inline __attribute__((always_inline)) void panel_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t panel) {
   const ints even = all_ints(0x00ff00ff);
-  const size_t last = b->rows - 1, column = panel * COLUMNS;
+  const size_t column = panel * COLUMNS;
   const size_t left = b->columns - column;
   const int8_t* w = b->panels + panel * b->panel_bytes;
   int32_t* own = b->sums + row * SUMS + column;
@@ -142,12 +142,7 @@ static inline __attribute__((always_inline)) void panel_rows(
     }
   }
   for (size_t t = 0; t < b->taps; ++t) {
-    const uint8_t* const* seen = b->seen + t * b->pitch;
-    const uint8_t* x[ROWS];
-    ETX_UNROLLED
-    for (size_t i = 0; i < rows; ++i) {
-      x[i] = seen[row + i < last ? row + i : last];
-    }
+    const uint8_t* const* x = b->seen + t * b->pitch + row;
     for (size_t k = 0; k < b->fours; ++k, w += COLUMNS * FOUR) {
       ints pairs[2][HALVES];
       ETX_UNROLLED
@@ -359,22 +354,32 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
-static void larger(uint8_t* best, const uint8_t* in, size_t count) {
-  typedef char chars __attribute__((vector_size(32)));
-  size_t i = 0;
-  for (; i + sizeof(chars) <= count; i += sizeof(chars)) {
-    const ints a = load_ints(best + i), b = load_ints(in + i);
+static inline ints larger_bytes(ints a, ints b) {
 #ifdef __clang__
-    typedef unsigned char unsigned_chars __attribute__((vector_size(32)));
-    const ints most =
-        (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
+  typedef unsigned char unsigned_chars __attribute__((vector_size(32)));
+  return (ints)__builtin_elementwise_max((unsigned_chars)a, (unsigned_chars)b);
 #else
-    const ints most = (ints)__builtin_ia32_pmaxub256((chars)a, (chars)b);
+  typedef char chars __attribute__((vector_size(32)));
+  return (ints)__builtin_ia32_pmaxub256((chars)a, (chars)b);
 #endif
-    memcpy(best + i, &most, sizeof most);
+}
+
+static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
+                    size_t pitch, size_t count, uint8_t* out) {
+  size_t i = 0;
+  for (; i + sizeof(ints) <= count; i += sizeof(ints)) {
+    ints best = load_ints(out + i);
+    for (size_t r = 0; r < row_count; ++r) {
+      const uint8_t* in = rows[r] + i;
+      for (size_t c = 0; c < columns; ++c, in += pitch) {
+        best = larger_bytes(best, load_ints(in));
+      }
+    }
+    memcpy(out + i, &best, sizeof best);
   }
-  etx_u8_loops_base.larger(best + i, in + i, count - i);
+  if (i == count) return;
+  u8_most_of_rows(rows, row_count, columns, pitch, i, count, out);
 }
 
 const etx_u8_loops etx_u8_loops_avx2 = {block, windows, to_floats, to_bytes,
-                                        add, add_rows, larger};
+                                        add, add_rows, most_of_rows};

@@ -120,13 +120,13 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
 }
 
 // Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which
-// would move them about, is told nothing else.
-typedef const uint8_t* volatile row_place;
+// registers for: they are read where they are used, and the compiler, which would
+// move them about, is told nothing else.
+typedef const uint8_t* const volatile row_place;
 
 // Some fours more of all rows, `k` bytes from where their pieces begin.
 static inline __attribute__((always_inline)) void add_fours(
-    const row_place x[ROWS], size_t k, size_t fours, const int8_t* panels,
+    row_place* x, size_t k, size_t fours, const int8_t* panels,
     size_t panel_bytes, size_t rows, size_t parts, ints sums[ROWS][PARTS]) {
   ints w[2][PARTS];
   ETX_UNROLLED
@@ -171,7 +171,7 @@ static inline __attribute__((always_inline)) void start_sums(
   }
 }
 
-// Some rows with one or two panels. Rows that are not there are the last one.
+// Some rows with one or two panels.
 static inline __attribute__((always_inline)) void block_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t parts) {
   const size_t last = b->rows - 1 - row;
@@ -179,15 +179,7 @@ static inline __attribute__((always_inline)) void block_rows(
   ints sums[ROWS][PARTS];
   start_sums(b, rows, parts, sums);
   for (size_t t = 0; t < b->taps; ++t) {
-    row_place x[ROWS];
-    const uint8_t* const* seen = b->seen + t * b->pitch + row;
-    if (last + 1 >= rows) {
-      ETX_UNROLLED_16
-      for (size_t r = 0; r < rows; ++r) x[r] = seen[r];
-    } else {
-      ETX_UNROLLED_16
-      for (size_t r = 0; r < rows; ++r) x[r] = seen[r < last ? r : last];
-    }
+    row_place* x = b->seen + t * b->pitch + row;
     size_t k = 0;
     for (; k + 1 < b->fours; k += 2, w += 2 * BYTES) {
       add_fours(x, k * SIDE, 2, w, b->panel_bytes, rows, parts, sums);
@@ -324,15 +316,21 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
-static void larger(uint8_t* best, const uint8_t* in, size_t count) {
+static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
+                    size_t pitch, size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
-    const ints a = load_some_bytes(best + i, some);
-    store_some_bytes(best + i, larger_bytes(a, load_some_bytes(in + i, some)),
-                     some);
+    ints best = load_some_bytes(out + i, some);
+    for (size_t r = 0; r < row_count; ++r) {
+      const uint8_t* in = rows[r] + i;
+      for (size_t c = 0; c < columns; ++c, in += pitch) {
+        best = larger_bytes(best, load_some_bytes(in, some));
+      }
+    }
+    store_some_bytes(out + i, best, some);
   }
 }
 
 const etx_u8_loops etx_u8_loops_avx512vnni = {block, etx_u8_windows_avx512vnni,
                                               to_floats, to_bytes, add, add_rows,
-                                              larger};
+                                              most_of_rows};

@@ -167,23 +167,35 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
   memset(to, 0, end - first);
 }
 
-// Whole rows whose windows' rows lie side by side in the image: these are
-// copied in whole steps, and what is too much is written over or multiplied by
-// 0. False if the window is not inside, or what is read would be behind the
-// last image.
+// Rows of a window, in so many steps each; what is too much is written over.
+static inline __attribute__((always_inline)) void copy_steps(
+    const uint8_t* from, size_t pitch, uint8_t* to, size_t row, int64_t rows,
+    size_t steps) {
+  for (; rows > 0; --rows, from += pitch, to += row) {
+    for (size_t k = 0; k < steps; ++k) {
+      memcpy(to + k * STEP, from + k * STEP, STEP);
+    }
+  }
+}
+
+// A whole row whose windows' rows lie side by side in the image. False if the
+// window is not inside, or what is read would be behind the last image.
 static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   const size_t row = (size_t)j->x.kernel * j->channels;
   const size_t pitch = (size_t)j->x.in * j->channels;
+  if (!j->has_rows || !is_inside(j, p)) return false;
   const uint8_t* from =
       p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
-  if (!j->has_rows || !is_inside(j, p) ||
-      j->end - from < (int64_t)((size_t)(j->y.kernel - 1) * pitch + row + STEP)) {
-    return false;
+  const size_t reach = (size_t)(j->y.kernel - 1) * pitch + row + STEP;
+  if ((size_t)(j->end - from) < reach) return false;
+  if (row <= STEP) {
+    copy_steps(from, pitch, to, row, j->y.kernel, 1);
+  } else if (row <= 2 * STEP) {
+    copy_steps(from, pitch, to, row, j->y.kernel, 2);
+  } else {
+    copy_steps(from, pitch, to, row, j->y.kernel, (row + STEP - 1) / STEP);
   }
-  for (int64_t y = 0; y < j->y.kernel; ++y, from += pitch, to += row) {
-    for (size_t k = 0; k < row; k += STEP) memcpy(to + k, from + k, STEP);
-  }
-  memset(to, 0, ETX_U8_SIDE);
+  memset(to + (size_t)j->y.kernel * row, 0, ETX_U8_SIDE);
   return true;
 }
 

@@ -1,13 +1,14 @@
 // Chains of elementwise steps (chain.h) over bytes: a block at a time becomes
 // floats, passes the steps and becomes bytes again, while all of it is in the
-// nearest cache.
+// nearest cache. Some take a shorter way to the same bits: sums of two tensors,
+// products with a row, and what depends on one byte alone, which is looked up.
 
 #include "runtime/kernels/chain.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/u8_call.h"
 
-enum { BLOCK = 512, ITEM = 16 * BLOCK };  // elements
+enum { BLOCK = 512, ITEM = 16 * BLOCK, TABLE_BYTES = 256 };  // elements
 
 // A tensor of bytes, or of floats.
 typedef struct operand {
@@ -18,7 +19,10 @@ typedef struct operand {
   int32_t zero;
 } operand;
 
+typedef enum way { BLOCKS, ADDITION, ROWS, TABLE } way;
+
 typedef struct job {
+  way way;
   etx_chain chain;
   const etx_u8_loops* loops;
   operand self, others[ETX_STEPS_MAX_OTHERS];
@@ -27,7 +31,7 @@ typedef struct job {
   size_t numel;
   etx_u8_results results;
   float inverse;  // of the result's scale
-  bool is_addition;
+  uint8_t table[TABLE_BYTES];
 } job;
 
 // Elements from `first` on as floats: where they lie, or in `made`.
@@ -72,44 +76,102 @@ static void run_block(const job* j, size_t first, size_t count) {
   }
 }
 
-// True if the chain is "x 0 add" or the other way around, of bytes as many as
-// the result's, or that and relu: what is below 0 is below the bound, too, then,
-// unless a scale turns it around.
-static bool is_addition(const job* j) {
+// ------------------------------------------------ shorter ways
+
+// True if the chain begins with the step of x and the only other, bytes both.
+static bool is_pair(const job* j, uint8_t step) {
   const uint8_t* steps = j->chain.steps;
-  const size_t count = j->chain.count;
-  return (count == 3 || (count == 4 && steps[3] == ETX_STEP_relu &&
-                         j->results.low >= 0 && j->inverse >= 0)) &&
-         steps[2] == ETX_STEP_add && steps[0] != steps[1] &&
+  return j->chain.count >= 3 && steps[2] == step && steps[0] != steps[1] &&
          (steps[0] == ETX_STEP_X || steps[1] == ETX_STEP_X) &&
-         j->other_count == 1 && j->others[0].period == j->numel &&
-         !j->self.is_float && !j->others[0].is_float && !j->results.is_float;
+         j->other_count == 1 && !j->self.is_float;
 }
 
-static void add_bytes(const job* j, size_t first, size_t count) {
-  const etx_u8_addition numbers = {
-      .zeros = {j->self.zero, j->others[0].zero},
-      .scales = {j->self.scale, j->others[0].scale},
-      .zero = j->results.zero,
-      .inverse = j->inverse,
-      .low = j->results.low,
-      .high = j->results.high};
-  j->loops->add(&numbers, (const uint8_t*)j->self.data + first,
-                (const uint8_t*)j->others[0].data + first, count,
-                (uint8_t*)j->out + first);
+// What is below 0 is below the bound, too, unless a scale turns it around.
+static bool is_relu_at(const job* j, size_t step) {
+  return j->chain.count == step + 1 && j->chain.steps[step] == ETX_STEP_relu &&
+         j->results.low >= 0 && j->inverse >= 0;
+}
+
+static bool depends_on_self_alone(const job* j) {
+  for (size_t i = 0; i < j->other_count; ++i) {
+    if (j->others[i].period > 1) return false;
+  }
+  return !j->self.is_float;
+}
+
+static way way_of(const job* j) {
+  const size_t count = j->chain.count;
+  if (j->results.is_float) return BLOCKS;
+  if (is_pair(j, ETX_STEP_add) && (count == 3 || is_relu_at(j, 3)) &&
+      j->others[0].period == j->numel && !j->others[0].is_float) {
+    return ADDITION;
+  }
+  if (is_pair(j, ETX_STEP_multiply) && (count == 3 || is_relu_at(j, 3)) &&
+      j->others[0].period > 1 && j->others[0].period < j->numel) {
+    return ROWS;
+  }
+  return j->numel > BLOCK && depends_on_self_alone(j) ? TABLE : BLOCKS;
+}
+
+static etx_u8_pair pair_of(const job* j) {
+  return (etx_u8_pair){.zeros = {j->self.zero, j->others[0].zero},
+                       .scales = {j->self.scale, j->others[0].scale},
+                       .zero = j->results.zero,
+                       .inverse = j->inverse,
+                       .low = j->results.low,
+                       .high = j->results.high};
+}
+
+// What becomes of each byte.
+static void fill_table(job* j) {
+  uint8_t bytes[TABLE_BYTES];
+  job all = *j;
+  for (size_t i = 0; i < TABLE_BYTES; ++i) bytes[i] = (uint8_t)i;
+  all.self.data = bytes;
+  all.self.period = TABLE_BYTES;
+  all.out = j->table;
+  run_block(&all, 0, TABLE_BYTES);
+}
+
+// Items are rows.
+static void multiply_rows(const void* context, size_t first, size_t end) {
+  const job* j = context;
+  const etx_u8_pair numbers = pair_of(j);
+  const size_t columns = j->others[0].period;
+  for (size_t column = 0; column < columns; column += BLOCK) {
+    const size_t left = columns - column, count = left < BLOCK ? left : BLOCK;
+    float made[BLOCK];
+    const float* factors = load(j, &j->others[0], column, count, made);
+    for (size_t row = first; row < end; ++row) {
+      const size_t at = row * columns + column;
+      j->loops->multiply(&numbers, (const uint8_t*)j->self.data + at, factors,
+                         count, (uint8_t*)j->out + at);
+    }
+  }
 }
 
 static void run_items(const void* context, size_t first, size_t end) {
   const job* j = context;
+  const size_t at = first * ITEM;
   const size_t last = end * ITEM < j->numel ? end * ITEM : j->numel;
-  if (j->is_addition) {
-    add_bytes(j, first * ITEM, last - first * ITEM);
+  const uint8_t* self = j->self.data;
+  uint8_t* out = j->out;
+  if (j->way == ADDITION) {
+    const etx_u8_pair numbers = pair_of(j);
+    const uint8_t* other = j->others[0].data;
+    j->loops->add(&numbers, self + at, other + at, last - at, out + at);
     return;
   }
-  for (size_t at = first * ITEM; at < last; at += BLOCK) {
-    run_block(j, at, last - at < BLOCK ? last - at : BLOCK);
+  if (j->way == TABLE) {
+    j->loops->look_up(j->table, self + at, last - at, out + at);
+    return;
+  }
+  for (size_t i = at; i < last; i += BLOCK) {
+    run_block(j, i, last - i < BLOCK ? last - i : BLOCK);
   }
 }
+
+// ------------------------------------------------ calls
 
 static operand operand_of(const etx_tensor* tensor, double scale,
                           int64_t zero) {
@@ -142,8 +204,17 @@ static etx_status run(etx_call* call) {
   }
   etx_chain_read_steps(call, &j.chain);
   etx_u8_bounds_read(call, 8, &j.results);
-  j.is_addition = is_addition(&j);
-  const double steps = (double)(j.chain.count + 2 + j.other_count);
+  j.way = way_of(&j);
+  if (j.way == ROWS) {
+    etx_shares_run(parallel, j.numel / j.others[0].period, 3 * (double)j.numel,
+                   multiply_rows, &j);
+    return ETX_OK;
+  }
+  double steps = (double)(j.chain.count + 2 + j.other_count);
+  if (j.way == TABLE) {
+    fill_table(&j);
+    steps = 1;
+  }
   etx_shares_run(parallel, (j.numel + ITEM - 1) / ITEM, (double)j.numel * steps,
                  run_items, &j);
   return ETX_OK;

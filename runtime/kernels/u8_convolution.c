@@ -123,13 +123,12 @@ static void find_pieces(const job* j, int64_t position, size_t positions,
   place p = place_of(j, position);
   for (size_t r = 0; r < positions; ++r, move_on(j, &p)) {
     const int64_t pixel = p.y * j->x.in + p.x;
-    first[r] = (uintptr_t)p.image + (uintptr_t)(pixel * (int64_t)j->channels) +
-               at;
+    first[r] =
+        (uintptr_t)p.image + (uintptr_t)(pixel * (int64_t)j->channels) + at;
   }
   for (size_t t = 0; t < taps; ++t) {
     const size_t row = (tap + t) / kernel, column = tap + t - row * kernel;
-    const size_t offset = (row * (size_t)j->y.dilation *
-                               (size_t)j->x.in +
+    const size_t offset = (row * (size_t)j->y.dilation * (size_t)j->x.in +
                            column * (size_t)j->x.dilation) *
                           j->channels;
     for (size_t r = 0; r < positions; ++r) {

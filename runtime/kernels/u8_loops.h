@@ -71,13 +71,14 @@ typedef struct etx_u8_windows {
   void* out;  // [results_y][results_x][channels]
 } etx_u8_windows;
 
-// Zero points and scales of two tensors of bytes, and what their sum needs.
-typedef struct etx_u8_addition {
+// Zero points and scales of one or two tensors of bytes, and what the result
+// needs.
+typedef struct etx_u8_pair {
   int32_t zeros[2];
   float scales[2];
   int32_t zero;
   float inverse, low, high;
-} etx_u8_addition;
+} etx_u8_pair;
 
 typedef struct etx_u8_loops {
   void (*block)(const etx_u8_block* block);
@@ -89,15 +90,22 @@ typedef struct etx_u8_loops {
   void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
                    float low, float high, uint8_t* out);
   // out = to_bytes(to_floats(a) + to_floats(b)), each step rounded as there.
-  void (*add)(const etx_u8_addition* numbers, const uint8_t* a,
-              const uint8_t* b, size_t count, uint8_t* out);
+  void (*add)(const etx_u8_pair* numbers, const uint8_t* a, const uint8_t* b,
+              size_t count, uint8_t* out);
+  // out = to_bytes(to_floats(a) * b)
+  void (*multiply)(const etx_u8_pair* numbers, const uint8_t* a, const float* b,
+                   size_t count, uint8_t* out);
+  // out = table[in]; `out` may be `in`.
+  void (*look_up)(const uint8_t table[256], const uint8_t* in, size_t count,
+                  uint8_t* out);
   // Adds rows of bytes, `pitch` apart, to sums. At most 2^23 rows.
   void (*add_rows)(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                    int32_t* sums);
-  // out = the largest of it and `columns` bytes, `pitch` apart, of each row; so of
-  // `count` bytes that follow each other.
-  void (*most_of_rows)(const uint8_t* const* rows, size_t row_count, size_t columns,
-                  size_t pitch, size_t count, uint8_t* out);
+  // out = the largest of it and `columns` bytes, `pitch` apart, of each row; so
+  // of `count` bytes that follow each other.
+  void (*most_of_rows)(const uint8_t* const* rows, size_t row_count,
+                       size_t columns, size_t pitch, size_t count,
+                       uint8_t* out);
 } etx_u8_loops;
 
 const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set);

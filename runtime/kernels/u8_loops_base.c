@@ -131,7 +131,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
   }
 }
 
-static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+static void add(const etx_u8_pair* n, const uint8_t* a, const uint8_t* b,
                 size_t count, uint8_t* out) {
   for (size_t i = 0; i < count; ++i) {
     const float x = (float)(a[i] - n->zeros[0]) * n->scales[0];
@@ -141,17 +141,33 @@ static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
   }
 }
 
-static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
-                     size_t count, int32_t* sums) {
+static void multiply(const etx_u8_pair* n, const uint8_t* a, const float* b,
+                     size_t count, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const float x = (float)(a[i] - n->zeros[0]) * n->scales[0];
+    const float product = x * b[i];
+    out[i] = u8_byte(product * n->inverse, n->low, n->high, n->zero);
+  }
+}
+
+static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
+                    uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                     int32_t* sums) {
   for (size_t r = 0; r < rows; ++r, in += pitch) {
     for (size_t i = 0; i < count; ++i) sums[i] += in[i];
   }
 }
 
-static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
-                    size_t pitch, size_t count, uint8_t* out) {
+static void most_of_rows(const uint8_t* const* rows, size_t row_count,
+                         size_t columns, size_t pitch, size_t count,
+                         uint8_t* out) {
   u8_most_of_rows(rows, row_count, columns, pitch, 0, count, out);
 }
 
-const etx_u8_loops etx_u8_loops_base = {block, windows, to_floats, to_bytes,
-                                        add, add_rows, most_of_rows};
+const etx_u8_loops etx_u8_loops_base = {block,    windows,  to_floats,
+                                        to_bytes, add,      multiply,
+                                        look_up,  add_rows, most_of_rows};

@@ -30,7 +30,8 @@ static void pool_window(const job* j, const uint8_t* image, etx_span inside,
       rows[count] = image + (size_t)(own * j->x.in + at) * j->channels;
     }
     j->loops->most_of_rows(rows, count, (size_t)(columns.end - columns.first),
-                      (size_t)j->x.dilation * j->channels, j->channels, out);
+                           (size_t)j->x.dilation * j->channels, j->channels,
+                           out);
   }
 }
 
@@ -160,8 +161,8 @@ etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
   const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
   if (pixels > MOST) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
-                           "an image has %i pixels, expected at most %i", pixels,
-                           (int64_t)MOST);
+                           "an image has %i pixels, expected at most %i",
+                           pixels, (int64_t)MOST);
   }
   call->run = run_mean;
   return ETX_OK;

@@ -51,8 +51,8 @@ static inline void u8_store(const etx_u8_results* r, const int32_t* sums,
 
 // etx_u8_loops.most_of_rows of channels from `first` up to `end`.
 static inline void u8_most_of_rows(const uint8_t* const* rows, size_t row_count,
-                              size_t columns, size_t pitch, size_t first,
-                              size_t end, uint8_t* out) {
+                                   size_t columns, size_t pitch, size_t first,
+                                   size_t end, uint8_t* out) {
   for (size_t r = 0; r < row_count; ++r) {
     const uint8_t* in = rows[r];
     for (size_t c = 0; c < columns; ++c, in += pitch) {

@@ -285,8 +285,9 @@ static inline ints eight_bytes(const uint8_t* in) {
 #endif
 }
 
-static inline __attribute__((always_inline)) floats floats_of(
-    const uint8_t* in, int32_t zero, float scale) {
+static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
+                                                              int32_t zero,
+                                                              float scale) {
   const ints wide = eight_bytes(in) - all_ints(zero);
   return __builtin_convertvector(wide, floats) * all_floats(scale);
 }
@@ -316,7 +317,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
-static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+static void add(const etx_u8_pair* n, const uint8_t* a, const uint8_t* b,
                 size_t count, uint8_t* out) {
   const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
                               all_ints(n->zero)};
@@ -336,8 +337,34 @@ static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
-static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
-                     size_t count, int32_t* sums) {
+static void multiply(const etx_u8_pair* n, const uint8_t* a, const float* b,
+                     size_t count, uint8_t* out) {
+  const byte_bounds bounds = {all_floats(n->low), all_floats(n->high),
+                              all_ints(n->zero)};
+  size_t i = 0;
+  for (; i + CHANNELS <= count; i += CHANNELS) {
+    ints whole[SOME];
+    ETX_UNROLLED
+    for (size_t k = 0; k < SOME; ++k) {
+      const size_t at = i + k * LANES;
+      const floats x = floats_of(a + at, n->zeros[0], n->scales[0]);
+      const floats product = x * (floats)load_ints(b + at);
+      whole[k] = whole_bytes(product * all_floats(n->inverse), &bounds);
+    }
+    const chars16 made = packed(whole[0], whole[1]);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
+}
+
+// Sixteen shuffles for sixteen entries each would gain little.
+static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
+                    uint8_t* out) {
+  etx_u8_loops_base.look_up(table, in, count, out);
+}
+
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                     int32_t* sums) {
   enum { TOGETHER = 8 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
@@ -364,8 +391,9 @@ static inline ints larger_bytes(ints a, ints b) {
 #endif
 }
 
-static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
-                    size_t pitch, size_t count, uint8_t* out) {
+static void most_of_rows(const uint8_t* const* rows, size_t row_count,
+                         size_t columns, size_t pitch, size_t count,
+                         uint8_t* out) {
   size_t i = 0;
   for (; i + sizeof(ints) <= count; i += sizeof(ints)) {
     ints best = load_ints(out + i);
@@ -381,5 +409,6 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t co
   u8_most_of_rows(rows, row_count, columns, pitch, i, count, out);
 }
 
-const etx_u8_loops etx_u8_loops_avx2 = {block, windows, to_floats, to_bytes,
-                                        add, add_rows, most_of_rows};
+const etx_u8_loops etx_u8_loops_avx2 = {block,    windows,  to_floats,
+                                        to_bytes, add,      multiply,
+                                        look_up,  add_rows, most_of_rows};

@@ -120,8 +120,8 @@ static __attribute__((noinline)) void store_some(const etx_u8_block* b,
 }
 
 // Where rows' pieces begin. There are more of them than the processor has
-// registers for: they are read where they are used, and the compiler, which would
-// move them about, is told nothing else.
+// registers for: they are read where they are used, and the compiler, which
+// would move them about, is told nothing else.
 typedef const uint8_t* const volatile row_place;
 
 // Some fours more of all rows, `k` bytes from where their pieces begin.
@@ -198,8 +198,8 @@ static inline __attribute__((always_inline)) void block_rows(
       }
     }
   } else if (rows % 4 == 0 && !b->results->is_float &&
-             b->results->are_integers &&
-             last + 1 >= rows && b->columns == parts * COLUMNS) {
+             b->results->are_integers && last + 1 >= rows &&
+             b->columns == parts * COLUMNS) {
     store_all(b, row, rows, parts, sums);
   } else {
     // Sums whose address is known stay in no registers.
@@ -253,8 +253,9 @@ static inline ints sixteen_bytes(const uint8_t* in) {
 #endif
 }
 
-static inline __attribute__((always_inline)) floats floats_of(
-    const uint8_t* in, int32_t zero, float scale) {
+static inline __attribute__((always_inline)) floats floats_of(const uint8_t* in,
+                                                              int32_t zero,
+                                                              float scale) {
   const ints wide = sixteen_bytes(in) - all_ints(zero);
   return __builtin_convertvector(wide, floats) * all_floats(scale);
 }
@@ -283,7 +284,7 @@ static void to_bytes(const float* in, size_t count, int32_t zero, float inverse,
                              out + i);
 }
 
-static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
+static void add(const etx_u8_pair* n, const uint8_t* a, const uint8_t* b,
                 size_t count, uint8_t* out) {
   const floats low = all_floats(n->low), high = all_floats(n->high);
   size_t i = 0;
@@ -298,8 +299,58 @@ static void add(const etx_u8_addition* n, const uint8_t* a, const uint8_t* b,
   etx_u8_loops_base.add(n, a + i, b + i, count - i, out + i);
 }
 
-static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
-                     size_t count, int32_t* sums) {
+static void multiply(const etx_u8_pair* n, const uint8_t* a, const float* b,
+                     size_t count, uint8_t* out) {
+  const floats low = all_floats(n->low), high = all_floats(n->high);
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES) {
+    const floats x = floats_of(a + i, n->zeros[0], n->scales[0]);
+    const floats product = x * (floats)load_bytes(b + i);
+    const bytes16 made =
+        lowest_bytes(lowest_bits(product * all_floats(n->inverse), low, high)) +
+        all_bytes(n->zero);
+    memcpy(out + i, &made, sizeof made);
+  }
+  etx_u8_loops_base.multiply(n, a + i, b + i, count - i, out + i);
+}
+
+// Of two registers, 128 bytes, those that the lower seven bits of indices name.
+// All processors but the first that have VNNI know this, which nothing else
+// here asks for: so it is written in assembler.
+static inline ints entries_of(ints indices, ints low, ints high) {
+  __asm__("vpermi2b %2, %1, %0" : "+v"(indices) : "v"(low), "v"(high));
+  return indices;
+}
+
+// Where an index has its highest bit, `b`.
+static inline ints chosen(ints indices, ints a, ints b) {
+  const unsigned long long mask = __builtin_ia32_cvtb2mask512((chars)indices);
+#ifdef __clang__
+  return (ints)__builtin_ia32_selectb_512(mask, (chars)b, (chars)a);
+#else
+  return (ints)__builtin_ia32_blendmb_512_mask((chars)a, (chars)b, mask);
+#endif
+}
+
+static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
+                    uint8_t* out) {
+  ints t[4];
+  if (!__builtin_cpu_supports("avx512vbmi")) {
+    etx_u8_loops_base.look_up(table, in, count, out);
+    return;
+  }
+  memcpy(t, table, sizeof t);
+  for (size_t i = 0; i < count; i += BYTES) {
+    const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
+    const ints x = load_some_bytes(in + i, some);
+    const ints y =
+        chosen(x, entries_of(x, t[0], t[1]), entries_of(x, t[2], t[3]));
+    store_some_bytes(out + i, y, some);
+  }
+}
+
+static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
+                     int32_t* sums) {
   enum { TOGETHER = 4 };  // registers of sums: a line of the cache
   size_t i = 0;
   for (; i + TOGETHER * LANES <= count; i += TOGETHER * LANES) {
@@ -316,8 +367,9 @@ static void add_rows(const uint8_t* in, size_t rows, size_t pitch,
   etx_u8_loops_base.add_rows(in + i, rows, pitch, count - i, sums + i);
 }
 
-static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t columns,
-                    size_t pitch, size_t count, uint8_t* out) {
+static void most_of_rows(const uint8_t* const* rows, size_t row_count,
+                         size_t columns, size_t pitch, size_t count,
+                         uint8_t* out) {
   for (size_t i = 0; i < count; i += BYTES) {
     const size_t left = count - i, some = left < BYTES ? left : (size_t)BYTES;
     ints best = load_some_bytes(out + i, some);
@@ -331,6 +383,9 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count, size_t co
   }
 }
 
-const etx_u8_loops etx_u8_loops_avx512vnni = {block, etx_u8_windows_avx512vnni,
-                                              to_floats, to_bytes, add, add_rows,
-                                              most_of_rows};
+const etx_u8_loops etx_u8_loops_avx512vnni = {
+    block,       etx_u8_windows_avx512vnni,
+    to_floats,   to_bytes,
+    add,         multiply,
+    look_up,     add_rows,
+    most_of_rows};

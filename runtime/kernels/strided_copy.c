@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/byte_squares.h"
 #include "runtime/kernels/dtype_switch.h"
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/short_copy.h"
@@ -256,6 +257,7 @@ static void copy_small(size_t bytes, const etx_copy_dim* a,
 static void copy_tiles(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  if (bytes == 1 && etx_byte_squares_copy(a, b, to, from)) return;
   if (a->size * b->size * (ptrdiff_t)bytes <= SMALL_SQUARE) {
     copy_small(bytes, a, b, to, from);
     return;

@@ -70,6 +70,37 @@ static void permute_moves_every_dimension(void** unused) {
   }
 }
 
+// Bytes are turned in registers, two or three rows of them and squares.
+static void bytes_become_columns(void** unused) {
+  enum { MOST = 70 };
+  static uint8_t bytes[3 * MOST * MOST];
+  static const int32_t few[] = {2, 3, 4, 15, 16, 17, 31};
+  (void)unused;
+  for (size_t i = 0; i < sizeof bytes; ++i) bytes[i] = (uint8_t)(i * 131 >> 3);
+  for (int round = 0; round < 4 * ROUNDS; ++round) {
+    int32_t sizes[3] = {(int32_t)test_random_integer(1, 3),
+                        (int32_t)test_random_integer(1, MOST),
+                        (int32_t)test_random_integer(1, MOST)};
+    static const int64_t orders[2][3] = {{0, 2, 1}, {2, 1, 0}};
+    const int64_t* dims = orders[round % 2];
+    if (round % 3 == 0) sizes[1 + test_random_bits() % 2] = few[round % 7];
+    int64_t position[3], from[3];
+    test_call c;
+    test_call_begin(&c, "aten::permute_copy.out");
+    test_call_tensor(&c, ETX_DTYPE_UINT8, 3, sizes, NULL, bytes);
+    test_call_integers(&c, 3, dims);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const etx_tensor* out = test_call_result(&c, 0);
+    for (size_t i = 0; i < etx_tensor_numel(out); ++i) {
+      locate(out, i, position);
+      for (size_t d = 0; d < 3; ++d) from[dims[d]] = position[d];
+      assert_int_equal(((uint8_t*)out->data)[i],
+                       bytes[number_at(sizes, 3, from)]);
+    }
+    test_call_end(&c);
+  }
+}
+
 static void slices_take_every_step(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
@@ -284,6 +315,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_view_of_a_part_starts_within),
       cmocka_unit_test(permute_moves_every_dimension),
+      cmocka_unit_test(bytes_become_columns),
       cmocka_unit_test(slices_take_every_step),
       cmocka_unit_test(expand_repeats_sizes_of_one),
       cmocka_unit_test(repeat_tiles_every_dimension),

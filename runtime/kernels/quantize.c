@@ -199,6 +199,8 @@ static bool run_whole(const etx_call* call, const quantizer* q,
   const etx_tensor* input = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 6);
   double scale, zero;
+  // A build without bytes has no loops of them.
+  if (!ETX_HAS_DTYPE(INT8) && !ETX_HAS_DTYPE(UINT8)) return false;
   if (q->kind != ETX_AFFINE_PER_TENSOR || input->dtype != ETX_DTYPE_FLOAT32 ||
       etx_dtype_bytes(q->dtype) != 1 || !etx_tensor_is_contiguous(input) ||
       !etx_tensor_is_contiguous(out)) {

@@ -158,18 +158,12 @@ typedef struct whole {
 
 enum { PIECE = 16 * ETX_BLOCK };
 
-static bool has_nan(const float* x, size_t count) {
-  int found = 0;
-  for (size_t i = 0; i < count; ++i) found |= x[i] != x[i];
-  return found != 0;
-}
-
 static void quantize_piece(const whole* w, size_t at, size_t count) {
   const quantizer* q = w->q;
   const bool is_signed = q->dtype == ETX_DTYPE_INT8;
   const float* in = w->in + at;
   uint8_t* out = w->out + at;
-  if (has_nan(in, count)) {
+  if (w->loops->has_nan(in, count)) {
     etx_block y;
     const float zero = (float)w->zero;
     quantize_f32(q, in, &w->inverse, false, &zero, false, count, y.f32);

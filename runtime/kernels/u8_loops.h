@@ -87,6 +87,7 @@ typedef struct etx_u8_loops {
   // high) with low and high without zero; NaN is low.
   void (*to_floats)(const uint8_t* in, size_t count, int32_t zero, float scale,
                     float* out);
+  bool (*has_nan)(const float* x, size_t count);
   void (*to_bytes)(const float* in, size_t count, int32_t zero, float inverse,
                    float low, float high, uint8_t* out);
   // out = to_bytes(to_floats(a) + to_floats(b)), each step rounded as there.

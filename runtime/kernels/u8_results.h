@@ -63,4 +63,11 @@ static inline void u8_most_of_rows(const uint8_t* const* rows, size_t row_count,
   }
 }
 
+// etx_u8_loops.has_nan.
+static inline bool u8_has_nan(const float* x, size_t count) {
+  int found = 0;
+  for (size_t i = 0; i < count; ++i) found |= x[i] != x[i];
+  return found != 0;
+}
+
 #endif

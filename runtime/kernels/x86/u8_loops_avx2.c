@@ -409,6 +409,10 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count,
   u8_most_of_rows(rows, row_count, columns, pitch, i, count, out);
 }
 
-const etx_u8_loops etx_u8_loops_avx2 = {block,    windows,  to_floats,
-                                        to_bytes, add,      multiply,
-                                        look_up,  add_rows, most_of_rows};
+static bool has_nan(const float* x, size_t count) {
+  return u8_has_nan(x, count);
+}
+
+const etx_u8_loops etx_u8_loops_avx2 = {
+    block, windows,  to_floats, has_nan,  to_bytes,
+    add,   multiply, look_up,   add_rows, most_of_rows};

@@ -383,9 +383,13 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count,
   }
 }
 
+static bool has_nan(const float* x, size_t count) {
+  return u8_has_nan(x, count);
+}
+
 const etx_u8_loops etx_u8_loops_avx512vnni = {
-    block,       etx_u8_windows_avx512vnni,
-    to_floats,   to_bytes,
-    add,         multiply,
-    look_up,     add_rows,
-    most_of_rows};
+    block,     etx_u8_windows_avx512vnni,
+    to_floats, has_nan,
+    to_bytes,  add,
+    multiply,  look_up,
+    add_rows,  most_of_rows};

@@ -173,12 +173,16 @@ static etx_status take_others(etx_rewrite* rewrite, const chain* c,
 
 enum { OTHERS = 3, STEPS = 6, RESULTS = 7, ARGUMENTS = 12 };
 
+// Floats where `results` is NULL.
 static void set_results(const etx_byte_numbers* results, etx_ir_arg* args) {
-  args[RESULTS] = etx_ir_double(results->scale);
-  args[RESULTS + 1] = etx_ir_int(results->zero);
-  args[RESULTS + 2] = etx_ir_int(results->least);
-  args[RESULTS + 3] = etx_ir_int(results->most);
-  args[RESULTS + 4] = etx_ir_dtype(ETX_DTYPE_UINT8);
+  const etx_byte_numbers floats = {1.0, 0, 0, UINT8_MAX};
+  const etx_byte_numbers* const to = results == NULL ? &floats : results;
+  args[RESULTS] = etx_ir_double(to->scale);
+  args[RESULTS + 1] = etx_ir_int(to->zero);
+  args[RESULTS + 2] = etx_ir_int(to->least);
+  args[RESULTS + 3] = etx_ir_int(to->most);
+  args[RESULTS + 4] =
+      etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
 static void set_self(const operand* self, etx_ir_arg* args) {
@@ -209,17 +213,17 @@ static etx_status emit_chain(etx_rewrite* rewrite, const chain* c,
 }
 
 etx_status etx_byte_chain(etx_rewrite* rewrite, const etx_ir_node* node,
-                          const etx_byte_wish* wish, etx_byte_tensor* out,
-                          bool* out_done) {
+                          bool is_alone, const etx_byte_numbers* results,
+                          etx_byte_tensor* out, bool* out_done) {
   // Appending nodes moves them; this one is read in between.
   const etx_ir_node own = *node;
   chain c = {.node = &own,
-             .is_alone = wish->is_alone,
+             .is_alone = is_alone,
              .shape = *etx_lower_shape(&rewrite->lower, node->outputs[0])};
   for (size_t i = 0; i < 2 && !*out_done; ++i) {
     c.is_last = i == 0;
     if (!read_chain(rewrite, &c)) continue;
-    ETX_TRY(emit_chain(rewrite, &c, &wish->numbers, out, out_done));
+    ETX_TRY(emit_chain(rewrite, &c, results, out, out_done));
   }
   return ETX_OK;
 }

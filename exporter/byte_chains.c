@@ -241,3 +241,44 @@ etx_status etx_byte_change(etx_rewrite* rewrite, const etx_byte_numbers* from,
   return etx_lower_emit(&rewrite->lower, ETX_OP_chain_u8_out, args, ARGUMENTS,
                         &bytes->value);
 }
+
+// ------------------------------------------------ numbers below zero
+
+// What numbers below zero are multiplied by, to be multiplied with the result:
+// ETX_IR_NONE if the node is no such operator.
+static etx_status take_slope(etx_lower* lower, const etx_ir_node* node,
+                             uint32_t* out_value) {
+  const etx_shape shape = *etx_lower_shape(lower, node->outputs[0]);
+  *out_value = ETX_IR_NONE;
+  if (node->op->id == ETX_OP_leaky_relu_out) {
+    return etx_lower_number(lower, &node->args[1], shape.dtype, out_value);
+  }
+  if (node->op->id != ETX_OP_prelu_out) return ETX_OK;
+  etx_dim dims[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape.rank; ++i) dims[i] = 1;
+  const uint32_t weight = node->args[1].as.value;
+  const etx_shape own = *etx_lower_shape(lower, weight);
+  if (own.rank != 1) return ETX_OK;
+  if (shape.rank > 1) dims[1] = own.dims[0];
+  return etx_lower_view(lower, weight, dims, shape.rank, out_value);
+}
+
+// relu(x) - slope * relu(-x): the same bits as that of the operators where
+// numbers are finite, as those of bytes are.
+etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_op_id op = lower->node->op->id;
+  if (op != ETX_OP_leaky_relu_out && op != ETX_OP_prelu_out) return ETX_OK;
+  const uint32_t self = lower->node->args[0].as.value;
+  uint32_t slope = 0, above = 0, below = 0;
+  if (!is_bytes(rewrite, self) && !is_layer(rewrite, self)) return ETX_OK;
+  ETX_TRY(take_slope(lower, lower->node, &slope));
+  if (slope == ETX_IR_NONE) return ETX_OK;
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, self, &above));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, self, &below));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, below, &below));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, below, slope, &below));
+  *out_done = true;
+  return etx_lower_binary(lower, ETX_OP_sub_out, above, below,
+                          &lower->results[0]);
+}

@@ -5,8 +5,9 @@
 #include "exporter/byte_results.h"
 #include "exporter/ir_edit.h"
 
-// Arguments of a mean: (self, dim, keepdim, dtype).
+// Arguments of a mean: (self, dim, keepdim, dtype), and those of pooling.
 enum { SELF, DIMS, KEEPS };
+enum { SIZE = 1, PADDING = 3, DIVISOR = 6 };
 
 typedef struct mean {
   etx_byte_numbers numbers;  // of the image
@@ -27,6 +28,47 @@ static bool is_over_pixels(const etx_ir_arg* dims) {
   return seen == 3;
 }
 
+// True if each of two arguments, or one for both, is a number of `least` or
+// more, and of no more than `most`.
+static bool are_within(const etx_ir_arg* list, const etx_dim least[2],
+                       etx_dim most) {
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t at = list->as.list.count == 1 ? 0 : i;
+    if (at >= list->as.list.count) return false;
+    const etx_ir_arg* const item = &list->as.list.items[at];
+    if (item->kind != ETX_IR_ARG_INT || !etx_dim_is_number(item->as.integer) ||
+        item->as.integer < least[i] || item->as.integer > most) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True if the node pools all pixels of an image into one. A window that is
+// larger than the image is cut off, and so is what it divides by.
+static bool pools_all(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  static const etx_dim none[] = {0, 0};
+  if (node->op->id != ETX_OP_avg_pool2d_out) return false;
+  const etx_shape* const image = etx_rewrite_shape(rewrite, &node->args[SELF]);
+  return image->rank == 4 && etx_dim_is_number(image->dims[2]) &&
+         etx_dim_is_number(image->dims[3]) &&
+         node->args[DIVISOR].kind == ETX_IR_ARG_NONE &&
+         are_within(&node->args[PADDING], none, 0) &&
+         are_within(&node->args[SIZE], &image->dims[2], INT32_MAX);
+}
+
+static bool is_mean_of_image(const etx_rewrite* rewrite,
+                             const etx_ir_node* node) {
+  return (node->op->id == ETX_OP_mean_out &&
+          is_over_pixels(&node->args[DIMS]) &&
+          etx_rewrite_shape(rewrite, &node->args[SELF])->rank == 4) ||
+         pools_all(rewrite, node);
+}
+
+static bool keeps_rank(const etx_ir_node* node) {
+  return node->op->id != ETX_OP_mean_out || node->args[KEEPS].as.boolean;
+}
+
 // Reads a mean over an image of bytes. False if the image is something else.
 static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
                       mean* out) {
@@ -41,7 +83,7 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
       etx_rewrite_shape(rewrite, &node->args[SELF])->dims;
   if (!etx_dim_is_number(dims[2]) || !etx_dim_is_number(dims[3])) return false;
   out->pixels = dims[2] * dims[3];
-  out->keeps = node->args[KEEPS].as.boolean;
+  out->keeps = keeps_rank(node);
   return out->pixels > 0;
 }
 
@@ -89,8 +131,7 @@ etx_status etx_byte_mean(etx_rewrite* rewrite, const etx_ir_node* node,
                          bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   mean m;
-  if (node->op->id != ETX_OP_mean_out || !is_over_pixels(&node->args[DIMS]) ||
-      etx_rewrite_shape(rewrite, &node->args[SELF])->rank != 4 ||
+  if (!is_mean_of_image(rewrite, node) ||
       etx_lower_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32) {
     return ETX_OK;
   }
@@ -99,7 +140,7 @@ etx_status etx_byte_mean(etx_rewrite* rewrite, const etx_ir_node* node,
     return mean_bytes(rewrite, &m, results, out);
   }
   const uint32_t floats = node->args[SELF].as.value;
-  const bool keeps = node->args[KEEPS].as.boolean;
+  const bool keeps = keeps_rank(node);
   const etx_ir_node* const steps = etx_ir_definition(lower->method, floats);
   etx_byte_tensor image;
   if (steps == NULL) return ETX_OK;

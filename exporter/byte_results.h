@@ -46,6 +46,10 @@ ETX_MUST_USE etx_status etx_byte_mean(etx_rewrite* rewrite,
                                       const etx_byte_numbers* results,
                                       etx_byte_tensor* out, bool* out_done);
 
+// A rule: what lets through a part of numbers below zero is spelled in steps
+// where it is of bytes or of what a layer over bytes gives.
+ETX_MUST_USE etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done);
+
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
 ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,
                                         const etx_byte_numbers* from,

@@ -16,6 +16,7 @@
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
 //   slice(dequantize(x))            dequantize(slice(x))
+//   leaky_relu(dequantize(x), 0.1)  relu(..) - 0.1 * relu(-..), steps of a chain
 //
 // Sums are exact, and scales and biases are rounded once, where the graph
 // rounds each product: results differ by one step where they lie between two.
@@ -133,7 +134,7 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
-// Means whose results stay floats.
+// Means whose results stay floats; pooling of a whole image is one, too.
 static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   etx_byte_tensor floats;
@@ -146,9 +147,9 @@ static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
   static const etx_rewrite_rule results[] = {find_quantize, find_dequantize,
-                                             find_move};
+                                             find_move, etx_byte_leaks};
   static const etx_rewrite_rule layers[] = {find_layer, find_mean};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  ETX_TRY(etx_rewrite_module(context, results, 3));
+  ETX_TRY(etx_rewrite_module(context, results, 4));
   return etx_rewrite_module(context, layers, 2);
 }

@@ -321,6 +321,30 @@ static void floats_and_numbers_take_part_in_chains(void** state) {
          "return y\n");
 }
 
+static void parts_of_numbers_below_zero_are_steps(void** state) {
+  (void)state;
+  expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
+         "  - {out: r, op: aten.leaky_relu.default, args: [d, 0.125]}\n"
+             QUANTIZE("y", "r", "0.125, 7") "outputs: [y]\n",
+         "y: uint8[1, 4, 6, 6] = etx::chain_u8.out(u, 0.25, 3, "
+         "[0.125:float32], [1], [0], 'x relu x neg relu 0 multiply subtract', "
+         "0.125, 7, 0, 255, uint8)\n"
+         "return y\n");
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+                   CONVOLUTION("c", "d", "f")
+               "  - {out: r, op: aten.prelu.default, args: [c, b]}\n"
+                   QUANTIZE("y", "r", "0.125, 7") "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(
+      strstr(lowered_lines(&l),
+             "uint8[1, 6, 6, 16] = etx::chain_u8.out(c.2, 1, 0, [const "
+             "float32[16]], [1], [0], 'x relu x neg relu 0 multiply subtract', "
+             "0.125, 7, 0, 255, uint8)\n"));
+  lowered_close(&l);
+}
+
 // Behind a convolution images lie channels last, and channels are rows.
 static void chains_follow_the_order_of_images(void** state) {
   (void)state;
@@ -546,8 +570,13 @@ static void means_of_images_are_of_bytes(void** state) {
           QUANTIZE("k", "a", "0.25, 10")
       "  - {out: h, op: aten.mean.dim, args: [g, [2, 3]]}\n"
       "  - {out: o, op: aten.mean.dim, args: [g, [1, 2]]}\n"
-      "outputs: [k, h, o]\n");
+      "  - {out: p, op: aten.avg_pool2d.default, args: [g, [7, 6], [9, 9], [0, "
+      "0], true]}\n" QUANTIZE("n", "p", "0.5, 10")
+      "outputs: [k, h, o, n]\n");
   lowered_run(&l, PASSES);
+  assert_non_null(strstr(lowered_lines(&l),
+                         "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0277777778, 10, 0, 255, uint8)\n"));
   assert_non_null(strstr(lowered_lines(&l),
                          "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
                          "0.0555555556, 10, 0, 255, uint8)\n"));
@@ -687,6 +716,7 @@ int main(void) {
       cmocka_unit_test(lines_are_images_of_one_row),
       cmocka_unit_test(steps_between_bytes_are_a_chain),
       cmocka_unit_test(floats_and_numbers_take_part_in_chains),
+      cmocka_unit_test(parts_of_numbers_below_zero_are_steps),
       cmocka_unit_test(chains_follow_the_order_of_images),
       cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),

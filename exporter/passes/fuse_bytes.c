@@ -16,7 +16,7 @@
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
 //   slice(dequantize(x))            dequantize(slice(x))
-//   leaky_relu(dequantize(x), 0.1)  relu(..) - 0.1 * relu(-..), steps of a chain
+//   leaky_relu(dequantize(x), 0.1)  relu(x) - 0.1 * relu(-x), steps of a chain
 //
 // Sums are exact, and scales and biases are rounded once, where the graph
 // rounds each product: results differ by one step where they lie between two.

@@ -198,4 +198,4 @@ STATELESS = {"llama-2-layer-step": llama_growing}
 INT8 = ["encode-32", "encode-128", "bert-base-128", "llama-2-layer-step"]
 # Convolutions whose activations are quantised by ranges that are known before.
 STATIC = ["mobilenet-v2", "resnet-18", "mobilenet-v3", "resnet-50",
-          "squeezenet", "shufflenet"]
+          "squeezenet", "shufflenet", "efficientnet-b0"]

@@ -173,12 +173,16 @@ static etx_status take_others(etx_rewrite* rewrite, const chain* c,
 
 enum { OTHERS = 3, STEPS = 6, RESULTS = 7, ARGUMENTS = 12 };
 
+// Floats where `results` is NULL.
 static void set_results(const etx_byte_numbers* results, etx_ir_arg* args) {
-  args[RESULTS] = etx_ir_double(results->scale);
-  args[RESULTS + 1] = etx_ir_int(results->zero);
-  args[RESULTS + 2] = etx_ir_int(results->least);
-  args[RESULTS + 3] = etx_ir_int(results->most);
-  args[RESULTS + 4] = etx_ir_dtype(ETX_DTYPE_UINT8);
+  const etx_byte_numbers floats = {1.0, 0, 0, UINT8_MAX};
+  const etx_byte_numbers* const to = results == NULL ? &floats : results;
+  args[RESULTS] = etx_ir_double(to->scale);
+  args[RESULTS + 1] = etx_ir_int(to->zero);
+  args[RESULTS + 2] = etx_ir_int(to->least);
+  args[RESULTS + 3] = etx_ir_int(to->most);
+  args[RESULTS + 4] =
+      etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8);
 }
 
 static void set_self(const operand* self, etx_ir_arg* args) {
@@ -209,17 +213,17 @@ static etx_status emit_chain(etx_rewrite* rewrite, const chain* c,
 }
 
 etx_status etx_byte_chain(etx_rewrite* rewrite, const etx_ir_node* node,
-                          const etx_byte_wish* wish, etx_byte_tensor* out,
-                          bool* out_done) {
+                          bool is_alone, const etx_byte_numbers* results,
+                          etx_byte_tensor* out, bool* out_done) {
   // Appending nodes moves them; this one is read in between.
   const etx_ir_node own = *node;
   chain c = {.node = &own,
-             .is_alone = wish->is_alone,
+             .is_alone = is_alone,
              .shape = *etx_lower_shape(&rewrite->lower, node->outputs[0])};
   for (size_t i = 0; i < 2 && !*out_done; ++i) {
     c.is_last = i == 0;
     if (!read_chain(rewrite, &c)) continue;
-    ETX_TRY(emit_chain(rewrite, &c, &wish->numbers, out, out_done));
+    ETX_TRY(emit_chain(rewrite, &c, results, out, out_done));
   }
   return ETX_OK;
 }
@@ -236,4 +240,45 @@ etx_status etx_byte_change(etx_rewrite* rewrite, const etx_byte_numbers* from,
   ETX_TRY(etx_fusion_made(rewrite->fusions, &rewrite->lower, kind));
   return etx_lower_emit(&rewrite->lower, ETX_OP_chain_u8_out, args, ARGUMENTS,
                         &bytes->value);
+}
+
+// ------------------------------------------------ numbers below zero
+
+// What numbers below zero are multiplied by, to be multiplied with the result:
+// ETX_IR_NONE if the node is no such operator.
+static etx_status take_slope(etx_lower* lower, const etx_ir_node* node,
+                             uint32_t* out_value) {
+  const etx_shape shape = *etx_lower_shape(lower, node->outputs[0]);
+  *out_value = ETX_IR_NONE;
+  if (node->op->id == ETX_OP_leaky_relu_out) {
+    return etx_lower_number(lower, &node->args[1], shape.dtype, out_value);
+  }
+  if (node->op->id != ETX_OP_prelu_out) return ETX_OK;
+  etx_dim dims[ETX_MAX_RANK];
+  for (size_t i = 0; i < shape.rank; ++i) dims[i] = 1;
+  const uint32_t weight = node->args[1].as.value;
+  const etx_shape own = *etx_lower_shape(lower, weight);
+  if (own.rank != 1) return ETX_OK;
+  if (shape.rank > 1) dims[1] = own.dims[0];
+  return etx_lower_view(lower, weight, dims, shape.rank, out_value);
+}
+
+// relu(x) - slope * relu(-x): the same bits as that of the operators where
+// numbers are finite, as those of bytes are.
+etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_op_id op = lower->node->op->id;
+  if (op != ETX_OP_leaky_relu_out && op != ETX_OP_prelu_out) return ETX_OK;
+  const uint32_t self = lower->node->args[0].as.value;
+  uint32_t slope = 0, above = 0, below = 0;
+  if (!is_bytes(rewrite, self) && !is_layer(rewrite, self)) return ETX_OK;
+  ETX_TRY(take_slope(lower, lower->node, &slope));
+  if (slope == ETX_IR_NONE) return ETX_OK;
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, self, &above));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, self, &below));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, below, &below));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, below, slope, &below));
+  *out_done = true;
+  return etx_lower_binary(lower, ETX_OP_sub_out, above, below,
+                          &lower->results[0]);
 }

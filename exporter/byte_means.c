@@ -1,10 +1,13 @@
-// Means over the pixels of images that lie channels last.
+// Means over the pixels of images that lie channels last, of bytes or of what
+// elementwise steps make of bytes. The latter are stored as floats: a sum of
+// rounded bytes is another one.
 
 #include "exporter/byte_results.h"
 #include "exporter/ir_edit.h"
 
-// Arguments of a mean: (self, dim, keepdim, dtype).
+// Arguments of a mean: (self, dim, keepdim, dtype), and those of pooling.
 enum { SELF, DIMS, KEEPS };
+enum { SIZE = 1, PADDING = 3, DIVISOR = 6 };
 
 typedef struct mean {
   etx_byte_numbers numbers;  // of the image
@@ -25,14 +28,50 @@ static bool is_over_pixels(const etx_ir_arg* dims) {
   return seen == 3;
 }
 
-// Reads a mean over an image of bytes. False if the node is something else.
+// True if each of two arguments, or one for both, is a number of `least` or
+// more, and of no more than `most`.
+static bool are_within(const etx_ir_arg* list, const etx_dim least[2],
+                       etx_dim most) {
+  for (size_t i = 0; i < 2; ++i) {
+    const size_t at = list->as.list.count == 1 ? 0 : i;
+    if (at >= list->as.list.count) return false;
+    const etx_ir_arg* const item = &list->as.list.items[at];
+    if (item->kind != ETX_IR_ARG_INT || !etx_dim_is_number(item->as.integer) ||
+        item->as.integer < least[i] || item->as.integer > most) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True if the node pools all pixels of an image into one. A window that is
+// larger than the image is cut off, and so is what it divides by.
+static bool pools_all(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  static const etx_dim none[] = {0, 0};
+  if (node->op->id != ETX_OP_avg_pool2d_out) return false;
+  const etx_shape* const image = etx_rewrite_shape(rewrite, &node->args[SELF]);
+  return image->rank == 4 && etx_dim_is_number(image->dims[2]) &&
+         etx_dim_is_number(image->dims[3]) &&
+         node->args[DIVISOR].kind == ETX_IR_ARG_NONE &&
+         are_within(&node->args[PADDING], none, 0) &&
+         are_within(&node->args[SIZE], &image->dims[2], INT32_MAX);
+}
+
+static bool is_mean_of_image(const etx_rewrite* rewrite,
+                             const etx_ir_node* node) {
+  return (node->op->id == ETX_OP_mean_out &&
+          is_over_pixels(&node->args[DIMS]) &&
+          etx_rewrite_shape(rewrite, &node->args[SELF])->rank == 4) ||
+         pools_all(rewrite, node);
+}
+
+static bool keeps_rank(const etx_ir_node* node) {
+  return node->op->id != ETX_OP_mean_out || node->args[KEEPS].as.boolean;
+}
+
+// Reads a mean over an image of bytes. False if the image is something else.
 static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
                       mean* out) {
-  if (node->op->id != ETX_OP_mean_out || !is_over_pixels(&node->args[DIMS]) ||
-      etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype !=
-          ETX_DTYPE_FLOAT32) {
-    return false;
-  }
   const etx_ir_node* const image =
       etx_byte_tensor_behind(rewrite, node->args[SELF].as.value, &out->numbers);
   if (image == NULL ||
@@ -44,33 +83,69 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
       etx_rewrite_shape(rewrite, &node->args[SELF])->dims;
   if (!etx_dim_is_number(dims[2]) || !etx_dim_is_number(dims[3])) return false;
   out->pixels = dims[2] * dims[3];
-  out->keeps = node->args[KEEPS].as.boolean;
+  out->keeps = keeps_rank(node);
   return out->pixels > 0;
+}
+
+// Without rows and columns if the mean does not keep them.
+static etx_status mean_bytes(etx_rewrite* rewrite, const mean* m,
+                             const etx_byte_numbers* results,
+                             etx_byte_tensor* out) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_byte_numbers floats = {1.0, 0, 0, UINT8_MAX};
+  const etx_byte_numbers* const to = results == NULL ? &floats : results;
+  const etx_ir_arg args[] = {
+      etx_ir_value_arg(m->image.value),
+      etx_ir_int(m->numbers.zero),
+      etx_ir_double(m->numbers.scale / (double)m->pixels / to->scale),
+      etx_ir_int(to->zero),
+      etx_ir_int(to->least),
+      etx_ir_int(to->most),
+      etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8)};
+  out->is_last = true;
+  ETX_TRY(etx_fusion_made(rewrite->fusions, lower, "quantised mean"));
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_mean_u8_out, args,
+                         sizeof args / sizeof *args, &out->value));
+  if (m->keeps) return ETX_OK;
+  ETX_TRY(etx_byte_tensor_order(lower, false, out));
+  const etx_shape shape = *etx_lower_shape(lower, out->value);
+  return etx_lower_view(lower, out->value, shape.dims, 2, &out->value);
+}
+
+// The mean of floats as they lie.
+static etx_status mean_floats(etx_rewrite* rewrite, etx_byte_tensor image,
+                              bool keeps, const etx_byte_numbers* results,
+                              etx_byte_tensor* out) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_dim rows = image.is_last ? 1 : 2, dims[] = {rows, rows + 1};
+  out->is_last = image.is_last && keeps;
+  ETX_TRY(etx_lower_reduce(lower, ETX_OP_mean_out, image.value, dims, 2, keeps,
+                           &out->value));
+  return results == NULL ? ETX_OK
+                         : etx_byte_tensor_quantize(lower, out->value, results,
+                                                    &out->value);
 }
 
 etx_status etx_byte_mean(etx_rewrite* rewrite, const etx_ir_node* node,
                          const etx_byte_numbers* results, etx_byte_tensor* out,
                          bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
-  const etx_byte_numbers floats = {1.0, 0, 0, UINT8_MAX};
-  const etx_byte_numbers* const to = results == NULL ? &floats : results;
   mean m;
-  if (!read_mean(rewrite, node, &m)) return ETX_OK;
-  const etx_ir_arg args[] = {
-      etx_ir_value_arg(m.image.value),
-      etx_ir_int(m.numbers.zero),
-      etx_ir_double(m.numbers.scale / (double)m.pixels / to->scale),
-      etx_ir_int(to->zero),
-      etx_ir_int(to->least),
-      etx_ir_int(to->most),
-      etx_ir_dtype(results == NULL ? ETX_DTYPE_FLOAT32 : ETX_DTYPE_UINT8)};
-  *out_done = true;
-  out->is_last = true;
-  ETX_TRY(etx_fusion_made(rewrite->fusions, lower, "quantised mean"));
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_mean_u8_out, args,
-                         sizeof args / sizeof *args, &out->value));
-  if (m.keeps) return ETX_OK;
-  ETX_TRY(etx_byte_tensor_order(lower, false, out));
-  const etx_shape shape = *etx_lower_shape(lower, out->value);
-  return etx_lower_view(lower, out->value, shape.dims, 2, &out->value);
+  if (!is_mean_of_image(rewrite, node) ||
+      etx_lower_shape(lower, node->outputs[0])->dtype != ETX_DTYPE_FLOAT32) {
+    return ETX_OK;
+  }
+  if (read_mean(rewrite, node, &m)) {
+    *out_done = true;
+    return mean_bytes(rewrite, &m, results, out);
+  }
+  const uint32_t floats = node->args[SELF].as.value;
+  const bool keeps = keeps_rank(node);
+  const etx_ir_node* const steps = etx_ir_definition(lower->method, floats);
+  etx_byte_tensor image;
+  if (steps == NULL) return ETX_OK;
+  ETX_TRY(etx_byte_chain(rewrite, steps,
+                         etx_rewrite_is_only_use(rewrite, floats), NULL, &image,
+                         out_done));
+  return *out_done ? mean_floats(rewrite, image, keeps, results, out) : ETX_OK;
 }

@@ -8,7 +8,8 @@ static const size_t last_of[] = {0, 3, 1, 2};
 static const size_t from_last[] = {0, 2, 3, 1};
 
 enum { SELF, DIM };
-enum { MOST_PARTS = 64 };  // of a concatenation
+enum { MOST_PARTS = 64 };   // of a concatenation
+enum { MOST_REPEATS = 4 };  // of rows and columns
 
 static size_t rank_of(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return etx_lower_shape(&rewrite->lower, node->outputs[0])->rank;
@@ -56,6 +57,92 @@ static etx_status move_any(etx_rewrite* rewrite, const etx_ir_node* node,
   args[SELF] = etx_ir_value_arg(out->value);
   return emit(rewrite, op, args, count, &out->value);
 }
+
+// ------------------------------------------------ channels that change places
+
+// An image that lies channels last and whose channels are in parts.
+typedef struct shuffle {
+  uint32_t last;         // [N, H, W, C]
+  etx_dim outer, inner;  // [N, outer, inner, H, W]
+} shuffle;
+
+// True if `whole` [N, C, H, W] has the channels of `split` [N, a, b, H, W].
+static bool has_channels(const etx_lower* lower, const etx_shape* whole,
+                         const etx_shape* split) {
+  return whole->rank == 4 && split->rank == 5 &&
+         etx_dim_is_number(split->dims[1]) &&
+         etx_dim_is_number(split->dims[2]) &&
+         whole->dims[1] == split->dims[1] * split->dims[2] &&
+         etx_lower_same_dims(lower, whole->dims, split->dims, 1) &&
+         etx_lower_same_dims(lower, &whole->dims[2], &split->dims[3], 2);
+}
+
+// The bytes [N, b, a, H, W] of which a view makes an image of shape `whole`, as
+// [N, a, b, H, W] whose dimensions 1 and 2 change places. False if they are
+// something else, or not of an image that lies channels last.
+static bool find_parts(const etx_rewrite* rewrite, uint32_t bytes,
+                       const etx_shape* whole, shuffle* out) {
+  static const int64_t order[] = {0, 2, 1, 3, 4};
+  const etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const swap = etx_ir_definition(lower->method, bytes);
+  etx_byte_tensor image;
+  if (swap == NULL || swap->op->id != ETX_OP_permute_copy_out ||
+      swap->args[1].as.list.count != 5) {
+    return false;
+  }
+  for (size_t i = 0; i < 5; ++i) {
+    if (!etx_rewrite_is_int(&swap->args[1].as.list.items[i], order[i])) {
+      return false;
+    }
+  }
+  const etx_ir_node* const view =
+      etx_rewrite_operand(rewrite, swap, SELF, ETX_OP_view_copy_out);
+  if (view == NULL ||
+      !etx_byte_tensor_find(rewrite, view->args[SELF].as.value, &image)) {
+    return false;
+  }
+  const etx_shape* const split = etx_lower_shape(lower, view->outputs[0]);
+  *out = (shuffle){image.value, split->dims[1], split->dims[2]};
+  return image.is_last && has_channels(lower, whole, split) &&
+         has_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
+                      split);
+}
+
+// Channels last, the parts are at the end, and whole pixels stay in place.
+static etx_status swap_parts(etx_lower* lower, const shuffle* s,
+                             etx_byte_tensor* out) {
+  static const size_t order[] = {0, 1, 2, 4, 3};
+  const etx_shape image = *etx_lower_shape(lower, s->last);
+  etx_dim dims[5];
+  memcpy(dims, image.dims, 3 * sizeof *dims);
+  dims[3] = s->outer;
+  dims[4] = s->inner;
+  out->is_last = true;
+  ETX_TRY(etx_lower_view(lower, s->last, dims, 5, &out->value));
+  ETX_TRY(etx_lower_permute(lower, out->value, order, &out->value));
+  return etx_lower_view(lower, out->value, image.dims, 4, &out->value);
+}
+
+static etx_status view(etx_rewrite* rewrite, const etx_ir_node* node,
+                       const etx_byte_wish* wish, etx_byte_tensor* out,
+                       bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_shape whole = *etx_lower_shape(lower, node->outputs[0]);
+  const size_t count = node->arg_count;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  shuffle s;
+  memcpy(args, node->args, count * sizeof *args);
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  if (find_parts(rewrite, out->value, &whole, &s)) {
+    return swap_parts(lower, &s, out);
+  }
+  ETX_TRY(etx_byte_tensor_order(lower, false, out));
+  args[SELF] = etx_ir_value_arg(out->value);
+  return emit(rewrite, ETX_OP_view_copy_out, args, count, &out->value);
+}
+
+// ------------------------------------------------ one operand, by dimensions
 
 static etx_status permute(etx_rewrite* rewrite, const etx_ir_node* node,
                           const etx_byte_wish* wish, etx_byte_tensor* out,
@@ -141,6 +228,69 @@ static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
   return emit(rewrite, ETX_OP_max_pool2d_u8_out, args, count, &out->value);
 }
 
+// ------------------------------------------------ images that are repeated
+
+// What an upsampling repeats each row or each column by, 0 if it does more than
+// that. Powers of two alone: their inverses, by which positions are multiplied,
+// are exact.
+static size_t repeats_of(const etx_shape* from, const etx_shape* to,
+                         size_t dim) {
+  const etx_dim old = from->dims[dim], own = to->dims[dim];
+  if (!etx_dim_is_number(old) || !etx_dim_is_number(own) || old <= 0) return 0;
+  for (size_t count = 1; count <= MOST_REPEATS; count *= 2) {
+    if (own == old * (etx_dim)count) return count;
+  }
+  return 0;
+}
+
+// A view of which each row of the last dimension stands `count` times in the
+// result.
+static etx_status repeat(etx_lower* lower, const etx_shape* view, size_t count,
+                         uint32_t* value) {
+  etx_ir_arg items[MOST_REPEATS];
+  if (count == 1) return ETX_OK;
+  ETX_TRY(etx_lower_view(lower, *value, view->dims, view->rank, value));
+  for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(*value);
+  const etx_ir_arg args[] = {etx_ir_list(items, count),
+                             etx_ir_int((etx_dim)view->rank - 1)};
+  return etx_lower_emit(lower, ETX_OP_cat_out, args, 2, value);
+}
+
+// Pixels, and then rows of them, one after the other.
+static etx_status repeat_last(etx_lower* lower, size_t rows, size_t columns,
+                              uint32_t* value) {
+  etx_shape pixels = *etx_lower_shape(lower, *value), lines = pixels;
+  ETX_TRY(repeat(lower, &pixels, columns, value));
+  pixels.dims[2] *= (etx_dim)columns;
+  lines.rank = 3;
+  lines.dims[2] = pixels.dims[2] * pixels.dims[3];
+  ETX_TRY(repeat(lower, &lines, rows, value));
+  pixels.dims[1] *= (etx_dim)rows;
+  return etx_lower_view(lower, *value, pixels.dims, 4, value);
+}
+
+static etx_status upsample(etx_rewrite* rewrite, const etx_ir_node* node,
+                           const etx_byte_wish* wish, etx_byte_tensor* out,
+                           bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_shape from = *etx_rewrite_shape(rewrite, &node->args[SELF]);
+  const etx_shape to = *etx_lower_shape(lower, node->outputs[0]);
+  const size_t rows = repeats_of(&from, &to, 2);
+  const size_t columns = repeats_of(&from, &to, 3), count = node->arg_count;
+  etx_ir_arg args[ETX_MAX_ARGUMENTS];
+  memcpy(args, node->args, count * sizeof *args);
+  ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
+  if (!*out_done) return ETX_OK;
+  if (out->is_last && rows != 0 && columns != 0 &&
+      etx_dim_is_number(from.dims[1])) {
+    return repeat_last(lower, rows, columns, &out->value);
+  }
+  ETX_TRY(etx_byte_tensor_order(lower, false, out));
+  args[SELF] = etx_ir_value_arg(out->value);
+  return emit(rewrite, ETX_OP_upsample_nearest2d_vec_out, args, count,
+              &out->value);
+}
+
 // ------------------------------------------------ several operands
 
 // Bytes of all parts; those that gain nothing are quantised. False if none
@@ -205,92 +355,26 @@ etx_status etx_byte_move(etx_rewrite* rewrite, const etx_ir_node* node,
                          bool* out_done) {
   switch (node->op->id) {
     case ETX_OP_view_copy_out:
+      return view(rewrite, node, wish, out, out_done);
     case ETX_OP_expand_copy_out:
     case ETX_OP_select_copy_int_out:
     case ETX_OP_pixel_shuffle_out:
     case ETX_OP_pixel_unshuffle_out:
     case ETX_OP_flip_out:
-    case ETX_OP_upsample_nearest2d_vec_out:
       return move_any(rewrite, node, wish, out, out_done);
+    case ETX_OP_upsample_nearest2d_vec_out:
+      return upsample(rewrite, node, wish, out, out_done);
     case ETX_OP_permute_copy_out:
       return permute(rewrite, node, wish, out, out_done);
     case ETX_OP_slice_copy_tensor_out:
       return slice(rewrite, node, wish, out, out_done);
-    case ETX_OP_constant_pad_nd_out:
-      return pad(rewrite, node, wish, out, out_done);
     case ETX_OP_max_pool2d_out:
       return pool(rewrite, node, wish, out, out_done);
+    case ETX_OP_constant_pad_nd_out:
+      return pad(rewrite, node, wish, out, out_done);
     case ETX_OP_cat_out:
       return cat(rewrite, node, wish, out, out_done);
     default:
       return ETX_OK;
   }
-}
-
-// ------------------------------------------------ channels that change places
-
-// [N, a, b, H, W] of bytes whose dimensions 1 and 2 change places in the
-// operand of the node, a view; NULL if that is something else.
-static const etx_ir_node* find_parts(const etx_rewrite* rewrite,
-                                     const etx_ir_node* node) {
-  static const int64_t order[] = {0, 2, 1, 3, 4};
-  const etx_ir_node* const swap =
-      etx_rewrite_operand(rewrite, node, SELF, ETX_OP_permute_copy_out);
-  if (swap == NULL || swap->args[1].as.list.count != 5) return NULL;
-  for (size_t i = 0; i < 5; ++i) {
-    if (!etx_rewrite_is_int(&swap->args[1].as.list.items[i], order[i])) {
-      return NULL;
-    }
-  }
-  return etx_rewrite_operand(rewrite, swap, SELF, ETX_OP_view_copy_out);
-}
-
-// True if `parts` [N, a, b, H, W] are the channels of `image` [N, C, H, W].
-static bool parts_channels(const etx_lower* lower, const etx_shape* image,
-                           const etx_shape* parts) {
-  return image->rank == 4 && etx_dim_is_number(parts->dims[1]) &&
-         etx_dim_is_number(parts->dims[2]) &&
-         image->dims[1] == parts->dims[1] * parts->dims[2] &&
-         etx_lower_same_dims(lower, image->dims, parts->dims, 1) &&
-         etx_lower_same_dims(lower, &image->dims[2], &parts->dims[3], 2);
-}
-
-// Channels last, the parts are at the end, and whole pixels stay in place.
-static etx_status swap_last(etx_lower* lower, uint32_t last, etx_dim outer,
-                            etx_dim inner, etx_byte_tensor* out) {
-  static const size_t order[] = {0, 1, 2, 4, 3};
-  const etx_shape image = *etx_lower_shape(lower, last);
-  etx_dim dims[5];
-  memcpy(dims, image.dims, 3 * sizeof *dims);
-  dims[3] = outer;
-  dims[4] = inner;
-  out->is_last = true;
-  ETX_TRY(etx_lower_view(lower, last, dims, 5, &out->value));
-  ETX_TRY(etx_lower_permute(lower, out->value, order, &out->value));
-  return etx_lower_view(lower, out->value, image.dims, 4, &out->value);
-}
-
-etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done) {
-  etx_lower* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
-  if (node->op->id != ETX_OP_view_copy_out) return ETX_OK;
-  const etx_ir_node* const view = find_parts(rewrite, node);
-  etx_byte_tensor bytes;
-  if (view == NULL ||
-      !etx_byte_tensor_find(rewrite, view->args[SELF].as.value, &bytes) ||
-      !bytes.is_last) {
-    return ETX_OK;
-  }
-  const etx_shape parts = *etx_lower_shape(lower, view->outputs[0]);
-  if (!parts_channels(lower, etx_rewrite_shape(rewrite, &view->args[SELF]),
-                      &parts) ||
-      !parts_channels(lower, etx_lower_shape(lower, node->outputs[0]),
-                      &parts)) {
-    return ETX_OK;
-  }
-  ETX_TRY(swap_last(lower, bytes.value, parts.dims[1], parts.dims[2], &bytes));
-  ETX_TRY(etx_byte_tensor_order(lower, false, &bytes));
-  lower->results[0] = bytes.value;
-  *out_done = true;
-  return ETX_OK;
 }

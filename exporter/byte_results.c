@@ -131,7 +131,8 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   if (*out_done) return ETX_OK;
   node = etx_ir_definition(method, value);  // appending nodes moves them
   if (!etx_byte_layer_read(rewrite, node, &layer)) {
-    ETX_TRY(etx_byte_chain(rewrite, node, &inner, out, out_done));
+    ETX_TRY(etx_byte_chain(rewrite, node, inner.is_alone, &wish->numbers, out,
+                           out_done));
     if (*out_done || !inner.is_alone) return ETX_OK;
     node = etx_ir_definition(method, value);
     return etx_byte_mean(rewrite, node, &wish->numbers, out, out_done);

@@ -26,15 +26,17 @@ ETX_MUST_USE etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
                                         const etx_byte_wish* wish,
                                         etx_byte_tensor* out, bool* out_done);
 
-// The same where `node` moves elements (byte_moves.c) or is elementwise steps
-// (byte_chains.c).
+// The same where `node` moves elements (byte_moves.c).
 ETX_MUST_USE etx_status etx_byte_move(etx_rewrite* rewrite,
                                       const etx_ir_node* node,
                                       const etx_byte_wish* wish,
                                       etx_byte_tensor* out, bool* out_done);
+
+// The same where `node` is elementwise steps (byte_chains.c), whose floats
+// nobody else reads if it `is_alone`; floats where `results` is NULL.
 ETX_MUST_USE etx_status etx_byte_chain(etx_rewrite* rewrite,
-                                       const etx_ir_node* node,
-                                       const etx_byte_wish* wish,
+                                       const etx_ir_node* node, bool is_alone,
+                                       const etx_byte_numbers* results,
                                        etx_byte_tensor* out, bool* out_done);
 
 // The same where `node` is a mean over an image's pixels (byte_means.c); floats
@@ -44,9 +46,9 @@ ETX_MUST_USE etx_status etx_byte_mean(etx_rewrite* rewrite,
                                       const etx_byte_numbers* results,
                                       etx_byte_tensor* out, bool* out_done);
 
-// A rule: the channels of an image change places as the two dimensions of which
-// a view makes them, channels last if the image lies so.
-ETX_MUST_USE etx_status etx_byte_shuffle(etx_rewrite* rewrite, bool* out_done);
+// A rule: what lets through a part of numbers below zero is spelled in steps
+// where it is of bytes or of what a layer over bytes gives.
+ETX_MUST_USE etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done);
 
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
 ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,

@@ -11,8 +11,12 @@
 //                                   max_pool2d_u8(x)
 //   quantize(mean(dequantize(x), [2, 3]))
 //                                   mean_u8(x)
+//   quantize(mean(hardswish(dequantize(x)), [2, 3]))
+//                                   quantize(mean(chain_u8(x, .. floats), ..))
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
+//   slice(dequantize(x))            dequantize(slice(x))
+//   leaky_relu(dequantize(x), 0.1)  relu(x) - 0.1 * relu(-x), steps of a chain
 //
 // Sums are exact, and scales and biases are rounded once, where the graph
 // rounds each product: results differ by one step where they lie between two.
@@ -76,6 +80,43 @@ static etx_status find_dequantize(etx_rewrite* rewrite, bool* out_done) {
   return etx_byte_tensor_to_floats(lower, bytes, &numbers, &lower->results[0]);
 }
 
+static bool is_zero(const etx_ir_arg* arg) {
+  return etx_rewrite_is_int(arg, 0) ||
+         (arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == 0);
+}
+
+// True if floats of what the node does to bytes are what it does to floats, and
+// it comes first: it leaves elements out, before others change them, or it is
+// the padding of a layer that reads bytes.
+static bool comes_first(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_slice_copy_tensor_out ||
+         node->op->id == ETX_OP_max_pool2d_out ||
+         (node->op->id == ETX_OP_constant_pad_nd_out &&
+          is_zero(&node->args[2]));
+}
+
+static etx_status find_move(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  size_t left = ETX_BYTE_MOST_VALUES;
+  etx_byte_wish wish = {.left = &left};
+  etx_byte_tensor bytes;
+  if (!comes_first(node)) return ETX_OK;
+  const etx_ir_node* const floats =
+      etx_byte_tensor_behind(rewrite, node->args[0].as.value, &wish.numbers);
+  if (floats == NULL ||
+      !etx_byte_tensor_find(rewrite, floats->args[0].as.value, &bytes)) {
+    return ETX_OK;
+  }
+  wish.numbers.least = 0;
+  wish.numbers.most = UINT8_MAX;
+  const etx_byte_numbers numbers = wish.numbers;
+  ETX_TRY(etx_byte_move(rewrite, node, &wish, &bytes, out_done));
+  return *out_done ? etx_byte_tensor_to_floats(lower, bytes, &numbers,
+                                               &lower->results[0])
+                   : ETX_OK;
+}
+
 // Layers whose results stay floats.
 static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
@@ -93,7 +134,7 @@ static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
-// Means whose results stay floats.
+// Means whose results stay floats; pooling of a whole image is one, too.
 static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   etx_byte_tensor floats;
@@ -105,10 +146,10 @@ static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
-  static const etx_rewrite_rule results[] = {find_quantize, find_dequantize};
-  static const etx_rewrite_rule layers[] = {find_layer, find_mean,
-                                            etx_byte_shuffle};
+  static const etx_rewrite_rule results[] = {find_quantize, find_dequantize,
+                                             find_move, etx_byte_leaks};
+  static const etx_rewrite_rule layers[] = {find_layer, find_mean};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  ETX_TRY(etx_rewrite_module(context, results, 2));
-  return etx_rewrite_module(context, layers, 3);
+  ETX_TRY(etx_rewrite_module(context, results, 4));
+  return etx_rewrite_module(context, layers, 2);
 }

@@ -22,7 +22,8 @@
   "type: 'float32[16]', init: 0.5}, {name: s4, type: 'float32[4]', init: " \
   "0.5}, {name: z, type: 'int64[16]', init: 0}, {name: one, type: "        \
   "'int64[16]', init: 1}, {name: b, type: 'float32[16]', init: 1}, "       \
-  "{name: i, type: 'int32[3]', init: 4}]\n"                                \
+  "{name: pixel, type: 'int8[1, 16, 1, 1]', init: 2}, {name: i, type: "    \
+  "'int32[3]', init: 4}]\n"                                                \
   "nodes:\n"
 
 #define BYTES "0, 255, uint8]}\n"
@@ -320,6 +321,30 @@ static void floats_and_numbers_take_part_in_chains(void** state) {
          "return y\n");
 }
 
+static void parts_of_numbers_below_zero_are_steps(void** state) {
+  (void)state;
+  expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
+         "  - {out: r, op: aten.leaky_relu.default, args: [d, 0.125]}\n"
+             QUANTIZE("y", "r", "0.125, 7") "outputs: [y]\n",
+         "y: uint8[1, 4, 6, 6] = etx::chain_u8.out(u, 0.25, 3, "
+         "[0.125:float32], [1], [0], 'x relu x neg relu 0 multiply subtract', "
+         "0.125, 7, 0, 255, uint8)\n"
+         "return y\n");
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+                   CONVOLUTION("c", "d", "f")
+               "  - {out: r, op: aten.prelu.default, args: [c, b]}\n"
+                   QUANTIZE("y", "r", "0.125, 7") "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_non_null(
+      strstr(lowered_lines(&l),
+             "uint8[1, 6, 6, 16] = etx::chain_u8.out(c.2, 1, 0, [const "
+             "float32[16]], [1], [0], 'x relu x neg relu 0 multiply subtract', "
+             "0.125, 7, 0, 255, uint8)\n"));
+  lowered_close(&l);
+}
+
 // Behind a convolution images lie channels last, and channels are rows.
 static void chains_follow_the_order_of_images(void** state) {
   (void)state;
@@ -367,7 +392,7 @@ static void moves_between_equal_numbers_move_bytes(void** state) {
       {"aten.permute.default, args: [d, [0, 2, 1, 3]]",
        "y: uint8[1, 6, 4, 6] = aten::permute_copy.out(u, [0, 2, 1, 3])\n"},
       {"aten.slice.Tensor, args: [d, 1, 1, 3]",
-       "y: uint8[1, 2, 6, 6] = aten::slice_copy.Tensor_out(u, 1, 1, 3, 1)\n"},
+       "c.1: uint8[1, 2, 6, 6] = aten::slice_copy.Tensor_out(u, 1, 1, 3, 1)\n"},
       {"aten.cat.default, args: [[d, f], 1]",
        "y: uint8[1, 8, 6, 6] = aten::cat.out([u, v], 1)\n"},
       {"aten.constant_pad_nd.default, args: [d, [1, 2], 1.0]",
@@ -382,7 +407,8 @@ static void moves_between_equal_numbers_move_bytes(void** state) {
              INPUTS DEQUANTIZE("d", "u", "0.25, 3")
                  DEQUANTIZE("f", "v", "0.25, 3"),
              moves[i].node, QUANTIZE("y", "c", "0.25, 3") "outputs: [y]\n");
-    snprintf(wanted, sizeof wanted, "%sreturn y\n", moves[i].wanted);
+    snprintf(wanted, sizeof wanted, "%sreturn %.*s\n", moves[i].wanted,
+             (int)strcspn(moves[i].wanted, ":"), moves[i].wanted);
     expect(yaml, wanted);
   }
 }
@@ -392,38 +418,142 @@ static void the_largest_of_bytes_is_found_channels_last(void** state) {
   expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
          "  - {out: c, op: aten.max_pool2d.default, args: [d, [2, 2]]}\n"
              QUANTIZE("y", "c", "0.25, 3") "outputs: [y]\n",
-         PERMUTED("y.1", "u")
-         "y.2: uint8[1, 3, 3, 4] = etx::max_pool2d_u8.out(y.1, [2, 2], [], "
+         PERMUTED("c.1", "u")
+         "c.2: uint8[1, 3, 3, 4] = etx::max_pool2d_u8.out(c.1, [2, 2], [], "
          "[0, 0], [1, 1], False)\n"
-         "y: uint8[1, 4, 3, 3] = aten::permute_copy.out(y.2, [0, 3, 1, 2])\n"
+         "y: uint8[1, 4, 3, 3] = aten::permute_copy.out(c.2, [0, 3, 1, 2])\n"
          "return y\n");
 }
 
-// Of two groups of channels one of each follow each other.
+// Of two groups of channels one of each follow each other, whether bytes are
+// between or not; what is next finds the image as it lies.
 static void channels_change_places_within_pixels(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: a, op: aten.view.default, args: [g, [1, 2, 8, 6, 6]]}\n"
+      "  - {out: h, op: aten.transpose.int, args: [a, 1, 2]}\n"
+      "  - {out: o, op: aten.view.default, args: [h, [1, 16, 6, 6]]}\n"
+      "  - {out: p, op: aten.max_pool2d.default, args: [o, [2, 2]]}\n"
+          QUANTIZE("k", "p", "0.5, 10") "outputs: [k]\n",
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: a, op: aten.view.default, args: [g, [1, 2, 8, 6, 6]]}\n"
+          QUANTIZE("a1", "a", "0.5, 10") DEQUANTIZE("a2", "a1", "0.5, 10")
+      "  - {out: h, op: aten.transpose.int, args: [a2, 1, 2]}\n"
+          QUANTIZE("h1", "h", "0.5, 10") DEQUANTIZE("h2", "h1", "0.5, 10")
+      "  - {out: o, op: aten.view.default, args: [h2, [1, 16, 6, 6]]}\n"
+          QUANTIZE("o1", "o", "0.5, 10") DEQUANTIZE("o2", "o1", "0.5, 10")
+      "  - {out: p, op: aten.max_pool2d.default, args: [o2, [2, 2]]}\n"
+          QUANTIZE("k", "p", "0.5, 10") "outputs: [k]\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, PASSES);
+    const char* const lines = lowered_lines(&l);
+    assert_non_null(strstr(lines, ": uint8[1, 6, 6, 2, 8] = aten::view_copy"));
+    assert_non_null(strstr(lines, ": uint8[1, 6, 6, 8, 2] = aten::permute_co"));
+    assert_non_null(strstr(lines, ": uint8[1, 6, 6, 16] = aten::view_copy"));
+    assert_null(strstr(lines, "uint8[1, 16, 6, 6]"));
+    lowered_close(&l);
+  }
+}
+
+// Parts are less than the whole.
+static void parts_get_other_numbers_behind_the_cut(void** state) {
   (void)state;
   lowered l;
   lowered_open(&l, ETX_TARGET_ETX,
                INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
                    CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
                        DEQUANTIZE("g", "y", "0.5, 10")
-               "  - {out: a, op: aten.view.default, args: [g, [1, 2, 8, 6, "
-               "6]]}\n"
-               "  - {out: h, op: aten.transpose.int, args: [a, 1, 2]}\n"
-               "  - {out: o, op: aten.view.default, args: [h, [1, 16, 6, "
-               "6]]}\n"
-               "  - {out: p, op: aten.max_pool2d.default, args: [o, [2, "
-               "2]]}\n" QUANTIZE("k", "p", "0.5, 10") "outputs: [k]\n");
+               "  - {out: a, op: aten.slice.Tensor, args: [g, 1, 4, 12]}\n"
+                   QUANTIZE("k", "a", "0.25, 10")
+               "  - {out: p, op: aten.max_pool2d.default, args: [g, [2, 2]]}\n"
+                   QUANTIZE("n", "p", "0.125, 10") "outputs: [k, n]\n");
   lowered_run(&l, PASSES);
-  assert_non_null(strstr(
-      lowered_lines(&l),
-      "k.4.1: uint8[1, 6, 6, 2, 8] = aten::view_copy.out(y.2, [1, 6, 6, 2, "
-      "8])\n"
-      "k.4.2: uint8[1, 6, 6, 8, 2] = aten::permute_copy.out(k.4.1, [0, 1, 2, "
-      "4, "
-      "3])\n"
-      "k.4.3: uint8[1, 6, 6, 16] = aten::view_copy.out(k.4.2, [1, 6, 6, 16])\n"
-      "k.6: uint8[1, 3, 3, 16] = etx::max_pool2d_u8.out(k.4.3, "));
+  const char* const lines = lowered_lines(&l);
+  assert_non_null(strstr(lines,
+                         ": uint8[1, 6, 6, 8] = "
+                         "aten::slice_copy.Tensor_out(y.2, 3, 4, 12, 1)\n"));
+  assert_non_null(strstr(lines, "uint8[1, 6, 6, 8] = etx::chain_u8.out("));
+  assert_non_null(strstr(lines,
+                         ": uint8[1, 3, 3, 16] = etx::max_pool2d_u8.out(y.2, "
+                         "[2, 2], [], [0, 0], [1, 1], False)\n"));
+  assert_non_null(strstr(lines, "uint8[1, 3, 3, 16] = etx::chain_u8.out("));
+  assert_null(strstr(lines, "uint8[1, 6, 6, 16] = etx::chain_u8.out("));
+  lowered_close(&l);
+}
+
+// The part of a tensor that steps read.
+static void steps_over_parts_are_chains(void** state) {
+  (void)state;
+  expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
+         "  - {out: c, op: aten.slice.Tensor, args: [d, 1, 1, 3]}\n"
+         "  - {out: r, op: aten.sigmoid.default, args: [c]}\n"
+             QUANTIZE("y", "r", "0.125, 7") "outputs: [y]\n",
+         "c.1: uint8[1, 2, 6, 6] = aten::slice_copy.Tensor_out(u, 1, 1, 3, "
+         "1)\n"
+         "y: uint8[1, 2, 6, 6] = etx::chain_u8.out(c.1, 0.25, 3, [], [], [], "
+         "'x sigmoid', 0.125, 7, 0, 255, uint8)\n"
+         "return y\n");
+}
+
+// Zeros are bytes too; equal ones around an image are the layer's padding.
+static void padding_before_a_layer_is_of_bytes(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+               "  - {out: a, op: aten.constant_pad_nd.default, args: [d, [1, 1, "
+               "1, 1], 0.0]}\n"
+               "  - {out: c, op: aten.conv2d.default, args: [a, f, b]}\n"
+                   QUANTIZE("y", "c", "0.5, 10") DEQUANTIZE("g", "y", "0.5, 10")
+               "  - {out: o, op: aten.constant_pad_nd.default, args: [g, [0, 1, "
+               "0, 1], 0.0]}\n"
+               "  - {out: p, op: quantized_decomposed.dequantize_per_tensor."
+               "default, args: [pixel, 0.5, 0, -127, 127, int8]}\n"
+               "  - {out: h, op: aten.conv2d.default, args: [o, p, null]}\n"
+               "outputs: [h]\n");
+  lowered_run(&l, "lower fold_padding fuse_bytes fold_constants simplify");
+  const char* const lines = lowered_lines(&l);
+  assert_non_null(strstr(lines,
+                         "[3, 3], [1, 1], [1, 1], [1, 1], 1, 10, 0, 255, "
+                         "uint8)\n"));
+  assert_non_null(strstr(lines,
+                         "uint8[1, 7, 7, 16] = aten::constant_pad_nd.out(y.2, "
+                         "[0, 0, 0, 1, 0, 1, 0, 0], 10)\n"));
+  assert_non_null(strstr(lines, "float32[1, 7, 7, 1] = etx::convolution_u8"));
+  lowered_close(&l);
+}
+
+// Each pixel stands twice, and then each row.
+static void upsampled_images_stay_channels_last(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: a, op: aten.upsample_nearest2d.vec, args: [g, null, [2.0, "
+      "2.0]]}\n" QUANTIZE("r", "a", "0.5, 10")
+      "  - {out: o, op: aten.upsample_nearest2d.vec, args: [g, [18, 18], "
+      "null]}\n" QUANTIZE("p", "o", "0.5, 10") "outputs: [r, p]\n");
+  lowered_run(&l, PASSES);
+  const char* const lines = lowered_lines(&l);
+  assert_non_null(
+      strstr(lines,
+             "r.1: uint8[1, 6, 6, 32] = aten::cat.out([y.2, y.2], 3)\n"
+             "r.2: uint8[1, 6, 192] = aten::view_copy.out(r.1, [1, 6, 192])\n"
+             "r.3: uint8[1, 6, 384] = aten::cat.out([r.2, r.2], 2)\n"
+             "r.4: uint8[1, 12, 12, 16] = aten::view_copy.out(r.3, [1, 12, 12, "
+             "16])\n"));
+  assert_non_null(strstr(lines, "p: uint8[1, 16, 18, 18] = aten::upsample_"));
   lowered_close(&l);
 }
 
@@ -440,8 +570,13 @@ static void means_of_images_are_of_bytes(void** state) {
           QUANTIZE("k", "a", "0.25, 10")
       "  - {out: h, op: aten.mean.dim, args: [g, [2, 3]]}\n"
       "  - {out: o, op: aten.mean.dim, args: [g, [1, 2]]}\n"
-      "outputs: [k, h, o]\n");
+      "  - {out: p, op: aten.avg_pool2d.default, args: [g, [7, 6], [9, 9], [0, "
+      "0], true]}\n" QUANTIZE("n", "p", "0.5, 10")
+      "outputs: [k, h, o, n]\n");
   lowered_run(&l, PASSES);
+  assert_non_null(strstr(lowered_lines(&l),
+                         "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
+                         "0.0277777778, 10, 0, 255, uint8)\n"));
   assert_non_null(strstr(lowered_lines(&l),
                          "uint8[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
                          "0.0555555556, 10, 0, 255, uint8)\n"));
@@ -449,6 +584,36 @@ static void means_of_images_are_of_bytes(void** state) {
                          "float32[1, 1, 1, 16] = etx::mean_u8.out(y.2, 10, "
                          "0.0138888889, 0, 0, 255, float32)\n"));
   assert_non_null(strstr(lowered_lines(&l), "o: float32[1, 6] = aten::mean"));
+  lowered_close(&l);
+}
+
+// Floats are computed as the image lies, whether others compute them too or
+// not.
+static void means_of_steps_are_of_floats_channels_last(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+          CONVOLUTION("c", "d", "f") QUANTIZE("y", "c", "0.5, 10")
+              DEQUANTIZE("g", "y", "0.5, 10")
+      "  - {out: r, op: aten.hardswish.default, args: [g]}\n"
+      "  - {out: a, op: aten.mean.dim, args: [r, [-1, -2], true]}\n"
+          QUANTIZE("k", "a", "0.25, 10") QUANTIZE("n", "r", "0.5, 10")
+      "  - {out: h, op: aten.mean.dim, args: [r, [2, 3]]}\n"
+      "outputs: [k, n, h]\n");
+  lowered_run(&l, PASSES);
+  const char* const lines = lowered_lines(&l);
+  assert_non_null(strstr(
+      lines,
+      "k.1: float32[1, 6, 6, 16] = etx::chain_u8.out(y.2, 0.5, 10, [], [], [], "
+      "'x hardswish', 1, 0, 0, 255, float32)\n"
+      "k.2: float32[1, 1, 1, 16] = aten::mean.out(k.1, [1, 2], True, None)\n"
+      "k.3: uint8[1, 1, 1, 16] = quantized_decomposed::quantize_per_tensor.out("
+      "k.2, 0.25, 10, 0, 255, uint8)\n"));
+  assert_non_null(
+      strstr(lines, "h: float32[1, 16] = aten::mean.out(k.1, [1, 2], False"));
+  assert_null(strstr(lines, "dequantize"));
   lowered_close(&l);
 }
 
@@ -551,12 +716,18 @@ int main(void) {
       cmocka_unit_test(lines_are_images_of_one_row),
       cmocka_unit_test(steps_between_bytes_are_a_chain),
       cmocka_unit_test(floats_and_numbers_take_part_in_chains),
+      cmocka_unit_test(parts_of_numbers_below_zero_are_steps),
       cmocka_unit_test(chains_follow_the_order_of_images),
       cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),
       cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
       cmocka_unit_test(channels_change_places_within_pixels),
+      cmocka_unit_test(parts_get_other_numbers_behind_the_cut),
+      cmocka_unit_test(steps_over_parts_are_chains),
+      cmocka_unit_test(padding_before_a_layer_is_of_bytes),
+      cmocka_unit_test(upsampled_images_stay_channels_last),
       cmocka_unit_test(means_of_images_are_of_bytes),
+      cmocka_unit_test(means_of_steps_are_of_floats_channels_last),
       cmocka_unit_test(other_numbers_are_changed_first),
       cmocka_unit_test(moved_floats_are_left_alone),
       cmocka_unit_test(int8_within_a_graph_is_uint8),

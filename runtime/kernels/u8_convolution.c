@@ -12,7 +12,8 @@
 //
 // and a piece outside of the image lies in a row of zero points. Where the
 // channels of a group are no whole fours (colours), rows are copied to the
-// stack and are one piece.
+// stack and are one piece; of windows of one pixel only the last, behind whose
+// channels nothing may be read.
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/shares.h"
@@ -29,6 +30,7 @@ enum {
   COPIED = 12288,  // bytes of rows that are copied at a time
   STEP = 16,       // that whole rows are copied in
   MOST_COPIED = COPIED / ROWS / ETX_U8_SIDE * ETX_U8_SIDE,  // of a row
+  MOST_DIRECT = COPIED / ETX_U8_SIDE,  // channels read where they are
   LEAST_POSITIONS = 2 * ROWS,
   MOST_POSITIONS = 8 * ROWS,  // of an item
   ITEMS = 4,                  // for each thread
@@ -214,12 +216,28 @@ static void sum_rows(const job* j, const etx_u8_block* model, size_t group,
   }
 }
 
+// Rows whose last four would reach out of the images.
+static void copy_last(const job* j, size_t positions, const uint8_t** seen,
+                      uint8_t* copies) {
+  const size_t channels = j->group_channels, row = j->fours * ETX_U8_SIDE;
+  if (channels % ETX_U8_SIDE == 0) return;
+  for (size_t r = positions; r-- > 0;) {
+    if (seen[r] == j->outside) continue;
+    if ((size_t)(j->end - seen[r]) >= row) return;
+    memcpy(copies, seen[r], channels);
+    memset(copies + channels, 0, row - channels);
+    seen[r] = copies;
+    copies += row;
+  }
+}
+
 // A part of the rows becomes known: which bytes each position sees.
 static void prepare(const job* j, int64_t position, size_t positions,
                     size_t group, size_t first, size_t count,
                     const uint8_t** seen, uint8_t* copies) {
   if (!j->is_copied) {
     find_pieces(j, position, positions, group, first, count, seen);
+    copy_last(j, positions, seen, copies);
     repeat_last(seen, count, positions);
     return;
   }
@@ -318,7 +336,8 @@ static void run_job(job* j, etx_call* call) {
   j->reach_x = (j->x.kernel - 1) * j->x.dilation + 1;
   j->inner = j->taps * j->group_channels;
   j->fours = (j->inner + ETX_U8_SIDE - 1) / ETX_U8_SIDE;
-  j->is_copied = j->group_channels % ETX_U8_SIDE != 0;
+  j->is_copied = j->group_channels % ETX_U8_SIDE != 0 &&
+                 (j->taps > 1 || j->groups > 1 || j->inner > MOST_DIRECT);
   j->has_rows = j->groups == 1 && j->x.dilation == 1 && j->y.dilation == 1;
   j->end = j->in + etx_tensor_numel(etx_call_tensor(call, 0));
   if (j->positions == 0) return;

@@ -148,9 +148,9 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
   return etx_temporary_u8(call, &call->temporary_bytes);
 }
 
-// Zero points, as many as an image has channels.
+// Zero points, as many as an image has channels, in whole fours.
 etx_status etx_temporary_u8(const etx_call* call, size_t* out_bytes) {
   const etx_tensor* in = etx_call_tensor(call, 0);
-  *out_bytes = in->rank == 4 ? (size_t)in->sizes[3] : 0;
+  *out_bytes = in->rank == 4 ? (size_t)in->sizes[3] + ETX_U8_SIDE - 1 : 0;
   return ETX_OK;
 }

@@ -57,39 +57,79 @@ static inline size_t part_columns(const etx_u8_block* b, size_t part) {
   return left < COLUMNS ? left : (size_t)COLUMNS;
 }
 
-// Four rows of sixteen columns, whose results are integers of 32 bits.
+// The first bytes of a quarter of a register.
+static inline void store_first(void* to, four x, size_t count) {
+  typedef char chars16 __attribute__((vector_size(16)));
+#ifdef __clang__
+  typedef chars16* place;
+#else
+  typedef char* place;
+#endif
+  const unsigned mask = (1U << count) - 1;
+  __builtin_ia32_storedquqi128_mask((place)to, (chars16)x,
+                                    (unsigned short)mask);
+}
+
+// Some of four rows of some of sixteen columns, a quarter each.
+static inline __attribute__((always_inline)) void store_quarters(
+    ints quarters, size_t rows, size_t columns, uint8_t* to, size_t pitch) {
+#define STORE(i)                                                          \
+  if ((i) < rows) {                                                       \
+    store_first(                                                          \
+        to + (i) * pitch,                                                 \
+        __builtin_shufflevector(quarters, quarters, 4 * (i), 4 * (i) + 1, \
+                                4 * (i) + 2, 4 * (i) + 3),                \
+        columns);                                                         \
+  }
+  STORE(0)
+  STORE(1)
+  STORE(2)
+  STORE(3)
+#undef STORE
+}
+
+// Of four rows of sixteen columns, whose results are integers of 32 bits, those
+// that there are.
 static inline __attribute__((always_inline)) void store_four(
     const etx_u8_block* b, const column_numbers* n, const ints sums[4],
-    const byte_bounds* bounds, uint8_t* to) {
+    const byte_bounds* bounds, size_t rows, size_t columns, uint8_t* to) {
   ints whole[4];
   ETX_UNROLLED
   for (size_t i = 0; i < 4; ++i) whole[i] = rounded(result_of(sums[i], n));
   const ints made = packed_with(whole, bounds->zero);
   const ints limited =
       smaller_bytes(larger_bytes(made, bounds->low), bounds->high);
-  const ints rows = turned_quarters(limited);
-  store_quarter(to, rows, 0);
-  store_quarter(to + b->out_row, rows, 1);
-  store_quarter(to + 2 * b->out_row, rows, 2);
-  store_quarter(to + 3 * b->out_row, rows, 3);
+  const ints quarters = turned_quarters(limited);
+  if (rows < 4 || columns < COLUMNS) {
+    store_quarters(quarters, rows, columns, to, b->out_row);
+    return;
+  }
+  store_quarter(to, quarters, 0);
+  store_quarter(to + b->out_row, quarters, 1);
+  store_quarter(to + 2 * b->out_row, quarters, 2);
+  store_quarter(to + 3 * b->out_row, quarters, 3);
 }
 
-// All rows and columns as bytes.
+// Rows from `first` on as bytes.
 static inline __attribute__((always_inline)) void store_all(
-    const etx_u8_block* b, size_t row_at, size_t rows, size_t parts,
+    const etx_u8_block* b, size_t first, size_t rows, size_t parts,
     ints sums[ROWS][PARTS]) {
   const etx_u8_results* r = b->results;
   const byte_bounds bounds = bounds_of(r);
+  const size_t left = b->rows - first;
   ETX_UNROLLED
   for (size_t part = 0; part < parts; ++part) {
-    const size_t column = part * COLUMNS;
-    const column_numbers n = load_columns(r, b->channel + column, BYTES);
-    uint8_t* to = (uint8_t*)b->out + row_at * b->out_row + column;
+    const size_t column = part * COLUMNS, columns = part_columns(b, part);
+    const column_numbers n =
+        load_columns(r, b->channel + column, columns * sizeof(float));
+    uint8_t* to = (uint8_t*)b->out + first * b->out_row + column;
     ETX_UNROLLED
     for (size_t row = 0; row < rows; row += 4, to += 4 * b->out_row) {
+      if (row >= left) break;
+      const size_t some = left - row < 4 ? left - row : 4;
       const ints own[4] = {sums[row][part], sums[row + 1][part],
                            sums[row + 2][part], sums[row + 3][part]};
-      store_four(b, &n, own, &bounds, to);
+      store_four(b, &n, own, &bounds, some, columns, to);
     }
   }
 }
@@ -174,7 +214,6 @@ static inline __attribute__((always_inline)) void start_sums(
 // Some rows with one or two panels.
 static inline __attribute__((always_inline)) void block_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t parts) {
-  const size_t last = b->rows - 1 - row;
   const int8_t* w = b->panels;
   ints sums[ROWS][PARTS];
   start_sums(b, rows, parts, sums);
@@ -198,8 +237,7 @@ static inline __attribute__((always_inline)) void block_rows(
       }
     }
   } else if (rows % 4 == 0 && !b->results->is_float &&
-             b->results->are_integers && last + 1 >= rows &&
-             b->columns == parts * COLUMNS) {
+             b->results->are_integers) {
     store_all(b, row, rows, parts, sums);
   } else {
     // Sums whose address is known stay in no registers.

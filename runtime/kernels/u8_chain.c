@@ -8,7 +8,7 @@
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/u8_call.h"
 
-enum { BLOCK = 512, ITEM = 16 * BLOCK, TABLE_BYTES = 256 };  // elements
+enum { BLOCK = 256, ITEM = 32 * BLOCK, TABLE_BYTES = 256 };  // elements
 
 // A tensor of bytes, or of floats.
 typedef struct operand {
@@ -110,7 +110,7 @@ static way way_of(const job* j) {
       j->others[0].period > 1 && j->others[0].period < j->numel) {
     return ROWS;
   }
-  return j->numel > BLOCK && depends_on_self_alone(j) ? TABLE : BLOCKS;
+  return j->numel > 2 * BLOCK && depends_on_self_alone(j) ? TABLE : BLOCKS;
 }
 
 static etx_u8_pair pair_of(const job* j) {

@@ -1,6 +1,8 @@
 // Which instructions this processor has. Inner loops (kernels/float_loops.h,
 // half_loops.h, panel_loops.h) are compiled once for each set that is worth it;
-// all sets give the same bits. This is the one place where a set is chosen.
+// all sets give the same bits. This is the one place where a set is chosen;
+// for one instruction that not all processors of a set have a loop asks by itself
+// (x86/u8_loops_avx512vnni.c: look_up).
 //
 // Nothing is remembered: the compiler's support library has asked the processor
 // before, and the operating system whether it keeps the wide registers.

@@ -3,6 +3,8 @@
 // point is added before rounding. NaN becomes what its conversion to an integer
 // gives on x86: 0, or the smallest int32.
 
+#include <float.h>
+
 #include "runtime/kernels/affine.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/math_functions.h"
@@ -204,7 +206,13 @@ static bool run_whole(const etx_call* call, const quantizer* q,
               affine->scale.data, 1, 1);
   etx_convert(ETX_DTYPE_FLOAT64, &zero, 1, affine->zero.dtype,
               affine->zero.data, 1, 1);
-  if (!(zero >= q->low && zero <= q->high)) return false;
+  const float inverse = (float)(1.0 / scale);
+  const float size = inverse < 0 ? -inverse : inverse;
+  // Products are no numbers where floats are none, and nowhere else.
+  if (!(size > 0 && size <= FLT_MAX)) return false;
+  if (!(zero >= q->low && zero <= q->high) || zero != (double)(int32_t)zero) {
+    return false;
+  }
   const etx_parallel* parallel = call->parallel;
   const whole w = {.q = q,
                    .loops = etx_u8_loops_of(
@@ -212,7 +220,7 @@ static bool run_whole(const etx_call* call, const quantizer* q,
                    .in = input->data,
                    .out = out->data,
                    .count = etx_tensor_numel(out),
-                   .inverse = (float)(1.0 / scale),
+                   .inverse = inverse,
                    .zero = (int32_t)zero};
   etx_shares_run(parallel, (w.count + PIECE - 1) / PIECE, 4 * (double)w.count,
                  quantize_pieces, &w);

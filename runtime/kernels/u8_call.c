@@ -24,7 +24,7 @@ void etx_u8_bounds_read(const etx_call* call, size_t results,
   out->zero = (int32_t)zero;
   out->low = (float)(etx_call_integer(call, results + 1) - zero);
   out->high = (float)(etx_call_integer(call, results + 2) - zero);
-  out->are_integers = false;
+  out->fits_int32 = false;
   out->is_float = etx_call_integer(call, results + 3) == ETX_DTYPE_FLOAT32;
 }
 
@@ -48,6 +48,6 @@ void etx_u8_results_read(const etx_call* call, size_t channels, size_t results,
                   ? NULL
                   : etx_call_tensor(call, channels + 2)->data;
   etx_u8_bounds_read(call, results, out);
-  out->are_integers =
+  out->fits_int32 =
       are_small(out, etx_tensor_numel(etx_call_tensor(call, channels)));
 }

@@ -8,7 +8,7 @@
 #include "runtime/kernels/shares.h"
 #include "runtime/kernels/u8_call.h"
 
-enum { BLOCK = 256, ITEM = 32 * BLOCK, TABLE_BYTES = 256 };  // elements
+enum { BLOCK = 128, ITEM = 64 * BLOCK, TABLE_BYTES = 256 };  // elements
 
 // A tensor of bytes, or of floats.
 typedef struct operand {
@@ -110,7 +110,8 @@ static way way_of(const job* j) {
       j->others[0].period > 1 && j->others[0].period < j->numel) {
     return ROWS;
   }
-  return j->numel > 2 * BLOCK && depends_on_self_alone(j) ? TABLE : BLOCKS;
+  return j->numel > 2 * TABLE_BYTES && depends_on_self_alone(j) ? TABLE
+                                                                : BLOCKS;
 }
 
 static etx_u8_pair pair_of(const job* j) {
@@ -130,7 +131,7 @@ static void fill_table(job* j) {
   all.self.data = bytes;
   all.self.period = TABLE_BYTES;
   all.out = j->table;
-  run_block(&all, 0, TABLE_BYTES);
+  for (size_t i = 0; i < TABLE_BYTES; i += BLOCK) run_block(&all, i, BLOCK);
 }
 
 // Items are rows.

@@ -170,11 +170,11 @@ static void copy_row(const job* j, const place* p, size_t group, size_t first,
 
 // Rows of a window, in so many steps each; what is too much is written over.
 static inline __attribute__((always_inline)) void copy_steps(
-    const uint8_t* from, size_t pitch, uint8_t* to, size_t row, int64_t rows,
+    const uint8_t* from, size_t pitch, uint8_t* to, size_t row, size_t rows,
     size_t steps) {
-  for (; rows > 0; --rows, from += pitch, to += row) {
+  for (size_t y = 0; y < rows; ++y, to += row) {
     for (size_t k = 0; k < steps; ++k) {
-      memcpy(to + k * STEP, from + k * STEP, STEP);
+      memcpy(to + k * STEP, from + y * pitch + k * STEP, STEP);
     }
   }
 }
@@ -187,16 +187,17 @@ static bool copy_inner_row(const job* j, const place* p, uint8_t* to) {
   if (!j->has_rows || !is_inside(j, p)) return false;
   const uint8_t* from =
       p->image + (p->y * j->x.in + p->x) * (int64_t)j->channels;
-  const size_t reach = (size_t)(j->y.kernel - 1) * pitch + row + STEP;
+  const size_t rows = (size_t)j->y.kernel;
+  const size_t reach = (rows - 1) * pitch + row + STEP;
   if ((size_t)(j->end - from) < reach) return false;
   if (row <= STEP) {
-    copy_steps(from, pitch, to, row, j->y.kernel, 1);
+    copy_steps(from, pitch, to, row, rows, 1);
   } else if (row <= 2 * STEP) {
-    copy_steps(from, pitch, to, row, j->y.kernel, 2);
+    copy_steps(from, pitch, to, row, rows, 2);
   } else {
-    copy_steps(from, pitch, to, row, j->y.kernel, (row + STEP - 1) / STEP);
+    copy_steps(from, pitch, to, row, rows, (row + STEP - 1) / STEP);
   }
-  memset(to + (size_t)j->y.kernel * row, 0, ETX_U8_SIDE);
+  memset(to + rows * row, 0, ETX_U8_SIDE);
   return true;
 }
 

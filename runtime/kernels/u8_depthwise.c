@@ -138,8 +138,8 @@ etx_status etx_kernel_depthwise_u8_out_prepare(etx_call* call) {
   ETX_TRY(etx_u8_check(call, 2, 3));
   const int64_t taps = etx_call_tensor(call, 2)->sizes[0];
   const int64_t dilation = etx_call_listed(call, 8, 0);
-  if (taps > MOST_ROWS || dilation > MOST_ROWS ||
-      (taps - 1) * dilation >= MOST_ROWS) {
+  if (taps > MOST_ROWS ||
+      (taps > 1 && dilation > (MOST_ROWS - 1) / (taps - 1))) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "windows reach over more than %z rows: %i, %i apart",
                            (size_t)MOST_ROWS, taps, dilation);

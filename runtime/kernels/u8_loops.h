@@ -28,8 +28,8 @@ typedef struct etx_u8_results {
   const float* bias;  // NULL: -0
   float low, high;    // whole numbers
   int32_t zero;
-  bool is_float;      // f itself is the result
-  bool are_integers;  // f, rounded, fits in 32 bits whatever the sums are
+  bool is_float;    // f itself is the result
+  bool fits_int32;  // f, rounded, fits in 32 bits whatever the sums are
 } etx_u8_results;
 
 // Sums of rows of bytes times columns of panels. A row lies in as many pieces

@@ -157,8 +157,8 @@ static void look_up(const uint8_t table[256], const uint8_t* in, size_t count,
 
 static void add_rows(const uint8_t* in, size_t rows, size_t pitch, size_t count,
                      int32_t* sums) {
-  for (size_t r = 0; r < rows; ++r, in += pitch) {
-    for (size_t i = 0; i < count; ++i) sums[i] += in[i];
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < count; ++i) sums[i] += in[r * pitch + i];
   }
 }
 

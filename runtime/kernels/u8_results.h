@@ -54,8 +54,8 @@ static inline void u8_most_of_rows(const uint8_t* const* rows, size_t row_count,
                                    size_t columns, size_t pitch, size_t first,
                                    size_t end, uint8_t* out) {
   for (size_t r = 0; r < row_count; ++r) {
-    const uint8_t* in = rows[r];
-    for (size_t c = 0; c < columns; ++c, in += pitch) {
+    for (size_t c = 0; c < columns; ++c) {
+      const uint8_t* in = rows[r] + c * pitch;
       for (size_t i = first; i < end; ++i) {
         if (in[i] > out[i]) out[i] = in[i];
       }

@@ -33,8 +33,11 @@ static inline ints load_ints(const void* from) {
   return x;
 }
 
+// Wraps where offsets of a file are none of its weights.
 static inline ints add_products(ints sum, ints a, ints b) {
-  return sum + (ints)__builtin_ia32_pmaddwd256((shorts)a, (shorts)b);
+  typedef unsigned bits __attribute__((vector_size(32)));
+  return (ints)((bits)sum +
+                (bits)__builtin_ia32_pmaddwd256((shorts)a, (shorts)b));
 }
 
 static inline floats limited(floats x, floats low, floats high) {
@@ -399,8 +402,8 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count,
     ints best = load_ints(out + i);
     for (size_t r = 0; r < row_count; ++r) {
       const uint8_t* in = rows[r] + i;
-      for (size_t c = 0; c < columns; ++c, in += pitch) {
-        best = larger_bytes(best, load_ints(in));
+      for (size_t c = 0; c < columns; ++c) {
+        best = larger_bytes(best, load_ints(in + c * pitch));
       }
     }
     memcpy(out + i, &best, sizeof best);

@@ -236,8 +236,7 @@ static inline __attribute__((always_inline)) void block_rows(
         memcpy(b->sums + (r * PARTS + part) * COLUMNS, &sums[r][part], BYTES);
       }
     }
-  } else if (rows % 4 == 0 && !b->results->is_float &&
-             b->results->are_integers) {
+  } else if (rows % 4 == 0 && !b->results->is_float && b->results->fits_int32) {
     store_all(b, row, rows, parts, sums);
   } else {
     // Sums whose address is known stay in no registers.
@@ -413,8 +412,8 @@ static void most_of_rows(const uint8_t* const* rows, size_t row_count,
     ints best = load_some_bytes(out + i, some);
     for (size_t r = 0; r < row_count; ++r) {
       const uint8_t* in = rows[r] + i;
-      for (size_t c = 0; c < columns; ++c, in += pitch) {
-        best = larger_bytes(best, load_some_bytes(in, some));
+      for (size_t c = 0; c < columns; ++c) {
+        best = larger_bytes(best, load_some_bytes(in + c * pitch, some));
       }
     }
     store_some_bytes(out + i, best, some);

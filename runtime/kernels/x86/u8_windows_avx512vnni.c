@@ -61,9 +61,9 @@ static inline __attribute__((always_inline)) void store_bytes(
   ints whole[SOME];
   ETX_UNROLLED
   for (size_t i = 0; i < SOME; ++i) {
-    whole[i] = rounded(r->are_integers ? f[i]
-                                       : limited(f[i], all_floats(r->low),
-                                                 all_floats(r->high)));
+    whole[i] = rounded(
+        r->fits_int32 ? f[i]
+                      : limited(f[i], all_floats(r->low), all_floats(r->high)));
   }
   const ints made = packed_with(whole, bounds->zero);
   const ints all = smaller_bytes(larger_bytes(made, bounds->low), bounds->high);

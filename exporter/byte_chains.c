@@ -1,5 +1,7 @@
 // Elementwise steps between bytes, and floats that layers over bytes give.
 
+#include <math.h>
+
 #include "exporter/byte_layers.h"
 #include "exporter/byte_results.h"
 #include "exporter/chain_words.h"
@@ -45,7 +47,10 @@ static bool take_operand(const etx_rewrite* rewrite, chain* c) {
 
 static bool is_bytes(const etx_rewrite* rewrite, uint32_t value) {
   etx_byte_numbers numbers;
-  return etx_byte_tensor_behind(rewrite, value, &numbers) != NULL;
+  const etx_ir_node* const node =
+      etx_byte_tensor_behind(rewrite, value, &numbers);
+  return node != NULL &&
+         etx_byte_tensor_is_near(rewrite, node->args[0].as.value);
 }
 
 static bool is_layer(const etx_rewrite* rewrite, uint32_t value) {
@@ -138,7 +143,9 @@ static etx_status take_value(etx_rewrite* rewrite, const chain* c,
   etx_lower* const lower = &rewrite->lower;
   const bool is_full = etx_chain_is_full(rewrite, c->node, value);
   const etx_ir_node* const node =
-      etx_byte_tensor_behind(rewrite, value, &out->numbers);
+      is_bytes(rewrite, value)
+          ? etx_byte_tensor_behind(rewrite, value, &out->numbers)
+          : NULL;
   etx_byte_tensor bytes = {value, false};
   if (node == NULL) {
     out->numbers = (etx_byte_numbers){1.0, 0, 0, UINT8_MAX};
@@ -251,7 +258,11 @@ static etx_status take_slope(etx_lower* lower, const etx_ir_node* node,
   const etx_shape shape = *etx_lower_shape(lower, node->outputs[0]);
   *out_value = ETX_IR_NONE;
   if (node->op->id == ETX_OP_leaky_relu_out) {
-    return etx_lower_number(lower, &node->args[1], shape.dtype, out_value);
+    const etx_ir_arg* const slope = &node->args[1];
+    if (slope->kind == ETX_IR_ARG_DOUBLE && !isfinite(slope->as.real)) {
+      return ETX_OK;
+    }
+    return etx_lower_number(lower, slope, shape.dtype, out_value);
   }
   if (node->op->id != ETX_OP_prelu_out) return ETX_OK;
   etx_dim dims[ETX_MAX_RANK];
@@ -263,22 +274,22 @@ static etx_status take_slope(etx_lower* lower, const etx_ir_node* node,
   return etx_lower_view(lower, weight, dims, shape.rank, out_value);
 }
 
-// relu(x) - slope * relu(-x): the same bits as that of the operators where
-// numbers are finite, as those of bytes are.
-etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done) {
+// relu(x) - slope * relu(-x), the slope as a float32.
+etx_status etx_byte_leaks(etx_rewrite* rewrite, const etx_ir_node* node,
+                          uint32_t* out_value) {
   etx_lower* const lower = &rewrite->lower;
-  const etx_op_id op = lower->node->op->id;
+  // Appending nodes moves them; this one is read in between.
+  const etx_ir_node own = *node;
+  const etx_op_id op = own.op->id;
   if (op != ETX_OP_leaky_relu_out && op != ETX_OP_prelu_out) return ETX_OK;
-  const uint32_t self = lower->node->args[0].as.value;
+  const uint32_t self = own.args[0].as.value;
   uint32_t slope = 0, above = 0, below = 0;
   if (!is_bytes(rewrite, self) && !is_layer(rewrite, self)) return ETX_OK;
-  ETX_TRY(take_slope(lower, lower->node, &slope));
+  ETX_TRY(take_slope(lower, &own, &slope));
   if (slope == ETX_IR_NONE) return ETX_OK;
   ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, self, &above));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, self, &below));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_relu_out, below, &below));
   ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, below, slope, &below));
-  *out_done = true;
-  return etx_lower_binary(lower, ETX_OP_sub_out, above, below,
-                          &lower->results[0]);
+  return etx_lower_binary(lower, ETX_OP_sub_out, above, below, out_value);
 }

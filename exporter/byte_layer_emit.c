@@ -174,6 +174,7 @@ static etx_status find_lines(etx_lower* lower, const etx_byte_tensor* lines,
           ? NULL
           : &permute->args[1];
   if (order != NULL && order->as.list.count == 4 &&
+      etx_rewrite_is_int(&order->as.list.items[0], 0) &&
       etx_rewrite_is_int(&order->as.list.items[1], 3) &&
       etx_rewrite_is_int(&order->as.list.items[2], 1)) {
     const uint32_t image = permute->args[0].as.value;

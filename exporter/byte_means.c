@@ -82,9 +82,13 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
   const etx_dim* const dims =
       etx_rewrite_shape(rewrite, &node->args[SELF])->dims;
   if (!etx_dim_is_number(dims[2]) || !etx_dim_is_number(dims[3])) return false;
+  if (dims[2] < 1 || dims[3] < 1 ||
+      dims[2] > ETX_MEAN_U8_MOST_PIXELS / dims[3]) {
+    return false;
+  }
   out->pixels = dims[2] * dims[3];
   out->keeps = keeps_rank(node);
-  return out->pixels > 0;
+  return true;
 }
 
 // Without rows and columns if the mean does not keep them.
@@ -121,9 +125,10 @@ static etx_status mean_floats(etx_rewrite* rewrite, etx_byte_tensor image,
   out->is_last = image.is_last && keeps;
   ETX_TRY(etx_lower_reduce(lower, ETX_OP_mean_out, image.value, dims, 2, keeps,
                            &out->value));
-  return results == NULL ? ETX_OK
-                         : etx_byte_tensor_quantize(lower, out->value, results,
-                                                    &out->value);
+  return results == NULL
+             ? ETX_OK
+             : etx_byte_tensor_quantize(lower, out->value, results,
+                                        ETX_DTYPE_UINT8, &out->value);
 }
 
 etx_status etx_byte_mean(etx_rewrite* rewrite, const etx_ir_node* node,

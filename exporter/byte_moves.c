@@ -212,12 +212,27 @@ static etx_status pad(etx_rewrite* rewrite, const etx_ir_node* node,
   return emit(rewrite, ETX_OP_constant_pad_nd_out, args, 3, &out->value);
 }
 
+// True if a window may lie in padding alone, of which the largest float is no
+// byte.
+static bool may_see_nothing(const etx_ir_node* node) {
+  bool is_padded = false, is_dilated = false;
+  const etx_ir_arg* const padding = &node->args[3];
+  const etx_ir_arg* const dilation = &node->args[4];
+  for (size_t i = 0; i < padding->as.list.count; ++i) {
+    is_padded |= !etx_rewrite_is_int(&padding->as.list.items[i], 0);
+  }
+  for (size_t i = 0; i < dilation->as.list.count; ++i) {
+    is_dilated |= !etx_rewrite_is_int(&dilation->as.list.items[i], 1);
+  }
+  return is_padded && is_dilated;
+}
+
 static etx_status pool(etx_rewrite* rewrite, const etx_ir_node* node,
                        const etx_byte_wish* wish, etx_byte_tensor* out,
                        bool* out_done) {
   const size_t count = node->arg_count;
   etx_ir_arg args[ETX_MAX_ARGUMENTS];
-  if (rank_of(rewrite, node) != 4) return ETX_OK;
+  if (rank_of(rewrite, node) != 4 || may_see_nothing(node)) return ETX_OK;
   memcpy(args, node->args, count * sizeof *args);
   ETX_TRY(take_operand(rewrite, &args[SELF], wish, out, out_done));
   if (!*out_done) return ETX_OK;
@@ -308,7 +323,8 @@ static etx_status take_parts(etx_rewrite* rewrite, const etx_ir_arg* parts,
     if (done[i]) continue;
     out[i].is_last = false;
     ETX_TRY(etx_byte_tensor_quantize(&rewrite->lower, parts[i].as.value,
-                                     &wish->numbers, &out[i].value));
+                                     &wish->numbers, ETX_DTYPE_UINT8,
+                                     &out[i].value));
   }
   return ETX_OK;
 }

@@ -88,7 +88,7 @@ static etx_status narrow_source(etx_rewrite* rewrite,
 }
 
 static etx_status take_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
-                             const etx_byte_numbers* from,
+                             bool is_alone, const etx_byte_numbers* from,
                              const etx_byte_numbers* to, etx_byte_tensor* out) {
   bool done = false;
   ETX_TRY(etx_byte_tensor_take(rewrite, node->args[0].as.value, out));
@@ -97,7 +97,7 @@ static etx_status take_bytes(etx_rewrite* rewrite, const etx_ir_node* node,
       etx_byte_tensor_is_within(rewrite, out->value, to->least, to->most)) {
     return ETX_OK;
   }
-  if (is_same) ETX_TRY(narrow_source(rewrite, to, out, &done));
+  if (is_same && is_alone) ETX_TRY(narrow_source(rewrite, to, out, &done));
   return done ? ETX_OK : etx_byte_change(rewrite, from, to, out);
 }
 
@@ -119,8 +119,12 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   inner.depth += 1;
   inner.is_alone = wish->is_alone && etx_rewrite_is_only_use(rewrite, value);
   if (etx_byte_tensor_behind(rewrite, value, &from) != NULL) {
+    if (!etx_byte_tensor_is_near(rewrite, node->args[0].as.value)) {
+      return ETX_OK;
+    }
     *out_done = true;
-    return take_bytes(rewrite, node, &from, &wish->numbers, out);
+    return take_bytes(rewrite, node, inner.is_alone, &from, &wish->numbers,
+                      out);
   }
   if (read_bounds(node, bounds)) {
     narrow(bounds, &inner.numbers);
@@ -131,6 +135,8 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   if (*out_done) return ETX_OK;
   node = etx_ir_definition(method, value);  // appending nodes moves them
   if (!etx_byte_layer_read(rewrite, node, &layer)) {
+    if (inner.is_alone) ETX_TRY(etx_byte_leaks(rewrite, node, &value));
+    node = etx_ir_definition(method, value);
     ETX_TRY(etx_byte_chain(rewrite, node, inner.is_alone, &wish->numbers, out,
                            out_done));
     if (*out_done || !inner.is_alone) return ETX_OK;

@@ -1,9 +1,10 @@
 // What computes floats that are quantised next, as operators over bytes: from
 // the quantize_per_tensor backwards.
 //
-// Quantising goes through whatever moves elements or chooses between them: it
-// never makes a larger float a smaller byte. What it ends at is a tensor of
-// bytes, a layer over bytes, or elementwise steps; else nothing is gained.
+// Quantising goes through whatever moves elements or chooses between them: of
+// numbers it never makes a larger one a smaller byte. What it ends at is a
+// tensor of bytes, a layer over bytes, or elementwise steps; else nothing is
+// gained.
 
 #ifndef ETX_EXPORTER_BYTE_RESULTS_H
 #define ETX_EXPORTER_BYTE_RESULTS_H
@@ -18,7 +19,7 @@ typedef struct etx_byte_wish {
   size_t* left;   // values that may yet be looked at for one result
 } etx_byte_wish;
 
-enum { ETX_BYTE_MOST_VALUES = 1000 };
+enum { ETX_BYTE_MOST_VALUES = 100 };
 
 // Computes bytes that stand for the float32 tensor `value`. `*out_done` is
 // false where that gains nothing; nodes that were appended then are dead.
@@ -46,9 +47,12 @@ ETX_MUST_USE etx_status etx_byte_mean(etx_rewrite* rewrite,
                                       const etx_byte_numbers* results,
                                       etx_byte_tensor* out, bool* out_done);
 
-// A rule: what lets through a part of numbers below zero is spelled in steps
-// where it is of bytes or of what a layer over bytes gives.
-ETX_MUST_USE etx_status etx_byte_leaks(etx_rewrite* rewrite, bool* out_done);
+// What lets through a part of numbers below zero, spelled in steps where it is
+// of bytes or of what a layer over bytes gives; else `*out_value` is left
+// alone.
+ETX_MUST_USE etx_status etx_byte_leaks(etx_rewrite* rewrite,
+                                       const etx_ir_node* node,
+                                       uint32_t* out_value);
 
 // Bytes that stand for what `bytes` stand for by `from`, with other numbers.
 ETX_MUST_USE etx_status etx_byte_change(etx_rewrite* rewrite,

@@ -1,5 +1,6 @@
 #include "exporter/byte_values.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "exporter/ir_edit.h"
@@ -20,6 +21,12 @@ static bool read_byte(const etx_ir_arg* arg, int64_t shift, int64_t* out) {
   return *out >= 0 && *out <= UINT8_MAX;
 }
 
+// True if kernels can multiply by it, and by its inverse, as float32.
+static bool is_usable(double scale) {
+  const float own = (float)scale, inverse = (float)(1.0 / scale);
+  return own > 0 && own <= FLT_MAX && inverse > 0 && inverse <= FLT_MAX;
+}
+
 bool etx_byte_numbers_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                            etx_byte_numbers* out) {
   const bool is_back = node->op->id == ETX_OP_dequantize_per_tensor_out;
@@ -32,7 +39,8 @@ bool etx_byte_numbers_read(const etx_rewrite* rewrite, const etx_ir_node* node,
   const etx_ir_arg* const args = node->args;
   if ((is_back ? output : input) != ETX_DTYPE_FLOAT32 ||
       (bytes != ETX_DTYPE_INT8 && bytes != ETX_DTYPE_UINT8) ||
-      args[SCALE].kind != ETX_IR_ARG_DOUBLE || !(args[SCALE].as.real > 0) ||
+      args[SCALE].kind != ETX_IR_ARG_DOUBLE ||
+      !is_usable(args[SCALE].as.real) ||
       !read_byte(&args[ZERO], shift, &out->zero) ||
       !read_byte(&args[LEAST], shift, &out->least) ||
       !read_byte(&args[MOST], shift, &out->most)) {
@@ -111,24 +119,58 @@ static bool is_exact(const etx_rewrite* rewrite, const etx_ir_node* node) {
          numbers.least == 0 && numbers.most == UINT8_MAX;
 }
 
+// Bytes of which the node makes the same numbers as int8, by way of exact
+// floats; ETX_IR_NONE if it does something else.
+static uint32_t find_exact(const etx_rewrite* rewrite,
+                           const etx_ir_node* node) {
+  if (node == NULL || node->op->id != ETX_OP_quantize_per_tensor_out ||
+      !is_exact(rewrite, node)) {
+    return ETX_IR_NONE;
+  }
+  const etx_ir_node* const back = etx_rewrite_operand(
+      rewrite, node, INPUT, ETX_OP_dequantize_per_tensor_out);
+  return back == NULL || !is_exact(rewrite, back) ? ETX_IR_NONE
+                                                  : back->args[INPUT].as.value;
+}
+
 bool etx_byte_tensor_find(const etx_rewrite* rewrite, uint32_t value,
                           etx_byte_tensor* out) {
   const etx_ir_method* const method = rewrite->lower.method;
-  const etx_dtype dtype = method->values[value].shape.dtype;
-  if (dtype == ETX_DTYPE_UINT8) {
-    *out = find_order(method, value);
-    return true;
+  while (value != ETX_IR_NONE) {
+    if (method->values[value].shape.dtype == ETX_DTYPE_UINT8) {
+      *out = find_order(method, value);
+      return true;
+    }
+    value = find_exact(rewrite, etx_ir_definition(method, value));
   }
-  const etx_ir_node* const there = etx_ir_definition(method, value);
-  if (dtype != ETX_DTYPE_INT8 || there == NULL ||
-      there->op->id != ETX_OP_quantize_per_tensor_out ||
-      !is_exact(rewrite, there)) {
-    return false;
+  return false;
+}
+
+const etx_ir_node* etx_byte_tensor_quantized(const etx_rewrite* rewrite,
+                                             const etx_ir_node* node,
+                                             etx_byte_numbers* out_numbers) {
+  const etx_ir_method* const method = rewrite->lower.method;
+  etx_byte_tensor bytes;
+  const uint32_t value = find_exact(rewrite, node);
+  if (value == ETX_IR_NONE || !etx_byte_tensor_find(rewrite, value, &bytes) ||
+      bytes.is_last) {
+    return NULL;
   }
-  const etx_ir_node* const back = etx_rewrite_operand(
-      rewrite, there, INPUT, ETX_OP_dequantize_per_tensor_out);
-  if (back == NULL || !is_exact(rewrite, back)) return false;
-  return etx_byte_tensor_find(rewrite, back->args[INPUT].as.value, out);
+  const etx_ir_node* const first = etx_ir_definition(method, bytes.value);
+  return first != NULL && first->op->id == ETX_OP_quantize_per_tensor_out &&
+                 etx_byte_numbers_read(rewrite, first, out_numbers)
+             ? first
+             : NULL;
+}
+
+bool etx_byte_tensor_is_near(const etx_rewrite* rewrite, uint32_t value) {
+  etx_byte_tensor found;
+  etx_byte_numbers numbers;
+  const etx_ir_node* const node =
+      etx_ir_definition(rewrite->lower.method, value);
+  return etx_byte_tensor_find(rewrite, value, &found) ||
+         (node != NULL && node->op->id == ETX_OP_quantize_per_tensor_out &&
+          etx_byte_numbers_read(rewrite, node, &numbers));
 }
 
 size_t etx_byte_bounds_at(etx_op_id op) {
@@ -185,9 +227,9 @@ static etx_status emit_numbers(etx_lower* lower, etx_op_id op, uint32_t value,
 
 etx_status etx_byte_tensor_quantize(etx_lower* lower, uint32_t floats,
                                     const etx_byte_numbers* numbers,
-                                    uint32_t* out_value) {
+                                    etx_dtype dtype, uint32_t* out_value) {
   return emit_numbers(lower, ETX_OP_quantize_per_tensor_out, floats, numbers,
-                      ETX_DTYPE_UINT8, out_value);
+                      dtype, out_value);
 }
 
 etx_status etx_byte_tensor_to_floats(etx_lower* lower, etx_byte_tensor bytes,
@@ -219,7 +261,7 @@ etx_status etx_byte_tensor_take(etx_rewrite* rewrite, uint32_t value,
   if (node != NULL && node->op->id == ETX_OP_quantize_per_tensor_out &&
       etx_byte_numbers_read(rewrite, node, &numbers)) {
     return etx_byte_tensor_quantize(lower, node->args[INPUT].as.value, &numbers,
-                                    &out->value);
+                                    ETX_DTYPE_UINT8, &out->value);
   }
   return change_type(lower, value, ETX_DTYPE_INT8, ETX_DTYPE_UINT8,
                      &out->value);

@@ -48,7 +48,13 @@ const etx_ir_node* etx_byte_tensor_behind(const etx_rewrite* rewrite,
 bool etx_byte_tensor_find(const etx_rewrite* rewrite, uint32_t value,
                           etx_byte_tensor* out);
 
-// The same; where there is none it is computed.
+// The quantize_per_tensor to uint8 of whose result the node makes the same
+// numbers as int8, and what they stand for; NULL if it does something else.
+const etx_ir_node* etx_byte_tensor_quantized(const etx_rewrite* rewrite,
+                                             const etx_ir_node* node,
+                                             etx_byte_numbers* out_numbers);
+
+// As etx_byte_tensor_find; where there is none it is computed.
 ETX_MUST_USE etx_status etx_byte_tensor_take(etx_rewrite* rewrite,
                                              uint32_t value,
                                              etx_byte_tensor* out);
@@ -56,6 +62,9 @@ ETX_MUST_USE etx_status etx_byte_tensor_take(etx_rewrite* rewrite,
 // True if all bytes of a uint8 tensor are known to be from `least` to `most`.
 bool etx_byte_tensor_is_within(const etx_rewrite* rewrite, uint32_t value,
                                int64_t least, int64_t most);
+
+// True if uint8 is there for `value`, or can be quantised beside it.
+bool etx_byte_tensor_is_near(const etx_rewrite* rewrite, uint32_t value);
 
 // Position of an operator's least byte among its arguments, which the largest
 // one follows; 0 if it has none.
@@ -72,10 +81,10 @@ ETX_MUST_USE etx_status etx_byte_tensor_give(etx_lower* lower,
                                              etx_dtype dtype,
                                              uint32_t* out_value);
 
-// Appends a quantize_per_tensor to uint8.
-ETX_MUST_USE etx_status
-etx_byte_tensor_quantize(etx_lower* lower, uint32_t floats,
-                         const etx_byte_numbers* numbers, uint32_t* out_value);
+// Appends a quantize_per_tensor to uint8 or int8.
+ETX_MUST_USE etx_status etx_byte_tensor_quantize(
+    etx_lower* lower, uint32_t floats, const etx_byte_numbers* numbers,
+    etx_dtype dtype, uint32_t* out_value);
 
 // Appends a dequantize_per_tensor in the default order.
 ETX_MUST_USE etx_status

@@ -16,11 +16,14 @@
 //   quantize(cat([dequantize(x), dequantize(y)]))
 //                                   cat([x, y])
 //   slice(dequantize(x))            dequantize(slice(x))
-//   leaky_relu(dequantize(x), 0.1)  relu(x) - 0.1 * relu(-x), steps of a chain
+//   quantize(leaky_relu(dequantize(x), 0.1))
+//                                   chain_u8(x, .., "x relu x neg relu ..")
 //
-// Sums are exact, and scales and biases are rounded once, where the graph
-// rounds each product: results differ by one step where they lie between two.
-// All else gives the same bits.
+// Sums of layers and means are exact, and scales and biases are rounded once,
+// where the graph rounds each product: results differ by one step where they
+// lie between two, and so do leaky relus, whose slope is rounded. All else
+// gives the same bits of numbers. What is no number becomes the least byte, not
+// 0.
 
 #include "exporter/byte_layers.h"
 #include "exporter/byte_results.h"
@@ -58,7 +61,8 @@ static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
     // All that reads it reads the same bytes.
     bytes.is_last = false;
     ETX_TRY(etx_byte_tensor_quantize(lower, node->args[0].as.value,
-                                     &wish.numbers, &bytes.value));
+                                     &wish.numbers, ETX_DTYPE_UINT8,
+                                     &bytes.value));
     *out_done = true;
   }
   return etx_byte_tensor_give(lower, bytes, dtype, &lower->results[0]);
@@ -117,6 +121,19 @@ static etx_status find_move(etx_rewrite* rewrite, bool* out_done) {
                    : ETX_OK;
 }
 
+// int8 of floats that are there as uint8, too: quantised by itself, so that the
+// other may go.
+static etx_status find_int8(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  etx_byte_numbers numbers;
+  const etx_ir_node* const first =
+      etx_byte_tensor_quantized(rewrite, lower->node, &numbers);
+  if (first == NULL) return ETX_OK;
+  *out_done = true;
+  return etx_byte_tensor_quantize(lower, first->args[0].as.value, &numbers,
+                                  ETX_DTYPE_INT8, &lower->results[0]);
+}
+
 // Layers whose results stay floats.
 static etx_status find_layer(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
@@ -147,9 +164,9 @@ static etx_status find_mean(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_fuse_bytes(etx_pass_context* context) {
   static const etx_rewrite_rule results[] = {find_quantize, find_dequantize,
-                                             find_move, etx_byte_leaks};
-  static const etx_rewrite_rule layers[] = {find_layer, find_mean};
+                                             find_move};
+  static const etx_rewrite_rule layers[] = {find_layer, find_mean, find_int8};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  ETX_TRY(etx_rewrite_module(context, results, 4));
-  return etx_rewrite_module(context, layers, 2);
+  ETX_TRY(etx_rewrite_module(context, results, 3));
+  return etx_rewrite_module(context, layers, 3);
 }

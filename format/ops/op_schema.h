@@ -136,6 +136,9 @@ static inline bool etx_op_only_sizes(const etx_op* op) {
   return op->id == ETX_OP_empty_out || op->id == ETX_OP_empty_dim_order_out;
 }
 
+// Pixels whose bytes etx::mean_u8 sums: the sum is below 2^31.
+enum { ETX_MEAN_U8_MOST_PIXELS = 1 << 23 };
+
 // Arguments of a row, outputs included, the return slot not.
 size_t etx_op_argument_count(const etx_op* op);
 

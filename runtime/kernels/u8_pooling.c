@@ -152,17 +152,16 @@ static etx_status run_mean(etx_call* call) {
 }
 
 etx_status etx_kernel_mean_u8_out_prepare(etx_call* call) {
-  enum { MOST = 1 << 23 };  // pixels whose sum is below 2^31
   const etx_tensor* in = etx_call_tensor(call, 0);
   ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_UINT8));
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_dtype(call, 7, (etx_dtype)etx_call_integer(call, 6)));
   ETX_TRY(etx_call_check_contiguous(call, 7));
   const int64_t pixels = (int64_t)in->sizes[1] * in->sizes[2];
-  if (pixels > MOST) {
+  if (pixels > ETX_MEAN_U8_MOST_PIXELS) {
     return etx_call_refuse(call, ETX_UNSUPPORTED,
                            "an image has %i pixels, expected at most %i",
-                           pixels, (int64_t)MOST);
+                           pixels, (int64_t)ETX_MEAN_U8_MOST_PIXELS);
   }
   call->run = run_mean;
   return ETX_OK;

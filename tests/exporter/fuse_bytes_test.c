@@ -425,6 +425,71 @@ static void the_largest_of_bytes_is_found_channels_last(void** state) {
          "return y\n");
 }
 
+// A window in padding alone has no byte, nor has a scale a float32 inverse.
+static void what_bytes_cannot_say_is_left_alone(void** state) {
+  (void)state;
+  expect_floats(INPUTS DEQUANTIZE(
+      "d", "u",
+      "0.25, 3") "  - {out: c, op: aten.max_pool2d.default, args: [d, [2, 2], "
+                 "[1, 1], [1, 1], [5, 5]]}\n" QUANTIZE(
+                     "y", "c", "0.25, 3") "outputs: [y]\n");
+  expect_floats(INPUTS DEQUANTIZE("d", "u", "1.0e-40, 3")
+                "  - {out: c, op: aten.relu.default, args: [d]}\n" QUANTIZE(
+                    "y", "c", "1.0e-40, 3") "outputs: [y]\n");
+  expect_floats("inputs: [{name: u, type: 'uint8[1, 4100, 4100, 1]'}]\n"
+                "nodes:\n"
+                "  - {out: p, op: aten.permute.default, args: [u, [0, 3, 1, "
+                "2]]}\n" DEQUANTIZE("d", "p", "0.25, 3")
+                "  - {out: c, op: aten.mean.dim, args: [d, [2, 3]]}\n"
+                    QUANTIZE("y", "c", "0.25, 3") "outputs: [y]\n");
+  // Nothing behind it reads bytes.
+  expect_floats(INPUTS DEQUANTIZE(
+      "d", "u",
+      "0.25, 3") "  - {out: y, op: aten.leaky_relu.default, args: [d, 0.3]}\n"
+                 "outputs: [y]\n");
+}
+
+// Batches of one that change places with channels are no image of one row.
+static void other_orders_are_no_lines(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: u, type: 'uint8[2, 1, 2, 2]'}]\n"
+      "buffers: [{name: w, type: 'int8[3, 2, 2]', init: 2}]\n"
+      "nodes:\n"
+      "  - {out: p, op: aten.permute.default, args: [u, [2, 3, 1, 0]]}\n"
+      "  - {out: k, op: aten.view.default, args: [p, [2, 2, 2]]}\n" DEQUANTIZE(
+          "d", "k", "0.02, 3")
+      "  - {out: f, op: quantized_decomposed.dequantize_per_tensor.default, "
+      "args: [w, 0.01, 0, -127, 127, int8]}\n"
+      "  - {out: y, op: aten.conv1d.default, args: [d, f, null]}\n"
+      "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "convolution_u8.out(u,"));
+  lowered_close(&l);
+}
+
+// What two read of a layer's bytes is computed once, whatever one of them
+// bounds.
+static void a_layer_that_two_read_runs_once(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               INPUTS DEQUANTIZE("d", "u", "0.25, 3") WEIGHT("f", "z")
+                   CONVOLUTION("c", "d", "f") QUANTIZE("p", "c", "0.5, 120")
+                       DEQUANTIZE("g", "p", "0.5, 120")
+               "  - {out: r, op: aten.relu.default, args: [g]}\n"
+               "  - {out: a, op: aten.add.Tensor, args: [g, g]}\n"
+                   QUANTIZE("y", "r", "0.5, 120") QUANTIZE("k", "a", "0.5, 120")
+               "outputs: [y, k]\n");
+  lowered_run(&l, PASSES);
+  const char* first = strstr(lowered_lines(&l), "convolution_u8.out");
+  assert_non_null(first);
+  assert_null(strstr(first + 1, "convolution_u8.out"));
+  lowered_close(&l);
+}
+
 // Of two groups of channels one of each follow each other, whether bytes are
 // between or not; what is next finds the image as it lies.
 static void channels_change_places_within_pixels(void** state) {
@@ -665,25 +730,36 @@ static void int8_within_a_graph_is_uint8(void** state) {
       "return y\n");
 }
 
-static void int8_that_others_read_stays_int8(void** state) {
+// Bytes that callers give as int8 would have to be made uint8 first.
+static void int8_of_callers_is_left_alone(void** state) {
   (void)state;
   expect(INPUTS SIGNED("dequantize_per_tensor", "d", "q", "0.25, -3")
          "  - {out: r, op: aten.sigmoid.default, args: [d]}\n"
              SIGNED("quantize_per_tensor", "y", "r", "0.125, -128")
          "outputs: [y]\n",
-         "y.1: float32[1, 4, 6, 6] = "
-         "quantized_decomposed::dequantize_per_tensor.out(q, 1, 0, -128, "
+         "d: float32[1, 4, 6, 6] = "
+         "quantized_decomposed::dequantize_per_tensor.out(q, 0.25, -3, -128, "
          "127, int8, None)\n"
-         "y.2: uint8[1, 4, 6, 6] = "
-         "quantized_decomposed::quantize_per_tensor.out(y.1, 1, 128, 0, 255, "
-         "uint8)\n"
-         "y.3: uint8[1, 4, 6, 6] = etx::chain_u8.out(y.2, 0.25, 125, [], [], "
+         "r: float32[1, 4, 6, 6] = aten::sigmoid.out(d)\n"
+         "y: int8[1, 4, 6, 6] = "
+         "quantized_decomposed::quantize_per_tensor.out(r, 0.125, -128, -128, "
+         "127, int8)\n"
+         "return y\n");
+}
+
+static void int8_that_others_read_stays_int8(void** state) {
+  (void)state;
+  expect(INPUTS DEQUANTIZE("d", "u", "0.25, 3")
+         "  - {out: r, op: aten.sigmoid.default, args: [d]}\n"
+             SIGNED("quantize_per_tensor", "y", "r", "0.125, -128")
+         "outputs: [y]\n",
+         "y.1: uint8[1, 4, 6, 6] = etx::chain_u8.out(u, 0.25, 3, [], [], "
          "[], 'x sigmoid', 0.125, 0, 0, 255, uint8)\n"
-         "y.4: float32[1, 4, 6, 6] = "
-         "quantized_decomposed::dequantize_per_tensor.out(y.3, 1, 128, 0, "
+         "y.2: float32[1, 4, 6, 6] = "
+         "quantized_decomposed::dequantize_per_tensor.out(y.1, 1, 128, 0, "
          "255, uint8, None)\n"
          "y: int8[1, 4, 6, 6] = "
-         "quantized_decomposed::quantize_per_tensor.out(y.4, 1, 0, -128, "
+         "quantized_decomposed::quantize_per_tensor.out(y.2, 1, 0, -128, "
          "127, int8)\n"
          "return y\n");
 }
@@ -721,6 +797,9 @@ int main(void) {
       cmocka_unit_test(what_floats_are_read_of_too_is_left_alone),
       cmocka_unit_test(moves_between_equal_numbers_move_bytes),
       cmocka_unit_test(the_largest_of_bytes_is_found_channels_last),
+      cmocka_unit_test(what_bytes_cannot_say_is_left_alone),
+      cmocka_unit_test(other_orders_are_no_lines),
+      cmocka_unit_test(a_layer_that_two_read_runs_once),
       cmocka_unit_test(channels_change_places_within_pixels),
       cmocka_unit_test(parts_get_other_numbers_behind_the_cut),
       cmocka_unit_test(steps_over_parts_are_chains),
@@ -731,6 +810,7 @@ int main(void) {
       cmocka_unit_test(other_numbers_are_changed_first),
       cmocka_unit_test(moved_floats_are_left_alone),
       cmocka_unit_test(int8_within_a_graph_is_uint8),
+      cmocka_unit_test(int8_of_callers_is_left_alone),
       cmocka_unit_test(int8_that_others_read_stays_int8),
       cmocka_unit_test(the_stock_runtime_keeps_its_floats),
   };

@@ -1,5 +1,6 @@
 // Quantising kernels, where vectors of right calls show nothing.
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/support/assert_status.h"
@@ -89,6 +90,46 @@ static void threads_do_not_change_a_bit(void** state) {
   }
 }
 
+// Quantises a tensor of two numbers, which lie side by side or apart.
+static void quantize_two(const float numbers[2], double scale, double zero,
+                         int32_t stride, int8_t out[2]) {
+  float apart[3] = {numbers[0], numbers[1], numbers[1]};
+  if (stride == 2) apart[1] = 0;
+  const float scale_number = (float)scale, zero_number = (float)zero;
+  test_call c;
+  test_call_begin(&c, "quantized_decomposed::quantize_per_tensor.Tensor_out");
+  test_call_tensor(&c, ETX_DTYPE_FLOAT32, 1, (const int32_t[]){2}, &stride,
+                   apart);
+  test_call_floats(&c, 1, (const int32_t[]){1}, &scale_number);
+  test_call_floats(&c, 1, (const int32_t[]){1}, &zero_number);
+  test_call_integer(&c, -128);
+  test_call_integer(&c, 127);
+  test_call_integer(&c, ETX_DTYPE_INT8);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  memcpy(out, test_call_result(&c, 0)->data, 2);
+  test_call_end(&c);
+}
+
+// Dense tensors have loops of their own.
+static void dense_numbers_become_what_others_do(void** state) {
+  (void)state;
+  static const float numbers[] = {0,   -0.0f,    1.5f,      -3,    3,
+                                  NAN, INFINITY, -INFINITY, 1e38f, -1e-40f};
+  static const double steps[] = {0,        1e-42, 1e-38,      0.25, 1,
+                                 INFINITY, NAN,   (double)-2, 3e38};
+  static const double zeros[] = {0, 3, -128, 127, 0.5, -0.5, 200};
+  enum { NUMBERS = 10, STEPS = 9, ZEROS = 7 };
+  for (size_t i = 0; i < NUMBERS * NUMBERS * STEPS * ZEROS; ++i) {
+    const float two[] = {numbers[i % NUMBERS], numbers[i / NUMBERS % NUMBERS]};
+    const double scale = steps[i / (NUMBERS * NUMBERS) % STEPS];
+    const double zero = zeros[i / (NUMBERS * NUMBERS * STEPS)];
+    int8_t dense[2], apart[2];
+    quantize_two(two, scale, zero, 1, dense);
+    quantize_two(two, scale, zero, 2, apart);
+    assert_memory_equal(dense, apart, 2);
+  }
+}
+
 // What is not a number spoils its own row and no other.
 static void a_row_with_nan_gives_nan(void** state) {
   (void)state;
@@ -128,6 +169,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_type_that_does_not_exist_is_refused),
       cmocka_unit_test(threads_do_not_change_a_bit),
+      cmocka_unit_test(dense_numbers_become_what_others_do),
       cmocka_unit_test(a_row_with_nan_gives_nan),
       cmocka_unit_test(groups_must_be_even_and_divide_the_columns),
   };

@@ -17,29 +17,29 @@ static inline ints add_products(ints sum, ints unsigned_bytes,
 
 // Of each quarter of two registers the first two lanes, side by side; the last
 // two; and the same with pairs of lanes.
-static inline ints low_lanes(ints a, ints b) {
+static inline __attribute__((unused)) ints low_lanes(ints a, ints b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25,
                                  12, 28, 13, 29);
 }
-static inline ints high_lanes(ints a, ints b) {
+static inline __attribute__((unused)) ints high_lanes(ints a, ints b) {
   return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11,
                                  27, 14, 30, 15, 31);
 }
-static inline ints low_pairs(ints a, ints b) {
+static inline __attribute__((unused)) ints low_pairs(ints a, ints b) {
   return (ints)__builtin_shufflevector((longs)a, (longs)b, 0, 8, 2, 10, 4, 12,
                                        6, 14);
 }
-static inline ints high_pairs(ints a, ints b) {
+static inline __attribute__((unused)) ints high_pairs(ints a, ints b) {
   return (ints)__builtin_shufflevector((longs)a, (longs)b, 1, 9, 3, 11, 5, 13,
                                        7, 15);
 }
 
 // Quarters 0 and 2 of both registers, and 1 and 3.
-static inline ints even_quarters(ints a, ints b) {
+static inline __attribute__((unused)) ints even_quarters(ints a, ints b) {
   return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19,
                                  24, 25, 26, 27);
 }
-static inline ints odd_quarters(ints a, ints b) {
+static inline __attribute__((unused)) ints odd_quarters(ints a, ints b) {
   return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22,
                                  23, 28, 29, 30, 31);
 }

@@ -21,7 +21,7 @@ enum { UNEQUAL = 4 };  // of comparisons
 #define HAS_ANY(x) \
   (__builtin_ia32_cmpd512_mask(x, (ints){0}, UNEQUAL, 0xffff) != 0)
 
-static inline ints load_bytes(const void* from) {
+static inline __attribute__((unused)) ints load_bytes(const void* from) {
   ints x;
   memcpy(&x, from, sizeof(x));
   return x;

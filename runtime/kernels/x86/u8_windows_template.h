@@ -135,7 +135,8 @@ static inline size_t sides_of(const etx_u8_windows* w) {
 }
 
 // True if there is room for a window and for the columns of one.
-static inline bool windows_fit(const etx_u8_windows* w) {
+static inline __attribute__((unused)) bool windows_fit(
+    const etx_u8_windows* w) {
   const size_t fit = ROOM_OF_COLUMNS / sides_of(w);
   return sides_of(w) * w->kernel_x <= ROOM_OF_WEIGHTS && w->dilation_x <= fit &&
          (w->kernel_x - 1) * w->dilation_x < fit;

@@ -12,30 +12,12 @@ typedef float floats __attribute__((vector_size(32)));
 typedef char chars __attribute__((vector_size(32)));
 typedef short shorts __attribute__((vector_size(32)));
 
-#include "runtime/kernels/x86/u8_turn_template.h"
-
 #define SIDE_BY_SIDE(vector, of, a, b, each, begin)               \
   (ints) __builtin_shufflevector((vector)(a), (vector)(b),        \
                                  of(begin, (begin) + 2 * (each)), \
                                  of((begin) + (each), (begin) + 3 * (each)))
 
-// The bytes of four rows as above.
-static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
-                                                       ints out[SOME]) {
-  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
-                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
-  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
-                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
-  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
-  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
-  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
-  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
-}
-
-static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
-static inline size_t lane_of(size_t channel) {
-  return channel / 16 * 4 + channel % 4;
-}
+#include "runtime/kernels/x86/u8_turn_template.h"
 
 static inline ints all_ints(int x) { return (ints){x, x, x, x, x, x, x, x}; }
 static inline floats all_floats(float x) {

@@ -13,8 +13,6 @@
 
 enum { CHANNELS = 64, SOME = 4, SIDE = ETX_U8_SIDE };
 
-#include "runtime/kernels/x86/u8_turn_template.h"
-
 #define SIDE_BY_SIDE(vector, of, a, b, each, begin)              \
   (ints) __builtin_shufflevector(                                \
       (vector)(a), (vector)(b), of(begin, (begin) + 4 * (each)), \
@@ -22,23 +20,7 @@ enum { CHANNELS = 64, SOME = 4, SIDE = ETX_U8_SIDE };
       of((begin) + 2 * (each), (begin) + 6 * (each)),            \
       of((begin) + 3 * (each), (begin) + 7 * (each)))
 
-// The bytes of four rows as above.
-static inline __attribute__((always_inline)) void turn(const ints rows[SIDE],
-                                                       ints out[SOME]) {
-  const ints low[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 0),
-                       SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 0)};
-  const ints high[2] = {SIDE_BY_SIDE(chars, BYTES_OF, rows[0], rows[1], 16, 8),
-                        SIDE_BY_SIDE(chars, BYTES_OF, rows[2], rows[3], 16, 8)};
-  out[0] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 0);
-  out[1] = SIDE_BY_SIDE(shorts, SHORTS_OF, low[0], low[1], 8, 4);
-  out[2] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 0);
-  out[3] = SIDE_BY_SIDE(shorts, SHORTS_OF, high[0], high[1], 8, 4);
-}
-
-static inline size_t register_of(size_t channel) { return channel % 16 / 4; }
-static inline size_t lane_of(size_t channel) {
-  return channel / 16 * 4 + channel % 4;
-}
+#include "runtime/kernels/x86/u8_turn_template.h"
 
 static inline __attribute__((always_inline)) void turn_bytes(
     const uint8_t* const from[SIDE], size_t count, ints out[SOME]) {

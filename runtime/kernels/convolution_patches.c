@@ -85,7 +85,7 @@ static void clear_rows(const desk* d, size_t a, size_t b) {
 static void place_copies(desk* d) {
   const etx_patch_plan* p = d->p;
   d->t.copy_count = 0;
-  if (p->is_packed || p->sum_windows != NULL) return;
+  if (p->is_packed || p->is_direct || p->sum_windows != NULL) return;
   for (size_t a = 0; a < p->y.phases; ++a) {
     for (size_t b = 0; b < p->x.phases; ++b) {
       clear_rows(d, a, b);
@@ -443,9 +443,17 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
   enum { GROUP = ETX_PATCH_GROUP };
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
+  // What positions see lies so far apart.
+  ptrdiff_t down = (ptrdiff_t)(p->pitch * p->y.step);
+  ptrdiff_t across = (ptrdiff_t)p->x.step;
+  if (p->is_direct) {
+    down = c->in.strides[1] * (ptrdiff_t)p->y.window.stride;
+    across = c->in.strides[2] * (ptrdiff_t)p->x.window.stride;
+    in += (ptrdiff_t)d->t.y * down + (ptrdiff_t)d->t.x * across;
+  }
   for (size_t y = 0, i = 0; y < d->t.height; ++y) {
     for (size_t x = 0; x < d->t.width; ++x) {
-      places[i++] = (ptrdiff_t)(y * p->pitch + x);
+      places[i++] = (ptrdiff_t)y * down + (ptrdiff_t)x * across;
     }
   }
   const size_t all = (size_t)c->in_channels;
@@ -455,8 +463,10 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
     const size_t count = left < p->channels ? left : p->channels;
     const size_t taps = count * p->taps;
     const float* seen = in + (ptrdiff_t)first * c->in.channel;
-    if (!p->is_direct) copy_patches(d, seen, count);
-    seen = p->is_direct ? seen + (ptrdiff_t)d->t.x : d->patches;
+    if (!p->is_direct) {
+      copy_patches(d, seen, count);
+      seen = d->patches;
+    }
     for (size_t row = 0, some; row < rows; row += some) {
       some = rows - row < ETX_SPOT_CHANNELS ? rows - row : ETX_SPOT_CHANNELS;
       const float* const from =

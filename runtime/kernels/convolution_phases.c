@@ -122,7 +122,7 @@ static bool start_direction(direction* d, const etx_window* w) {
   *d = (direction){.phases = w->stride, .kernel = (size_t)w->kernel};
   d->seen.window = (etx_window){
       w->in, etx_divide_up(w->out, w->stride), high - low + 1, 1, -low, 1};
-  d->seen.phases = 1;
+  d->seen.step = d->seen.phases = 1;
   d->seen.extra = (size_t)(high - low);
   for (size_t k = 0; k < d->kernel; ++k) {
     const int64_t reach = (int64_t)k * w->dilation - w->padding;

@@ -28,6 +28,9 @@ enum {
   // places in a cache; an image so large is copied for that, if so many results
   // come of it.
   SAME_PLACES = 4096,
+  // Of first caches: lines that have places of their own, and of one place.
+  FIRST_CACHE_LINES = 64,
+  FIRST_CACHE_WAYS = 8,
   MANY_VALUES = 1 << 22,
   MANY_RESULTS = 96,
 };
@@ -36,6 +39,7 @@ enum {
 
 // The phase of a tap; it is added if it is new.
 static size_t phase_of(etx_patch_direction* d, int64_t tap) {
+  if (d->step > 1) return 0;
   const int64_t first = tap * d->window.dilation % d->window.stride;
   size_t i = 0;
   while (i < d->phases && d->first[i] != first) ++i;
@@ -45,7 +49,7 @@ static size_t phase_of(etx_patch_direction* d, int64_t tap) {
 
 static bool start_direction(etx_patch_direction* d, const etx_window* window) {
   enum { MOST = 1 << 20 };
-  *d = (etx_patch_direction){.window = *window};
+  *d = (etx_patch_direction){.window = *window, .step = 1};
   if (window->kernel > ETX_PATCH_TAPS || window->stride > MOST ||
       window->dilation > MOST) {
     return false;
@@ -57,16 +61,37 @@ static bool start_direction(etx_patch_direction* d, const etx_window* window) {
   return d->extra < ETX_PATCHES;
 }
 
+// The order of the input, where positions need not be neighbours.
+static etx_patch_direction without_phases(const etx_patch_direction* d) {
+  etx_patch_direction whole = *d;
+  whole.step = (size_t)d->window.stride;
+  whole.phases = 1;
+  whole.first[0] = 0;
+  whole.extra = (size_t)((d->window.kernel - 1) * d->window.dilation);
+  return whole;
+}
+
+// Elements of a patch that `size` positions see.
+static size_t seen_by(const etx_patch_direction* d, int64_t size) {
+  return ((size_t)size - 1) * d->step + 1 + d->extra;
+}
+
+// How far what a tap sees is in its phase.
+static size_t place_of(const etx_patch_direction* d, int64_t tap) {
+  return (size_t)(tap * d->window.dilation * (int64_t)d->step /
+                  d->window.stride);
+}
+
 etx_patch_piece etx_patch_piece_of(const etx_patch_direction* direction,
                                    size_t phase, int64_t out, size_t size) {
   const etx_window* w = &direction->window;
   etx_patch_piece p = {
       .first = out * w->stride - w->padding + direction->first[phase],
-      .stride = w->stride,
-      .count = size + direction->extra};
+      .stride = w->stride / (int64_t)direction->step,
+      .count = seen_by(direction, (int64_t)size)};
   const int64_t count = (int64_t)p.count;
-  int64_t begin = p.first < 0 ? etx_divide_up(-p.first, w->stride) : 0;
-  int64_t end = p.first < w->in ? etx_divide_up(w->in - p.first, w->stride) : 0;
+  int64_t begin = p.first < 0 ? etx_divide_up(-p.first, p.stride) : 0;
+  int64_t end = p.first < w->in ? etx_divide_up(w->in - p.first, p.stride) : 0;
   if (begin > count) begin = count;
   if (end > count) end = count;
   if (end < begin) end = begin;
@@ -95,10 +120,11 @@ static size_t shared_zeros(const etx_patch_direction* x) {
 static bool size_patch(etx_patch_plan* p, int64_t height, int64_t width) {
   const size_t shared =
       width == p->x.window.out && height > 1 ? shared_zeros(&p->x) : 0;
-  p->pitch = (size_t)width + p->x.extra - shared;
-  p->phase = ((size_t)height + p->y.extra) * p->pitch + shared;
+  const size_t rows = seen_by(&p->y, height);
+  p->pitch = seen_by(&p->x, width) - shared;
+  p->phase = rows * p->pitch + shared;
   // Phases of a single row begin where a group of lanes does.
-  if ((size_t)height + p->y.extra == 1) {
+  if (rows == 1) {
     p->phase = (p->phase + GROUP - 1) / GROUP * GROUP;
   }
   p->patch = p->phase * p->y.phases * p->x.phases;
@@ -148,11 +174,17 @@ static void find_offsets(etx_patch_plan* p) {
   for (size_t i = 0; i < p->taps * p->channels; ++i) {
     const size_t tap = i % p->taps;
     const int64_t y = (int64_t)(tap / width), x = (int64_t)(tap % width);
+    if (p->is_direct) {
+      p->offsets[i] =
+          (ptrdiff_t)(i / p->taps) * p->c.in.channel +
+          (ptrdiff_t)(y * p->y.window.dilation) * p->c.in.strides[1] +
+          (ptrdiff_t)(x * p->x.window.dilation) * p->c.in.strides[2];
+      continue;
+    }
     const size_t phase = phase_of(&p->y, y) * p->x.phases + phase_of(&p->x, x);
-    const int64_t row = y * p->y.window.dilation / p->y.window.stride;
-    const int64_t column = x * p->x.window.dilation / p->x.window.stride;
-    p->offsets[i] = (ptrdiff_t)(i / p->taps * p->patch + phase * p->phase +
-                                (size_t)row * p->pitch + (size_t)column);
+    p->offsets[i] =
+        (ptrdiff_t)(i / p->taps * p->patch + phase * p->phase +
+                    place_of(&p->y, y) * p->pitch + place_of(&p->x, x));
   }
 }
 
@@ -289,8 +321,34 @@ static bool suits_spots(const etx_patch_plan* p) {
   return c->out_channels >= LEAST_SPOT_CHANNELS && c->in_channels > 1 &&
          positions >= LEAST_SPOTS &&
          (positions <= MOST_SPOTS ||
-          (c->out.sizes[2] <= LANES &&
-           c->in_channels >= MANY_TAPS / (int64_t)p->taps));
+          (!p->is_packed && c->in_channels >= MANY_TAPS / (int64_t)p->taps &&
+           (p->is_direct || c->out.sizes[2] <= LANES ||
+            (p->x.step > 1 && c->out_channels > ETX_SPOT_CHANNELS))));
+}
+
+// Channels that can be read where they lie without keeping each other from a
+// first cache: those that lie a multiple of 4096 bytes apart have one place.
+static int64_t count_places(const etx_convolution* c) {
+  int64_t places = FIRST_CACHE_LINES;
+  ptrdiff_t step = c->in.channel / GROUP;
+  if (step == 0) return c->in_channels;
+  for (; step % 2 == 0 && places > 1; step /= 2) places /= 2;
+  return FIRST_CACHE_WAYS / 2 * places;
+}
+
+// True if nothing has to be copied: no window reaches out of the input, and
+// enough channels can be read where they lie.
+static bool lies_ready(const etx_patch_plan* p) {
+  const etx_convolution* c = &p->c;
+  for (size_t d = 1; d < ETX_SPATIAL; ++d) {
+    const etx_window* w = &c->windows[d];
+    const int64_t last =
+        (w->out - 1) * w->stride + (w->kernel - 1) * w->dilation;
+    if (w->padding != 0 || last >= w->in) return false;
+  }
+  const int64_t places = count_places(c);
+  return places >= c->in_channels ||
+         places >= ETX_SPOT_TAPS / 3 / (int64_t)p->taps;
 }
 
 // True if tiles of `height` rows are too many for the threads to wait for each
@@ -304,22 +362,31 @@ static bool shares_spots(const etx_patch_plan* p, int64_t height) {
              SPOT_ITEMS * (int64_t)p->thread_count;
 }
 
-// Tiles of whole rows, as high as their patches and sums allow.
+// True if patches and sums of a tile fit.
+static bool fits_spots(etx_patch_plan* p, int64_t height, int64_t width) {
+  const int64_t positions = height * width;
+  if (positions > ETX_SPOT_TILE) return false;
+  if (!p->is_direct &&
+      (!size_patch(p, height, width) ||
+       (positions > FEW_SPOTS && p->patch > p->room / GROUP))) {
+    return false;
+  }
+  return p->is_packed || positions <= MANY_SPOTS || shares_spots(p, height);
+}
+
+// Tiles of whole rows, or of a part of one, as large as their patches and sums
+// allow.
 static bool size_spots(etx_patch_plan* p) {
   const int64_t wide = p->x.window.out, high = p->y.window.out;
-  int64_t height = high, width = wide;
+  const int64_t most = p->is_direct  ? ETX_SPOT_TILE
+                       : wide > LANES ? FEW_LANES
+                                      : LANES;
+  const int64_t width = even_share(wide, most);
+  int64_t height = width < wide ? 1 : high;
   p->lanes = SIZE_MAX;
-  if (p->is_packed) {
-    width = even_share(wide, ETX_SPOT_TILE);
-  } else {
-    int64_t tiles = 2;
-    for (; height * width > ETX_SPOT_TILE || !size_patch(p, height, width) ||
-           (height * width > FEW_SPOTS && p->patch > p->room / GROUP) ||
-           (height * width > MANY_SPOTS && !shares_spots(p, height));
-         ++tiles) {
-      if (height == 1) return false;
-      height = etx_divide_up(high, tiles);
-    }
+  for (int64_t tiles = 2; !fits_spots(p, height, width); ++tiles) {
+    if (height == 1) return false;
+    height = etx_divide_up(high, tiles);
   }
   p->y.tile = height;
   p->y.tiles = etx_divide_up(high, height);
@@ -351,31 +418,31 @@ static void share_spots(etx_patch_plan* p) {
 static int64_t channels_of_spots(const etx_patch_plan* p) {
   const int64_t all = p->c.in_channels;
   const int64_t by_taps = ETX_SPOT_TAPS / (int64_t)p->taps;
-  const int64_t by_patch =
-      p->is_packed ? by_taps : (int64_t)(p->room / p->patch);
+  const int64_t by_patch = p->is_packed   ? by_taps
+                           : p->is_direct ? count_places(&p->c)
+                                          : (int64_t)(p->room / p->patch);
   const int64_t most = by_taps < by_patch ? by_taps : by_patch;
   const int64_t even = etx_divide_up(even_share(all, most), GROUP) * GROUP;
   return even <= most ? even : most;
 }
 
 static bool plan_spots(etx_patch_plan* p) {
-  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS) return false;
+  const etx_patch_direction y = p->y, x = p->x;
   p->room = ETX_SPOT_PATCHES;
-  if (!size_spots(p)) {
+  p->is_direct = p->is_packed || lies_ready(p);
+  p->y = without_phases(&y);
+  p->x = without_phases(&x);
+  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS || !size_spots(p)) {
+    p->is_direct = false;
     p->room = ETX_PATCHES;
+    p->y = y;
+    p->x = x;
     return false;
   }
   share_spots(p);
   p->channels = (size_t)channels_of_spots(p);
   p->has_spots = true;
-  if (!p->is_packed) {
-    find_offsets(p);
-    return true;
-  }
-  p->is_direct = true;
-  for (size_t i = 0; i < p->channels; ++i) {
-    p->offsets[i] = (ptrdiff_t)i * p->c.in.channel;
-  }
+  find_offsets(p);
   return true;
 }
 

@@ -21,7 +21,9 @@
 //
 // Few positions waste lanes. Then result channels are lanes (etx_spots):
 // weights are turned on the stack, and positions that do not exist are left
-// out.
+// out. One element is read at a time, so that neighbours may lie a stride apart:
+// patches have no phases, and where no window reaches out of the input there are
+// none.
 
 #ifndef ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
 #define ETX_RUNTIME_KERNELS_CONVOLUTION_PLAN_H
@@ -51,6 +53,7 @@ enum {
 // that phase has among those that are seen.
 typedef struct etx_patch_direction {
   etx_window window;
+  size_t step;  // from position to position; not 1: there are no phases
   size_t phases;
   int64_t first[ETX_PATCH_PHASES];  // of each: what its first tap is beside 0
   size_t extra;                     // elements of a phase beyond positions
@@ -66,7 +69,7 @@ typedef struct etx_patch_plan {
   bool is_packed;
   bool is_direct;  // whole groups of a packed tile are read where they lie
   bool has_many_weights;  // more than a near cache holds
-  bool has_spots;  // result channels are lanes; direct: patches are the input
+  bool has_spots;  // result channels are lanes; direct: the input is read
   bool has_points;  // sums stay in registers until they are results
   bool copies_points;  // packed: a tile's channels are copied side by side
   bool parts_channels;  // blocks of channels come first, then tiles

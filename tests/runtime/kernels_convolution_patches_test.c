@@ -250,6 +250,45 @@ static void patches_have_the_bits_of_panels(void** state) {
   }
 }
 
+// Lines whose rows are cut into parts, and planes of many rows, of channels
+// that may be lanes: read where they lie or copied.
+static void large_tiles_have_the_bits_of_panels(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 20; ++round) {
+    operands o;
+    const bool is_line = round % 2 == 0;
+    etx_window windows[ETX_SPATIAL];
+    int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
+    for (size_t d = 0; d < ETX_SPATIAL; ++d) {
+      etx_window* w = &windows[d];
+      *w = (etx_window){1, 1, 1, 1, 0, 1};
+      if (d == 2 || (d == 1 && !is_line)) {
+        *w = (etx_window){is_line ? test_random_integer(900, 1600)
+                                  : test_random_integer(40, 48),
+                          0,
+                          test_random_integer(1, is_line ? 5 : 3),
+                          test_random_integer(1, is_line ? 3 : 2),
+                          test_random_integer(0, 1),
+                          test_random_integer(1, 2)};
+        w->out = results_of(w);
+      }
+      in_sizes[d] = w->in;
+      out_sizes[d] = w->out;
+      kernel[d] = w->kernel;
+    }
+    const int64_t in = test_random_integer(48, 100);
+    const int64_t out = test_random_integer(33, 70);
+    make_operands(&o, volumes_of(1, in, in_sizes, false),
+                  volumes_of(out, in, kernel, false),
+                  volumes_of(1, out, out_sizes, false), 1);
+    memcpy(o.dense.windows, windows, sizeof windows);
+    memcpy(o.sparse.windows, windows, sizeof windows);
+    check_sets(&o);
+    end_operands(&o);
+  }
+}
+
 // Channels so far apart that they have the same places in caches are copied.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
@@ -277,6 +316,7 @@ static void channels_far_apart_have_the_bits_of_panels(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(patches_have_the_bits_of_panels),
+      cmocka_unit_test(large_tiles_have_the_bits_of_panels),
       cmocka_unit_test(channels_far_apart_have_the_bits_of_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@ typedef enum work {
   WORK_LAYER,
   WORK_CONVOLUTION,
   WORK_PANELS,
+  WORK_PACKED,
   WORK_BYTE_PANELS,
   WORK_WINDOWS,
   WORK_WINOGRAD,
@@ -112,6 +113,19 @@ static uint64_t work_of_panels(const etx_cost_call* call) {
   return from == NULL || to == NULL ? 0 : numel(to) * size_at(from, 1);
 }
 
+// All weights meet each position of the result, or transposed of the input: the
+// fewer.
+static uint64_t work_of_packed(const etx_cost_call* call) {
+  const etx_cost_tensor* from = tensor_at(call, 0);
+  const etx_cost_tensor* panels = tensor_at(call, 1);
+  const etx_cost_tensor* to = first_written(call);
+  if (from == NULL || panels == NULL || to == NULL) return 0;
+  const uint64_t in = size_at(from, 1), out = size_at(to, 1);
+  if (in == 0 || out == 0) return 0;
+  const uint64_t seen = numel(from) / in, results = numel(to) / out;
+  return (seen < results ? seen : results) * numel(panels);
+}
+
 // Each element of the result is a sum over a column of the panels [panels,
 // fours, 16, 4]. What fills the last four of a column is multiplied too.
 static uint64_t work_of_byte_panels(const etx_cost_call* call) {
@@ -178,6 +192,8 @@ static uint64_t work_of(const etx_cost_call* call, work how) {
       return work_of_convolution(call);
     case WORK_PANELS:
       return work_of_panels(call);
+    case WORK_PACKED:
+      return work_of_packed(call);
     case WORK_BYTE_PANELS:
       return work_of_byte_panels(call);
     case WORK_WINDOWS:

@@ -7,14 +7,15 @@
 //
 //   w [N, K]    p [N / 16][K][16], of bytes [ceil(N / 16)][K / 4][16][4]
 //
-// So do those of convolutions of one pixel with few results, and of those that
-// Winograd's form suits, whose sums are others then (runtime/kernels/winograd.c):
+// So do those of convolutions (packed_convolution.h): of one pixel with few
+// results, of windows that Winograd's form suits, whose sums are others then
+// (runtime/kernels/winograd.c), of others and of transposed ones:
 //
 //   convolution(x, w, b, ..)             convolution_panels(x, p, b, [], "x")
 //   convolution_chain(x, w, b, .., o, s) convolution_panels(x, p, b, o, s)
-//   convolution(x, w, b, ..)             convolution_winograd(x, p, b, .., [],
-//                                        "x")
-//   convolution_chain(x, w, b, .., o, s) convolution_winograd(x, p, b, .., o, s)
+//                                        convolution_winograd(x, p, b, .., o,
+//                                        s) convolution_packed(x, p, b, .., o,
+//                                        s)
 //
 //   w [O, I, k, k]    p [O / 16][I][k][k][16]
 //
@@ -26,6 +27,7 @@
 #include "exporter/constant_readers.h"
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
+#include "exporter/packed_convolution.h"
 
 enum {
   WEIGHT = 1,  // argument of layers
@@ -38,15 +40,6 @@ enum {
   // Inner elements for which the runtime has its fast loops over bytes.
   LEAST_BYTES = 64,
   MOST_BYTES = 32768,
-  // Of convolutions: below these, transforming costs more than it saves.
-  LEAST_INPUTS = 16,
-  LEAST_OUTPUTS = 32,
-  LEAST_TILES = 12,  // of 2 x 2 results
-  // Of convolutions of one pixel: results of a channel, and channels, with which
-  // result channels as lanes are faster.
-  LEAST_POSITIONS = 6,
-  MOST_POSITIONS = 256,
-  LEAST_POINT_INPUTS = 64,
 };
 
 // A constant as some method reads it.
@@ -59,6 +52,7 @@ typedef struct weight {
   uint32_t panels;       // constant, if `is_packed`
   uint32_t sums;         // of columns of bytes, the same
   bool is_packed;
+  etx_packed_convolution form;  // of the first reader, if it is a convolution
 } weight;
 
 typedef struct packing {
@@ -77,11 +71,6 @@ static weight* weight_of(const packing* self, const etx_ir_method* method,
 
 // ------------------------------------------------ who reads what
 
-static bool is_convolution(const etx_ir_node* node) {
-  return node->op->id == ETX_OP_convolution_out ||
-         node->op->id == ETX_OP_convolution_chain_out;
-}
-
 // Layers over weights, whether or not there are panels for them.
 static bool is_layer(const etx_ir_node* node) {
   switch (node->op->id) {
@@ -93,7 +82,7 @@ static bool is_layer(const etx_ir_node* node) {
     case ETX_OP_linear_a8w4g_out:
       return true;
     default:
-      return is_convolution(node);
+      return etx_is_convolution(node);
   }
 }
 
@@ -102,59 +91,10 @@ static bool is_embedding(const etx_ir_node* node) {
          node->op->id == ETX_OP_embedding_byte_out;
 }
 
-// True if a list of integers, or the one of a list, is `wanted` throughout.
-static bool are_all(const etx_ir_arg* list, int64_t wanted) {
-  for (size_t i = 0; i < list->as.list.count; ++i) {
-    if (!etx_rewrite_is_int(&list->as.list.items[i], wanted)) return false;
-  }
-  return true;
-}
-
-// Upper bound of the results of one channel, or the most there can be.
-static uint64_t positions_of(const etx_ir_method* method,
-                             const etx_ir_node* node) {
-  const etx_shape* const out = &method->values[node->outputs[0]].shape;
-  int64_t sizes[ETX_MAX_RANK];
-  if (!etx_ir_upper_sizes(method, out, sizes)) return UINT64_MAX;
-  return (uint64_t)sizes[2] * (uint64_t)sizes[3];
-}
-
-// Why a convolution has no panels; NULL: it has.
-// (input, weight, bias, stride, padding, dilation, transposed, output_padding,
-// groups, ..)
-static const char* convolution_obstacle_of(const etx_ir_method* method,
-                                           const etx_ir_node* node) {
-  const etx_ir_arg* const args = node->args;
-  const etx_shape* const w = &method->values[args[WEIGHT].as.value].shape;
-  if (w->dtype != ETX_DTYPE_FLOAT32) return "is not float32";
-  const bool is_point = w->rank == 4 && w->dims[2] == 1 && w->dims[3] == 1;
-  if (w->rank != 4 || w->dims[2] != w->dims[3] ||
-      (!is_point && w->dims[2] != 3) || !are_all(&args[3], 1) ||
-      (is_point ? !are_all(&args[4], 0) : !are_all(&args[5], 1)) ||
-      args[6].as.boolean || !etx_rewrite_is_int(&args[8], 1)) {
-    return "is not of windows of 1 x 1 or 3 x 3 neighbours, one step apart, of "
-           "all channels";
-  }
-  if (w->dims[0] % COLUMNS != 0) return "has no whole panels of 16 channels";
-  if (w->dims[1] < (is_point ? LEAST_POINT_INPUTS : LEAST_INPUTS) ||
-      w->dims[0] < LEAST_OUTPUTS) {
-    return "has few channels";
-  }
-  const uint64_t positions = positions_of(method, node);
-  if (is_point && positions > MOST_POSITIONS) {
-    return "many results are computed with it";
-  }
-  return positions < (is_point ? (uint64_t)LEAST_POSITIONS
-                               : (uint64_t)(4 * LEAST_TILES))
-             ? "few results are computed with it"
-             : NULL;
-}
-
 // Why a layer cannot read panels; NULL: it can.
 static const char* obstacle_of(const etx_ir_method* method,
                                const etx_ir_node* node) {
   const etx_shape* const w = &method->values[node->args[WEIGHT].as.value].shape;
-  if (is_convolution(node)) return convolution_obstacle_of(method, node);
   if (node->op->id == ETX_OP_linear_a8w8_out) {
     if (w->dims[1] < LEAST_BYTES || w->dims[1] > MOST_BYTES ||
         w->dims[1] % SIDE != 0) {
@@ -186,6 +126,20 @@ static uint64_t rows_of(const etx_ir_method* method, const etx_ir_node* node) {
   return rows;
 }
 
+// All that read it have to find the same panels.
+static void note_convolution(weight* read, etx_packed_convolution form) {
+  if (!read->is_layer) {
+    read->is_layer = true;
+    read->rows = UINT64_MAX;
+    read->form = form;
+  }
+  if (read->obstacle == NULL) read->obstacle = form.obstacle;
+  if (read->obstacle == NULL &&
+      read->form.transposed_groups != form.transposed_groups) {
+    read->obstacle = "is read in two orders";
+  }
+}
+
 // Tensors that a program tells, and what states start with, are read as they
 // are.
 static void note_reader(void* context, size_t constant,
@@ -201,8 +155,11 @@ static void note_reader(void* context, size_t constant,
     read->reader = reader->name;
     return;
   }
-  const uint64_t rows =
-      is_convolution(node) ? UINT64_MAX : rows_of(reader->method, node);
+  if (etx_is_convolution(node)) {
+    note_convolution(read, etx_packed_convolution_of(reader->method, node));
+    return;
+  }
+  const uint64_t rows = rows_of(reader->method, node);
   if (!read->is_layer || rows < read->rows) read->rows = rows;
   read->is_layer = true;
   if (read->obstacle == NULL) {
@@ -255,8 +212,11 @@ static etx_status pack(const packing* self, uint32_t index) {
   weight* const w = &self->weights[index];
   const etx_ir_constant from = self->module->constants[index];
   const size_t count = ((size_t)from.sizes[0] + COLUMNS - 1) / COLUMNS;
+  // Those of convolutions are whole.
   const size_t bytes =
-      count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
+      from.rank > 2
+          ? from.data.size
+          : count * COLUMNS * (from.data.size / (size_t)from.sizes[0]);
   uint8_t* const data = etx_pool_take(self->module->pool, bytes);
   if (data == NULL) return ETX_OUT_OF_MEMORY;
   etx_ir_constant panels = {
@@ -265,16 +225,16 @@ static etx_status pack(const packing* self, uint32_t index) {
       .sizes = {(int64_t)count, from.sizes[1], COLUMNS},
       .data = {data, bytes}};
   w->is_packed = true;
+  if (from.rank > 2) {
+    etx_packed_convolution_write(&w->form, &from, &panels, data);
+    return etx_ir_add_constant(self->module, &panels, &w->panels);
+  }
   write_panels(&from, SIDE, data);
   if (from.dtype == ETX_DTYPE_INT8) {
     panels.rank = 4;
     panels.sizes[1] = from.sizes[1] / SIDE;
     panels.sizes[3] = SIDE;
     ETX_TRY(add_sums(self, w, &from));
-  } else if (from.rank == 4) {
-    panels.rank = 5;
-    memcpy(&panels.sizes[1], &from.sizes[1], 3 * sizeof *from.sizes);
-    panels.sizes[4] = COLUMNS;
   }
   return etx_ir_add_constant(self->module, &panels, &w->panels);
 }
@@ -313,40 +273,18 @@ static etx_status decide(const packing* self, uint32_t index) {
 
 // ------------------------------------------------ nodes
 
-// (input, panels, bias, others, steps), or with the padding in front of others.
-static void change_convolution(const etx_ir_method* method, etx_ir_node* node,
-                               etx_ir_arg* args, uint32_t panels) {
-  enum { PADDING = 4, OTHERS = 9 };
-  const etx_ir_arg* const from = node->args;
-  const bool is_point =
-      method->values[from[WEIGHT].as.value].shape.dims[2] == 1;
-  size_t count = 3;
-  memcpy(args, from, count * sizeof *args);
-  args[WEIGHT] = etx_ir_value_arg(panels);
-  if (!is_point) args[count++] = from[PADDING];
-  args[count] = etx_ir_list(NULL, 0);
-  args[count + 1] = (etx_ir_arg){ETX_IR_ARG_STRING, {0}};
-  args[count + 1].as.string = etx_text_of("x");
-  if (node->op->id == ETX_OP_convolution_chain_out) {
-    memcpy(&args[count], &from[OTHERS], 2 * sizeof *args);
-  }
-  node->args = args;
-  node->arg_count = count + 2;
-  node->op = etx_op_at(is_point ? ETX_OP_convolution_panels_out
-                                : ETX_OP_convolution_winograd_out);
-}
-
 static etx_status change_node(const packing* self, etx_ir_method* method,
                               etx_ir_node* node) {
-  enum { ARGS = 5, ROOM = 6 };
+  enum { ARGS = 5 };
   uint32_t value = 0;
   const weight* const w = weight_of(self, method, &node->args[WEIGHT]);
-  etx_ir_arg* const args =
-      etx_pool_take(self->module->pool, ROOM * sizeof *args);
+  etx_ir_arg* const args = etx_pool_take(
+      self->module->pool, ETX_PACKED_CONVOLUTION_ARGS * sizeof *args);
   if (args == NULL) return ETX_OUT_OF_MEMORY;
   ETX_TRY(etx_ir_constant_value(self->module, method, w->panels, &value));
-  if (is_convolution(node)) {
-    change_convolution(method, node, args, value);
+  if (etx_is_convolution(node)) {
+    const etx_packed_convolution form = etx_packed_convolution_of(method, node);
+    etx_packed_convolution_change(&form, node, value, args);
     return ETX_OK;
   }
   args[3] = etx_ir_list(NULL, 0);

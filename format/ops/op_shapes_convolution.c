@@ -159,11 +159,53 @@ etx_status etx_shape_convolution_chain(etx_shape_call* call) {
   return call->output(call->context, 0, &out);
 }
 
+enum { PANEL_CHANNELS = 16 };
+
+// Panels [O / 16, I / groups, kernel.., 16] as the weight that they stand for.
+static etx_status weight_of_panels(const etx_shape_call* call,
+                                   const etx_shape* input, etx_shape* weight) {
+  int64_t groups;
+  etx_shape panels;
+  if (input->rank < 3 || input->rank > 4) {
+    return etx_shape_refuse(call, "rank of 'input' is %i, expected 3 or 4",
+                            (int64_t)input->rank);
+  }
+  ETX_TRY(etx_shape_tensor(call, 1, &panels));
+  ETX_TRY(etx_shape_want_rank(call, "panels", &panels, input->rank + 1u));
+  ETX_TRY(etx_shape_want_equal(call, "the last size of 'panels'",
+                               PANEL_CHANNELS, panels.dims[input->rank]));
+  ETX_TRY(etx_shape_number(call, forward_parameters.groups, 0, &groups));
+  const etx_dim count = panels.dims[0];
+  if (groups <= 0 || !etx_shape_is_number(call, count) || count % groups != 0) {
+    return etx_shape_refuse(call, "'panels' do not divide into %i groups",
+                            groups);
+  }
+  *weight = panels;
+  weight->rank = input->rank;
+  if (etx_shape_boolean(call, forward_parameters.transposed)) {
+    ETX_TRY(etx_dim_multiply(call, panels.dims[1], groups, &weight->dims[0]));
+    weight->dims[1] = count / groups * PANEL_CHANNELS;
+    return ETX_OK;
+  }
+  return etx_dim_multiply(call, count, PANEL_CHANNELS, &weight->dims[0]);
+}
+
+// (input, panels, bias, stride, padding, dilation, transposed, output_padding,
+// groups, others, steps)
+etx_status etx_shape_convolution_packed(etx_shape_call* call) {
+  etx_shape input, weight, out;
+  ETX_TRY(etx_shape_tensor(call, 0, &input));
+  ETX_TRY(weight_of_panels(call, &input, &weight));
+  ETX_TRY(result(call, &forward_parameters, &input, &weight, &out));
+  ETX_TRY(want_bias(call, &out));
+  ETX_TRY(etx_shape_want_others(call, 9, &out));
+  return call->output(call->context, 0, &out);
+}
+
 // (input [N, I, H, W], panels [O / 16, I, kernel, kernel, 16], bias, ..): the
 // result but for its last sizes, which stay the input's.
 static etx_status of_panels(const etx_shape_call* call, int64_t kernel,
                             etx_shape* out) {
-  enum { PANEL_CHANNELS = 16 };
   const etx_dim lasts[] = {kernel, kernel, PANEL_CHANNELS};
   etx_shape panels;
   ETX_TRY(etx_shape_tensor(call, 0, out));
@@ -239,7 +281,6 @@ static etx_status byte_size(const etx_shape_call* call, size_t first, size_t i,
 // (input, zero_point, panels, offsets, scales, bias, kernel_size, stride,
 // padding, dilation, groups, out_zero_point, out_min, out_max, dtype)
 etx_status etx_shape_convolution_u8(etx_shape_call* call) {
-  enum { PANEL_CHANNELS = 16 };
   etx_shape out;
   int64_t channels, groups;
   etx_dim inner, panels;

@@ -54,17 +54,33 @@ etx_convolution etx_convolution_of(const etx_volumes* in,
   return c;
 }
 
+// Panels [O / 16, I, kernel.., 16] as the weight of a plain convolution.
+static etx_volumes volumes_of_panels(const etx_tensor* panels) {
+  etx_tensor taps = *panels;
+  --taps.rank;
+  etx_volumes v = etx_volumes_of(&taps);
+  v.images *= ETX_CONVOLUTION_PANEL;
+  v.image /= ETX_CONVOLUTION_PANEL;
+  return v;
+}
+
 // (input, weight, bias, stride, padding, dilation, transposed,
 // output_padding, groups, .., out); `chain` may be NULL.
 static void convolve(etx_call* call, const etx_chain* chain) {
   const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* weights = etx_call_tensor(call, 1);
   const etx_tensor* result = etx_call_tensor(call, call->argument_count - 1);
+  const bool has_panels = weights->rank > input->rank;
+  const bool transposed = etx_call_boolean(call, 6);
   const etx_volumes in = etx_volumes_of(input);
-  const etx_volumes weight = etx_volumes_of(etx_call_tensor(call, 1));
+  const etx_volumes weight =
+      has_panels ? volumes_of_panels(weights) : etx_volumes_of(weights);
   const etx_volumes out = etx_volumes_of(result);
   if (etx_tensor_numel(result) == 0) return;
   etx_convolution c = etx_convolution_of(
-      &in, &weight, &out, etx_call_integer(call, 8), etx_call_boolean(call, 6));
+      &in, &weight, &out, etx_call_integer(call, 8), transposed && !has_panels);
+  c.transposed = transposed;
+  c.has_panels = has_panels;
   if (!etx_call_is_none(call, 2)) c.bias = etx_call_tensor(call, 2);
   etx_windows_read(call, 3, input->rank - 2u, &in, &out, &weight, c.windows);
   c.chain = chain;
@@ -107,6 +123,11 @@ etx_status etx_kernel_convolution_chain_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, 11));
   call->run = run_convolution_chain;
   return etx_chain_check(call, 9, 10);
+}
+
+etx_status etx_kernel_convolution_packed_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_contiguous(call, 1));
+  return etx_kernel_convolution_chain_out_prepare(call);
 }
 
 etx_status etx_kernel_convolution_out_prepare(etx_call* call) {

@@ -28,6 +28,9 @@ typedef struct etx_convolution {
   // Strides of the weight in elements: from group to group, and between the
   // channels of a group.
   ptrdiff_t weight_group, weight_out, weight_in;
+  // Weights of sixteen result channels lie side by side, those of the next
+  // sixteen 16 weight_out behind them.
+  bool has_panels;
   const etx_tensor* bias;  // [groups * out_channels], or NULL
   int64_t groups;
   int64_t in_channels, out_channels;  // of one group
@@ -54,6 +57,15 @@ etx_convolution etx_convolution_of(const etx_volumes* in,
                                    const etx_volumes* weight,
                                    const etx_volumes* out, int64_t groups,
                                    bool transposed);
+
+enum { ETX_CONVOLUTION_PANEL = 16 };
+
+// Where the weights of a result channel of a group begin, in elements.
+static inline ptrdiff_t etx_convolution_row(const etx_convolution* c,
+                                            size_t channel) {
+  const size_t lane = c->has_panels ? channel % ETX_CONVOLUTION_PANEL : 0;
+  return (ptrdiff_t)(channel - lane) * c->weight_out + (ptrdiff_t)lane;
+}
 
 void etx_convolution_run(const etx_convolution* convolution,
                          const etx_parallel* parallel);

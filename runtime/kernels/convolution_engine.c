@@ -128,7 +128,7 @@ static void load_weights(const void* context, size_t row, int64_t first,
   const phase* p = t->p;
   const etx_convolution* c = p->c;
   const char* channel =
-      t->weights + (ptrdiff_t)row * c->weight_out * c->weight.bytes;
+      t->weights + etx_convolution_row(c, row) * c->weight.bytes;
   for (size_t k = 0; k < count;) {
     const tap_run run = run_at(p, first + (int64_t)k, count - k);
     const ptrdiff_t at = (ptrdiff_t)run.channel * c->weight_in +
@@ -306,7 +306,7 @@ static void run_items(const void* context, size_t first, size_t end) {
 // True if tap number k of a result channel is the weight's element k.
 static bool are_weights_dense(const phase* p) {
   const etx_convolution* c = p->c;
-  if (c->weight.dtype != etx_wide_dtype(p->wide)) return false;
+  if (c->has_panels || c->weight.dtype != etx_wide_dtype(p->wide)) return false;
   int64_t dense = 1;
   for (size_t d = ETX_SPATIAL; d-- > 0;) {
     const int64_t kernel = c->windows[d].kernel;

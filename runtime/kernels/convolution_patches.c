@@ -432,14 +432,14 @@ static void ask_for_results(const desk* d, int64_t channel, size_t channels,
   s->ahead_rows = channels;
 }
 
-// Weights are turned a few taps and channels at a time, which stay in the first
-// cache while all positions pass.
+// Weights are turned a few taps and channels at a time, unless they come in
+// panels, which stay in the first cache while all positions pass.
 static __attribute__((noinline)) void run_spots(desk* d, const float* in,
                                                 const float* weights,
                                                 size_t rows, int64_t channel) {
   float turned[ETX_SPOT_CHANNELS * ETX_SPOT_TAPS]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
-  ptrdiff_t places[ETX_SPOT_TILE];
+  ptrdiff_t places[ETX_SPOT_TILE], weight_places[ETX_SPOT_TAPS];
   enum { GROUP = ETX_PATCH_GROUP };
   const etx_patch_plan* p = d->p;
   const etx_convolution* c = &p->c;
@@ -456,6 +456,7 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
       places[i++] = (ptrdiff_t)y * down + (ptrdiff_t)x * across;
     }
   }
+  for (ptrdiff_t k = 0; k < ETX_SPOT_TAPS; ++k) weight_places[k] = k * GROUP;
   const size_t all = (size_t)c->in_channels;
   d->sum_row = (rows + GROUP - 1) / GROUP * GROUP;
   for (size_t first = 0; first < all; first += p->channels) {
@@ -469,20 +470,22 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
     }
     for (size_t row = 0, some; row < rows; row += some) {
       some = rows - row < ETX_SPOT_CHANNELS ? rows - row : ETX_SPOT_CHANNELS;
-      const float* const from =
-          weights + (ptrdiff_t)row * c->weight_out + first * p->taps;
-      size_t groups = 0;
-      for (size_t at = 0; at < some; at += GROUP, ++groups) {
+      const float* const from = weights + (ptrdiff_t)row * c->weight_out +
+                                (ptrdiff_t)first * c->weight_in;
+      const size_t groups = (some + GROUP - 1) / GROUP;
+      for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
         p->loops->turn(from + (ptrdiff_t)at * c->weight_out, c->weight_out,
                        some - at < GROUP ? some - at : GROUP, taps,
-                       turned + groups * taps * GROUP);
+                       turned + at * taps);
       }
       etx_spots s = {
           .seen = seen,
           .places = places,
           .offsets = p->offsets,
-          .weights = turned,
-          .weight_group = (ptrdiff_t)(taps * GROUP),
+          .weights = c->has_panels ? from : turned,
+          .weight_group =
+              GROUP * (c->has_panels ? c->weight_out : (ptrdiff_t)taps),
+          .weight_places = weight_places,
           .sums = d->sums + row,
           .sum_row = (ptrdiff_t)d->sum_row,
           .positions = d->t.height * d->t.width,
@@ -491,7 +494,8 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
           .starts = first == 0,
           .ahead = (const char*)(row + some < rows
                                      ? from + (ptrdiff_t)some * c->weight_out
-                                     : weights + (first + count) * p->taps),
+                                     : weights + (ptrdiff_t)(first + count) *
+                                                     c->weight_in),
           .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
           .ahead_rows = row + some < rows || count < left ? some : 0};
       if (row + some == rows && count == left) {

@@ -101,6 +101,7 @@ typedef struct desk {
   size_t tap_count;
   placed_tap taps[TAPS];
   ptrdiff_t offsets[OFFSETS];  // of what taps see in the patches
+  ptrdiff_t weight_places[OFFSETS];
 } desk;
 
 // ------------------------------------------------ directions
@@ -204,7 +205,7 @@ static bool size_tiles(plan* p) {
 static bool size_items(plan* p, int64_t most) {
   const int64_t all = p->c->out_channels;
   p->rows = even_share(all, most);
-  if (p->has_spots && p->rows < all) {
+  if ((p->has_spots || p->c->has_panels) && p->rows < all) {
     p->rows = (int64_t)whole_groups((size_t)p->rows);
   }
   p->row_blocks = etx_divide_up(all, p->rows);
@@ -249,8 +250,7 @@ static bool start_plan(plan* p, const etx_convolution* c,
   p->loops =
       etx_panel_loops_of(etx_instruction_set_within(parallel->instruction_set));
   p->store = etx_chain_store_of(c->chain);
-  p->has_spots =
-      p->loops->sum_spots != NULL && c->out_channels >= LEAST_CHANNELS;
+  p->has_spots = c->out_channels >= LEAST_CHANNELS;
   p->patch_room = p->has_spots ? PATCHES : LANE_PATCHES;
   p->weight_room = p->has_spots ? WEIGHTS : LANE_WEIGHTS;
   p->sum_room = p->has_spots ? SUMS : LANE_SUMS;
@@ -328,8 +328,13 @@ static void place_tap(desk* d, size_t ky, size_t kx) {
                            (ptrdiff_t)kx * p->c->weight.strides[2],
                    .to = (uint16_t)(before * p->units + number),
                    .each = (uint16_t)each};
-  for (size_t i = 0; i < p->channels; ++i, offset += (ptrdiff_t)p->patch) {
-    d->offsets[before + i * each + number] = offset;
+  const ptrdiff_t weight = d->taps[d->tap_count - 1].from;
+  for (size_t i = 0; i < p->channels; ++i) {
+    const size_t at = before + i * each + number;
+    d->offsets[at] = offset + (ptrdiff_t)(i * p->patch);
+    d->weight_places[at] = p->c->has_panels
+                               ? weight + (ptrdiff_t)i * p->c->weight_in
+                               : (ptrdiff_t)((i * each + number) * GROUP);
   }
 }
 
@@ -384,8 +389,9 @@ static void pick_weights(const desk* d, size_t first, size_t count) {
   const plan* p = d->p;
   const etx_convolution* c = p->c;
   for (size_t i = 0; i < count; ++i) {
-    const float* channel = d->weight + (ptrdiff_t)(first + i) * c->weight_in;
-    for (size_t row = 0; row < d->rows; ++row, channel += c->weight_out) {
+    const float* all = d->weight + (ptrdiff_t)(first + i) * c->weight_in;
+    for (size_t row = 0; row < d->rows; ++row) {
+      const float* channel = all + etx_convolution_row(c, row);
       const size_t place = i + row * p->channels;
       for (size_t k = 0; k < d->tap_count; ++k) {
         const placed_tap* t = &d->taps[k];
@@ -399,7 +405,7 @@ static void pick_weights(const desk* d, size_t first, size_t count) {
 
 // The sums of one phase, from what is there of `count` input channels.
 static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
-                      int64_t x, size_t count, bool starts) {
+                      int64_t x, size_t first, size_t count) {
   const plan* p = d->p;
   const size_t before = taps_before(d, y, x);
   const size_t each = (size_t)p->y.counts[y] * p->x.counts[x];
@@ -408,18 +414,21 @@ static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
   const float* const weights = d->weights + before * p->units * p->step;
   const ptrdiff_t weight_step = (ptrdiff_t)(each * p->channels * p->step);
   if (p->has_spots) {
+    const bool has_panels = p->c->has_panels;
+    const float* const panels = d->weight + (ptrdiff_t)first * p->c->weight_in;
     const etx_spots s = {
         .seen = d->patches,
         .places = places,
         .offsets = d->offsets + before,
-        .weights = weights,
-        .weight_group = weight_step,
+        .weights = has_panels ? panels : weights,
+        .weight_group = has_panels ? GROUP * p->c->weight_out : weight_step,
+        .weight_places = d->weight_places + before,
         .sums = sums,
         .sum_row = (ptrdiff_t)(p->sum_row * (size_t)p->x.phases),
         .positions = d->height * d->width,
         .taps = count * each,
         .groups = whole_groups(d->rows) / GROUP,
-        .starts = starts};
+        .starts = first == 0};
     p->loops->sum_spots(&s);
     return;
   }
@@ -435,7 +444,7 @@ static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
       .rows = d->rows,
       .taps = count * each,
       .lanes = (d->height - 1) * p->pitch + d->width,
-      .starts = starts};
+      .starts = first == 0};
   p->loops->by_wide[ETX_WIDE_F32](&b);
 }
 
@@ -452,14 +461,14 @@ static void sum_item(const desk* d) {
     const size_t left = all - first;
     const size_t count = left < p->channels ? left : p->channels;
     copy_patches(d, first, count);
-    if (p->has_spots) {
-      turn_weights(d, first, count);
-    } else {
+    if (!p->has_spots) {
       pick_weights(d, first, count);
+    } else if (!p->c->has_panels) {
+      turn_weights(d, first, count);
     }
     for (int64_t y = 0; y < p->item_phases; ++y) {
       for (int64_t x = 0; x < p->x.phases; ++x) {
-        sum_phase(d, places, d->phase + y, x, count, first == 0);
+        sum_phase(d, places, d->phase + y, x, first, count);
       }
     }
   }

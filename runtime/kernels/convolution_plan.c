@@ -190,8 +190,9 @@ static void find_offsets(etx_patch_plan* p) {
 
 // ------------------------------------------------ convolutions
 
-// True if a result channel's weights follow each other, tap by tap.
+// True if a result channel's weights follow each other, tap by tap, or panels'.
 static bool are_weights_dense(const etx_convolution* c) {
+  if (c->has_panels) return true;
   const ptrdiff_t width = (ptrdiff_t)c->weight.sizes[2];
   const ptrdiff_t plane = (ptrdiff_t)c->weight.sizes[1] * width;
   return (width == 1 || c->weight.strides[2] == 1) &&
@@ -261,8 +262,21 @@ static void pack_tiles(etx_patch_plan* p) {
   p->pitch = p->lanes;
 }
 
+// For windows of neighbours, where a set has loops for them.
+static etx_window_loop windows_of(const etx_patch_plan* p) {
+  const etx_window *y = &p->y.window, *x = &p->x.window;
+  const int64_t kernel = x->kernel;
+  if (p->c.in.strides[2] != 1 || y->kernel != kernel || kernel < 3 ||
+      kernel > (int64_t)p->loops->most_window || kernel % 2 == 0 ||
+      y->dilation != 1 || x->dilation != 1 || y->stride != x->stride ||
+      x->stride > (kernel == 7 ? 1 : 2)) {
+    return NULL;
+  }
+  return p->loops->sum_windows;
+}
+
 // Tiles of one channel, as high as fits. Their sums are never stored.
-static bool is_plane(etx_patch_plan* p) {
+static bool plan_plane(etx_patch_plan* p) {
   const int64_t width = p->x.window.out, high = p->y.window.out;
   int64_t height = high;
   if (p->c.in_channels != 1 || p->c.out_channels != 1 ||
@@ -281,20 +295,9 @@ static bool is_plane(etx_patch_plan* p) {
   p->rows = 1;
   p->channels = 1;
   find_offsets(p);
+  p->is_plane = true;
+  p->sum_windows = windows_of(p);
   return true;
-}
-
-// For windows of neighbours, where a set has loops for them.
-static etx_window_loop windows_of(const etx_patch_plan* p) {
-  const etx_window *y = &p->y.window, *x = &p->x.window;
-  const int64_t kernel = x->kernel;
-  if (!p->is_plane || p->c.in.strides[2] != 1 || y->kernel != kernel ||
-      kernel < 3 || kernel > (int64_t)p->loops->most_window ||
-      kernel % 2 == 0 || y->dilation != 1 || x->dilation != 1 ||
-      y->stride != x->stride || x->stride > (kernel == 7 ? 1 : 2)) {
-    return NULL;
-  }
-  return p->loops->sum_windows;
 }
 
 static bool size_channels(etx_patch_plan* p) {
@@ -313,11 +316,12 @@ static bool size_channels(etx_patch_plan* p) {
 static bool suits_spots(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t positions = c->out.sizes[1] * c->out.sizes[2];
-  if (p->loops->sum_spots == NULL || c->out.strides[2] != 1 ||
-      (c->out.sizes[1] > 1 && !are_rows_dense(&c->out)) ||
-      (p->is_packed && c->in.strides[2] != 1)) {
+  if (c->out.strides[2] != 1 ||
+      (c->out.sizes[1] > 1 && !are_rows_dense(&c->out))) {
     return false;
   }
+  if (c->has_panels) return true;
+  if (p->is_packed && c->in.strides[2] != 1) return false;
   return c->out_channels >= LEAST_SPOT_CHANNELS && c->in_channels > 1 &&
          positions >= LEAST_SPOTS &&
          (positions <= MOST_SPOTS ||
@@ -381,12 +385,17 @@ static bool size_spots(etx_patch_plan* p) {
   const int64_t most = p->is_direct  ? ETX_SPOT_TILE
                        : wide > LANES ? FEW_LANES
                                       : LANES;
-  const int64_t width = even_share(wide, most);
+  int64_t width = even_share(wide, most);
   int64_t height = width < wide ? 1 : high;
   p->lanes = SIZE_MAX;
-  for (int64_t tiles = 2; !fits_spots(p, height, width); ++tiles) {
-    if (height == 1) return false;
-    height = etx_divide_up(high, tiles);
+  for (int64_t tiles = 2; !fits_spots(p, height, width);) {
+    if (height > 1) {
+      height = etx_divide_up(high, tiles++);
+    } else if (p->c.has_panels && width > 1) {
+      width = even_share(wide, width / 2);
+    } else {
+      return false;
+    }
   }
   p->y.tile = height;
   p->y.tiles = etx_divide_up(high, height);
@@ -564,7 +573,7 @@ static bool plan_rows_of_points(etx_patch_plan* p) {
 
 static bool plan_points(etx_patch_plan* p) {
   if (p->loops->sum_points == NULL || p->c.out.strides[2] != 1 ||
-      p->c.out_channels % POINT_CHANNELS != 0 || p->is_plane) {
+      p->c.out_channels % POINT_CHANNELS != 0) {
     return false;
   }
   if (!plan_packed_points(p) && !plan_rows_of_points(p)) return false;
@@ -593,13 +602,13 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   p->taps = (size_t)(p->y.window.kernel * p->x.window.kernel);
   if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
-  p->is_plane = is_plane(p);
-  p->sum_windows = windows_of(p);
-  if (plan_points(p) || plan_spots(p)) {
+  if (c->has_panels) {
+    if (!plan_spots(p)) return false;
+  } else if (plan_plane(p) || plan_points(p) || plan_spots(p)) {
     // Nothing else is to be done.
   } else if (p->is_packed) {
     pack_tiles(p);
-  } else if (!p->is_plane && !size_channels(p)) {
+  } else if (!size_channels(p)) {
     return false;
   }
   p->row_blocks = etx_divide_up(c->out_channels, p->rows);

@@ -64,7 +64,7 @@ static void add_bias(const etx_convolution* c) {
 
 bool etx_convolution_whole(const etx_convolution* c,
                            const etx_parallel* parallel) {
-  if (c->groups != 1 || c->in.dtype != ETX_DTYPE_FLOAT32 ||
+  if (c->groups != 1 || c->has_panels || c->in.dtype != ETX_DTYPE_FLOAT32 ||
       c->weight.dtype != ETX_DTYPE_FLOAT32 ||
       !(sees_all(c) || spreads_one(c))) {
     return false;

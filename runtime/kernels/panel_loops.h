@@ -103,12 +103,12 @@ typedef struct etx_panel_loops {
   etx_row_most_loop row_most;
   etx_score_loop weigh_scores;
   etx_dense_spot_loop sum_dense_spots;
+  etx_spot_loop sum_spots;
+  etx_spot_store_loop store_spots;
   etx_winograd_loops winograd;
   // Those that only some sets have, or NULL.
   etx_window_loop sum_windows;
   size_t most_window;  // the largest of them
-  etx_spot_loop sum_spots;
-  etx_spot_store_loop store_spots;
   etx_point_loop sum_points;
   size_t groups;  // of lanes that by_wide likes to have at once
 } etx_panel_loops;

@@ -32,41 +32,22 @@ static void run_chain(const etx_panel_results* r, int64_t image,
   }
 }
 
-// Sets with a loop for it turn squares in registers; others on the stack.
 static void store_line(const etx_panel_results* r, const float* sums,
                        ptrdiff_t row, const float* bias, float* out,
                        size_t count) {
-  etx_spot_store s = {.store = {.sums = sums,
-                                .sum_row = row,
-                                .out = out,
-                                .rows = 1,
-                                .count = count,
-                                .below = r->store.below,
-                                .low = r->store.low,
-                                .high = r->store.high},
-                      .out_channel = r->out.channel,
-                      .bias = bias,
-                      .channels = CHANNELS};
-  s.store.added = added_to(r, out);
-  if (r->loops->store_spots != NULL) {
-    r->loops->store_spots(&s);
-    return;
-  }
-  float turned[CHANNELS * CHANNELS];
-  etx_row_store one = s.store;
-  for (size_t at = 0; at < count; at += CHANNELS) {
-    one.count = count - at < CHANNELS ? count - at : CHANNELS;
-    r->loops->turn(sums + (ptrdiff_t)at * row, row, one.count, CHANNELS,
-                   turned);
-    for (size_t c = 0; c < CHANNELS; ++c) {
-      const ptrdiff_t to = (ptrdiff_t)c * s.out_channel + (ptrdiff_t)at;
-      one.sums = turned + c * CHANNELS;
-      one.out = out + to;
-      one.added = s.store.added == NULL ? NULL : s.store.added + to;
-      one.bias = bias[c];
-      r->loops->store_rows(&one);
-    }
-  }
+  const etx_spot_store s = {.store = {.sums = sums,
+                                      .sum_row = row,
+                                      .out = out,
+                                      .added = added_to(r, out),
+                                      .rows = 1,
+                                      .count = count,
+                                      .below = r->store.below,
+                                      .low = r->store.low,
+                                      .high = r->store.high},
+                            .out_channel = r->out.channel,
+                            .bias = bias,
+                            .channels = CHANNELS};
+  r->loops->store_spots(&s);
 }
 
 void etx_panel_results_store(const etx_panel_results* r, const float* sums,

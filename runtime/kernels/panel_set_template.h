@@ -15,12 +15,12 @@
 #include "runtime/kernels/plane_template.h"
 #include "runtime/kernels/dense_spot_template.h"
 #include "runtime/kernels/winograd_template.h"
-#if VECTOR_BYTES >= 32
 #include "runtime/kernels/spot_template.h"
+#if VECTOR_BYTES >= 32
 #include "runtime/kernels/point_template.h"
-#define PANEL_SPOTS sum_spots, store_spots, sum_points
+#define PANEL_POINTS sum_points
 #else
-#define PANEL_SPOTS NULL, NULL, NULL
+#define PANEL_POINTS NULL
 #endif
 #if VECTOR_BYTES >= 32
 #include "runtime/kernels/window_plane_template.h"
@@ -74,7 +74,9 @@
    row_most,                                            \
    weigh_scores,                                        \
    sum_dense_spots,                                     \
+   sum_spots,                                           \
+   store_spots,                                         \
    {winograd_input, winograd_weights, winograd_output}, \
    PANEL_WINDOWS,                                       \
-   PANEL_SPOTS,                                         \
+   PANEL_POINTS,                                        \
    PANEL_GROUPS}

@@ -93,14 +93,16 @@ typedef void (*etx_row_most_loop)(const etx_row_most* most);
 
 // Sums of positions with result channels as lanes, which few positions fill
 // better than they fill lanes themselves: sums [positions, channels] += what
-// lies at places [position] + offsets [taps] of `seen`, times weights
-// [group][taps][group of channels], tap by tap, in steps that are rounded once.
+// lies at places [position] + offsets [taps] of `seen`, times the group of
+// channels at weight_places [taps] of a group's weights, tap by tap, in steps
+// that are rounded once.
 typedef struct etx_spots {
   const float* seen;
   const ptrdiff_t* places;
   const ptrdiff_t* offsets;
   const float* weights;
   ptrdiff_t weight_group;
+  const ptrdiff_t* weight_places;
   float* sums;
   ptrdiff_t sum_row;
   size_t positions, taps;

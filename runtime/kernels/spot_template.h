@@ -1,6 +1,5 @@
 // Sums with result channels as lanes (row_loops.h). Read once for each
-// instruction set whose registers have eight lanes or sixteen, after
-// turn_template.h and plane_template.h.
+// instruction set, after turn_template.h and plane_template.h.
 
 #include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
@@ -9,7 +8,11 @@
 enum {
   SPOT_LANES = ETX_PANEL_GROUP_BYTES / 4,  // of a group
   SPOT_PARTS = SPOT_LANES / ETX_FUSED_LANES,
+#if VECTOR_BYTES == 16 && !defined(__aarch64__)  // 16 registers
+  SPOT_POSITIONS = 2,
+#else
   SPOT_POSITIONS = 6,
+#endif
 #if VECTOR_BYTES == 64
   SPOT_GROUPS = 4,  // at a time
 #else
@@ -29,9 +32,10 @@ static inline __attribute__((always_inline)) void spot_block(
   ETX_UNROLLED
   for (size_t i = 1; i < count; ++i) apart[i] = places[i] - places[0];
   const ptrdiff_t weight_group = s->weight_group, sum_row = s->sum_row;
-  const float* weights = s->weights + (ptrdiff_t)group * weight_group;
+  const float* const weights = s->weights + (ptrdiff_t)group * weight_group;
   float* sums = s->sums + (ptrdiff_t)position * sum_row + group * SPOT_LANES;
   const ptrdiff_t* const offsets = s->offsets;
+  const ptrdiff_t* const weight_places = s->weight_places;
   const size_t vectors = groups * SPOT_PARTS;
   etx_fused own[SPOT_POSITIONS][SPOT_VECTORS] = {{{0}}};
   if (!s->starts) {
@@ -55,13 +59,14 @@ static inline __attribute__((always_inline)) void spot_block(
       __builtin_prefetch(ahead + (ptrdiff_t)i * s->ahead_row);
     }
     ahead += ETX_PANEL_GROUP_BYTES;
-    for (const size_t stop = k + step; k < stop; ++k, weights += SPOT_LANES) {
+    for (const size_t stop = k + step; k < stop; ++k) {
       const float* const at = seen + offsets[k];
+      const float* const from = weights + weight_places[k];
       etx_fused weight[SPOT_VECTORS];
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
         memcpy(&weight[v],
-               weights + (ptrdiff_t)(v / SPOT_PARTS) * weight_group +
+               from + (ptrdiff_t)(v / SPOT_PARTS) * weight_group +
                    v % SPOT_PARTS * ETX_FUSED_LANES,
                sizeof weight[v]);
         if (count > 1) ETX_FUSED_LOADED(weight[v]);
@@ -95,6 +100,7 @@ static inline __attribute__((always_inline)) void spot_row(const etx_spots* s,
   for (; blocks > 0; --blocks, ahead += SPOT_LANES) {
     const size_t count = (s->positions - at + blocks - 1) / blocks;
     switch (count) {
+#if VECTOR_BYTES > 16 || defined(__aarch64__)
       case 6:
         spot_block(s, at, 6, group, groups, ahead);
         break;
@@ -107,6 +113,7 @@ static inline __attribute__((always_inline)) void spot_row(const etx_spots* s,
       case 3:
         spot_block(s, at, 3, group, groups, ahead);
         break;
+#endif
       case 2:
         spot_block(s, at, 2, group, groups, ahead);
         break;

@@ -132,27 +132,21 @@ static inline __attribute__((always_inline)) void turn_registers(
 
 #else
 
-static inline __attribute__((always_inline)) void turn_square(const float* in,
-                                                              ptrdiff_t row,
-                                                              float* out) {
-  turn_vector a[TURN], b[TURN];
-  for (int i = 0; i < TURN; ++i) memcpy(&a[i], in + i * row, sizeof(a[i]));
-  b[0] = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
-  b[1] = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
-  b[2] = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
-  b[3] = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
-  for (int i = 0; i < 2; ++i) {
-    const turn_vector x = b[2 * i], y = b[2 * i + 1];
-    const turn_vector low = __builtin_shufflevector(x, y, 0, 1, 4, 5);
-    const turn_vector high = __builtin_shufflevector(x, y, 2, 3, 6, 7);
-    memcpy(out + 2 * i * ETX_TURNED_ROWS, &low, sizeof(low));
-    memcpy(out + (2 * i + 1) * ETX_TURNED_ROWS, &high, sizeof(high));
-  }
+static inline
+    __attribute__((always_inline)) void turn_registers(turn_vector* a,
+                                                       turn_vector* b) {
+  // Pairs of rows, then fours.
+  const turn_vector first = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+  const turn_vector second = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+  const turn_vector third = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+  const turn_vector fourth = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+  b[0] = __builtin_shufflevector(first, second, 0, 1, 4, 5);
+  b[1] = __builtin_shufflevector(first, second, 2, 3, 6, 7);
+  b[2] = __builtin_shufflevector(third, fourth, 0, 1, 4, 5);
+  b[3] = __builtin_shufflevector(third, fourth, 2, 3, 6, 7);
 }
 
 #endif
-
-#if VECTOR_BYTES >= 32
 
 // Whole lines are read, each once: where rows are a power of two apart they
 // have no room beside each other in the first cache.
@@ -174,8 +168,6 @@ static inline __attribute__((always_inline)) void turn_square(const float* in,
     memcpy(out + i * ETX_TURNED_ROWS, &b[i], sizeof(b[i]));
   }
 }
-
-#endif
 
 // Rows or taps that fill no square, element by element.
 static void turn_rest(const float* in, ptrdiff_t row, size_t first_row,

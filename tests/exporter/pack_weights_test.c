@@ -136,34 +136,142 @@ static void convolutions_of_one_pixel_read_panels(void** state) {
   lowered_close(&l);
 }
 
-static void other_convolutions_stay(void** state) {
-  static const char other[] =
-      "is not of windows of 1 x 1 or 3 x 3 neighbours, one step apart, of all "
-      "channels";
+// Strides, dilations, groups, oblong windows and few results.
+static void other_convolutions_read_panels(void** state) {
+  static const struct {
+    const char* graph;
+    const char* call;
+  } cases[] = {
+      {CONVOLUTION("9, 9", "32, 16, 5, 5",
+                   "[2, 2], [2, 2], [1, 1], false, [0, 0], 1"),
+       "r: float32[1, 32, 5, 5] = etx::convolution_packed.out(x, const "
+       "float32[2, 16, 5, 5, 16], b, [2, 2], [2, 2], [1, 1], False, [0, 0], "
+       "1, [], 'x relu')\n"},
+      {CONVOLUTION("9, 9", "32, 16, 5, 4",
+                   "[1, 1], [1, 1], [2, 2], false, [0, 0], 1"),
+       "r: float32[1, 32, 3, 5] = etx::convolution_packed.out(x, const "
+       "float32[2, 16, 5, 4, 16], b, [1, 1], [1, 1], [2, 2], False, [0, 0], "
+       "1, [], 'x relu')\n"},
+      {"inputs: [{name: x, type: 'float32[1, 32, 90]'}]\n"
+       "buffers: [{name: w, type: 'float32[64, 16, 20]', init: 1}]\n"
+       "nodes:\n"
+       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
+       "[1], false, [0], 2]}\n"
+       "outputs: [r]\n",
+       "r: float32[1, 64, 71] = etx::convolution_packed.out(x, const "
+       "float32[4, 16, 20, 16], None, [1], [0], [1], False, [0], 2, [], 'x')\n"},
+      {CONVOLUTION("9, 9", "16, 32, 3, 3",
+                   "[2, 2], [1, 1], [1, 1], true, [1, 1], 1"),
+       "r: float32[1, 32, 18, 18] = etx::convolution_packed.out(x, const "
+       "float32[2, 16, 3, 3, 16], b, [2, 2], [1, 1], [1, 1], True, [1, 1], 1, "
+       "[], 'x relu')\n"},
+  };
   (void)state;
-  expect_convolution_stays(
-      CONVOLUTION("9, 9", "32, 16, 3, 3",
-                  "[2, 2], [1, 1], [1, 1], false, [0, 0], 1"),
-      other);
-  expect_convolution_stays(
-      CONVOLUTION("9, 9", "32, 16, 3, 3",
-                  "[1, 1], [1, 1], [2, 2], false, [0, 0], 1"),
-      other);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, cases[i].graph);
+    l.options.pack_weights = true;
+    lowered_run(&l, PASSES " fuse_convolution pack_weights");
+    if (strstr(lowered_lines(&l), cases[i].call) == NULL) {
+      fail_msg("%s", lowered_lines(&l));
+    }
+    lowered_close(&l);
+  }
+}
+
+// Of a transposed one of two groups of 32 channels, whose weights [I, O / 2, 1,
+// 2] are counted, panel 2 has the first sixteen of the second.
+static void panels_of_transposed_groups_are_those_of_their_results(
+    void** state) {
+  enum { IN = 16, OUT = 32, TAPS = 2, PANEL = 16 };
+  enum { NUMBERS = 2 * IN * OUT * TAPS };
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float32[1, 32, 9, 9]'}]\n"
+      "nodes:\n"
+      "  - {out: i, op: aten.arange.default, args: [2048]}\n"
+      "  - {out: f, op: aten._to_copy.default, args: [i], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: w, op: aten.view.default, args: [f, [32, 32, 1, 2]]}\n"
+      "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1, 2], "
+      "[0, 0], [1, 1], true, [0, 0], 2]}\n"
+      "outputs: [r]\n");
+  l.options.pack_weights = true;
+  lowered_run(&l, PASSES " pack_weights");
+  const etx_ir_method* const method = &l.reading.module.methods[0];
+  const etx_ir_node* const node = &method->nodes[method->node_count - 1];
+  const etx_ir_value* const value = &method->values[node->args[1].as.value];
+  const etx_ir_constant* const panels =
+      &l.reading.module.constants[value->index];
+  const float* const found = (const float*)(const void*)panels->data.data;
+  assert_int_equal(panels->data.size, NUMBERS * sizeof(float));
+  for (size_t k = 0; k < NUMBERS; ++k) {
+    const size_t lane = k % PANEL, tap = k / PANEL % TAPS;
+    const size_t in = k / PANEL / TAPS % IN;
+    const size_t out = k / PANEL / TAPS / IN * PANEL + lane;
+    const size_t row = out / OUT * IN + in;
+    assert_true(found[k] == (float)((row * OUT + out % OUT) * TAPS + tap));
+  }
+  lowered_close(&l);
+}
+
+static void other_convolutions_stay(void** state) {
+  (void)state;
   expect_convolution_stays(
       CONVOLUTION("9, 9", "32, 8, 3, 3",
                   "[1, 1], [1, 1], [1, 1], false, [0, 0], 2"),
-      other);
-  expect_convolution_stays(
-      CONVOLUTION("9, 9", "16, 32, 3, 3",
-                  "[1, 1], [1, 1], [1, 1], true, [0, 0], 1"),
-      other);
-  expect_convolution_stays(CONVOLUTION("9, 9", "32, 16, 3, 1", PLAIN), other);
-  expect_convolution_stays(CONVOLUTION("4, 10", "32, 16, 3, 3", PLAIN),
-                           "few results are computed with it");
+      "has few channels");
   expect_convolution_stays(
       CONVOLUTION("9, 9", "32, 16, 1, 1",
                   "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
       "has few channels");
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 16, 2, 2",
+                  "[1, 1], [1, 1], [1, 1], false, [0, 0], 1"),
+      "has few channels");
+  expect_convolution_stays(
+      CONVOLUTION("9, 9", "32, 4, 3, 3",
+                  "[1, 1], [1, 1], [1, 1], false, [0, 0], 4"),
+      "has no whole panels of 16 channels");
+  expect_convolution_stays(CONVOLUTION("99, 99", "32, 16, 5, 5", PLAIN),
+                           "many results are computed with it");
+  expect_convolution_stays(
+      CONVOLUTION("5, 5", "32, 16, 5, 5",
+                  "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
+      "few results are computed with it");
+  expect_convolution_stays(
+      CONVOLUTION("1, 1", "16, 32, 4, 4",
+                  "[1, 1], [0, 0], [1, 1], true, [0, 0], 1"),
+      "few results are computed with it");
+  expect_convolution_stays(
+      CONVOLUTION("19, 19", "32, 16, 13, 13",
+                  "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
+      "is of windows that are too large");
+}
+
+// A plain convolution and a transposed one read the same bytes in two orders.
+static void a_weight_of_two_orders_stays(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(
+      &l, ETX_TARGET_ETX,
+      "inputs: [{name: x, type: 'float32[1, 32, 9, 9]'}]\n"
+      "buffers: [{name: w, type: 'float32[32, 32, 3, 3]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.convolution.default, args: [x, w, null, [2, 2], "
+      "[1, 1], [1, 1], false, [0, 0], 1]}\n"
+      "  - {out: b, op: aten.convolution.default, args: [x, w, null, [2, 2], "
+      "[1, 1], [1, 1], true, [0, 0], 1]}\n"
+      "outputs: [a, b]\n");
+  l.options.pack_weights = true;
+  lowered_run(&l, PASSES " pack_weights");
+  assert_int_equal(l.context.packed.count, 1);
+  assert_string_equal(l.context.packed.items[0].reason,
+                      "is read in two orders");
+  assert_null(strstr(lowered_lines(&l), "packed"));
+  lowered_close(&l);
 }
 
 static void bytes_bring_the_sums_of_their_columns(void** state) {
@@ -358,7 +466,10 @@ int main(void) {
       cmocka_unit_test(rows_are_those_of_all_dimensions),
       cmocka_unit_test(convolutions_of_neighbours_have_winograds_form),
       cmocka_unit_test(convolutions_of_one_pixel_read_panels),
+      cmocka_unit_test(other_convolutions_read_panels),
+      cmocka_unit_test(panels_of_transposed_groups_are_those_of_their_results),
       cmocka_unit_test(other_convolutions_stay),
+      cmocka_unit_test(a_weight_of_two_orders_stays),
       cmocka_unit_test(bytes_bring_the_sums_of_their_columns),
       cmocka_unit_test(a_table_is_packed_for_its_layer),
       cmocka_unit_test(nothing_is_packed_unasked),

@@ -205,8 +205,8 @@ static bool is_of(const random_program* p, const char* word) {
   return strstr(p->op->name, word) != NULL;
 }
 
-// What operators on quantised numbers mostly want of an argument of that name:
-// sizes are those of p->shape, except of panels.
+// What convolutions and operators on quantised numbers mostly want of an
+// argument of that name: sizes are those of p->shape, except of panels.
 static const struct form {
   const char* word;  // in the operator's name
   const char* name;
@@ -231,21 +231,36 @@ static const struct form {
     {"linear_w8", "weight", ETX_DTYPE_INT8, 2},
     {"linear_w8", "scales", ETX_DTYPE_FLOAT32, 1},
     {"linear_w8", "bias", ETX_DTYPE_FLOAT32, 1},
+    {"::convolution", "input", ETX_DTYPE_FLOAT32, 4},
+    {"::convolution", "weight", ETX_DTYPE_FLOAT32, 4},
+    {"::convolution", "panels", ETX_DTYPE_FLOAT32, 5},
+    {"::convolution", "bias", ETX_DTYPE_FLOAT32, 1},
 };
+
+// Panels of as many channels as the shape has.
+static void draw_panels(random_program* p, size_t rank, int32_t* sizes) {
+  const int32_t kernel = is_of(p, "winograd") ? 3
+                         : is_of(p, "packed") ? 1 + (int32_t)below(p, 3)
+                                              : 1;
+  const int32_t bytes[] = {1, (p->shape[0] + 3) / 4, 16, 4};
+  const int32_t floats[] = {1, p->shape[0], kernel, kernel, 16};
+  memcpy(sizes, rank == 5 ? floats : bytes, rank * sizeof *sizes);
+}
 
 static void use_form(random_program* p, const etx_argument* argument,
                      etx_pte_tensor* tensor, int32_t* sizes) {
-  const int32_t panels[] = {1, (p->shape[0] + 3) / 4, 16, 4};
   for (size_t i = 0; i < sizeof forms / sizeof *forms && p->is_tidy; ++i) {
     const struct form* form = &forms[i];
     if (!is_of(p, form->word) || !etx_text_is(argument->name, form->name)) {
       continue;
     }
     if (chance(p, 5)) return;
-    const bool is_panels = etx_text_is(argument->name, "panels");
     tensor->dtype = form->dtype;
     tensor->rank = form->rank;
-    memcpy(sizes, is_panels ? panels : p->shape, form->rank * sizeof *sizes);
+    memcpy(sizes, p->shape, form->rank * sizeof *sizes);
+    if (etx_text_is(argument->name, "panels")) {
+      draw_panels(p, form->rank, sizes);
+    }
     return;
   }
 }

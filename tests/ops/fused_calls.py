@@ -164,6 +164,49 @@ def winograd(c, d):
     convolution_panels(c, d, 3)
 
 
+def convolution_packed(c, d):
+    rank, groups = d.int(1, 2), d.pick([1, 1, 2])
+    each_in, each_out = d.pick([1, 2, d.int(1, 20)]), 16 * d.int(1, 2)
+    transposed = d.chance(0.5)
+    kernel = [d.int(1, 4) for _ in range(rank)]
+    stride = [d.int(1, 3) for _ in range(rank)]
+    dilation = [d.pick([1, 1, 2]) for _ in range(rank)]
+    padding = [d.int(0, k // 2) for k in kernel]
+    more = [d.int(0, s - 1) if transposed else 0 for s in stride]
+    reach = [(k - 1) * each + 1 for k, each in zip(kernel, dilation)]
+    sizes = [max(d.int(1, 9), r - 2 * p) for r, p in zip(reach, padding)]
+    x = d.uniform([d.int(1, 2), groups * each_in, *sizes], -1, 1)
+    shape = ([groups * each_in, each_out] if transposed else
+             [groups * each_out, each_in])
+    weight = d.uniform([*shape, *kernel], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([groups * each_out], -1, 1)])
+    try:
+        sums = torch.ops.aten.convolution(
+            x.double(), weight.double(),
+            None if bias is None else bias.double(), stride, padding, dilation,
+            transposed, more, groups)
+    except RuntimeError:
+        return
+    others, text, compute = chain(d, list(sums.shape))
+    rows = weight
+    if transposed:
+        rows = weight.reshape(groups, each_in, each_out, *kernel)
+        rows = rows.transpose(1, 2).flatten(0, 1)
+    packed = rows.unflatten(0, (-1, 16)).movedim(1, -1)
+    if d.chance(0.1):
+        packed, compute = d.pick([packed[..., :8], packed[0],
+                                  torch.cat([packed, packed], 1)]), None
+    arguments = {"input": x, "panels": packed.contiguous(), "bias": bias,
+                 "stride": stride, "padding": padding, "dilation": dilation,
+                 "transposed": transposed, "output_padding": more,
+                 "groups": groups, "others": others or [torch.zeros([])],
+                 "steps": text}
+    if compute is None:
+        c.add(arguments)
+        return
+    c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
+
+
 def attention(c, d):
     dtype = d.pick([F32, F32, F32, F64, F16, BF16])
     groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
@@ -227,4 +270,5 @@ OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
              "etx::linear_panels.out": panels,
              "etx::convolution_chain.out": convolution,
              "etx::convolution_panels.out": convolution_panels,
-             "etx::convolution_winograd.out": winograd}
+             "etx::convolution_winograd.out": winograd,
+             "etx::convolution_packed.out": convolution_packed}

@@ -1,12 +1,14 @@
 // Transposed convolution against a plain loop over its definition, to the bit,
 // with every number of threads and on every instruction set that this machine
-// has. Operands end where a page begins that nobody may touch.
+// has, also of weights in panels of sixteen channels. Operands end where a page
+// begins that nobody may touch.
 
 #include <math.h>
 #include <string.h>
 
 #include "runtime/kernels/convolution.h"
 #include "tests/format/format_test.h"
+#include "tests/runtime/convolution_panels.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/test_random.h"
 
@@ -84,7 +86,9 @@ static bool start_operands(operands* o) {
                                 random_window(false)};
   const int64_t groups = test_random_integer(1, is_deep ? 2 : 6);
   const int64_t in = test_random_integer(1, is_deep ? 200 : 6);
-  const int64_t out = test_random_integer(1, is_deep ? 140 : 20);
+  const int64_t any = test_random_integer(1, is_deep ? 140 : 20);
+  const bool is_whole = test_random_bits() % 3 == 0;
+  const int64_t out = is_whole ? (any + 15) / 16 * 16 : any;
   const int64_t images = test_random_integer(1, 2);
   int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
   int64_t work = images * groups * in * out, results = images * groups * out;
@@ -189,40 +193,51 @@ static void sum_results(const operands* o) {
   }
 }
 
-static void check_set(const operands* o, etx_instruction_set set,
-                      size_t threads) {
+static void check_set(const operands* o, const etx_convolution* c,
+                      etx_instruction_set set, size_t threads) {
   const etx_parallel parallel = {.parallel_for = run_tasks,
                                  .thread_count = threads,
                                  .instruction_set = set};
   memset(o->out.bytes.data, 0xff, o->out.bytes.size);
-  etx_convolution_run(&o->c, &parallel);
+  etx_convolution_run(c, &parallel);
   if (memcmp(o->out.bytes.data, o->expected.bytes.data, o->out.bytes.size) ==
       0) {
     return;
   }
   const etx_window *y = &o->c.windows[1], *x = &o->c.windows[2];
   fail_msg(
-      "%s, %zu threads: %d x %d to %d x %d by %d x %d, strides %d %d, paddings "
-      "%d %d, dilations %d %d, channels %d to %d in %d groups",
-      etx_instruction_set_name(set), threads, (int)y->in, (int)x->in,
+      "%s%s, %zu threads: %d x %d to %d x %d by %d x %d, strides %d %d, "
+      "paddings %d %d, dilations %d %d, channels %d to %d in %d groups",
+      etx_instruction_set_name(set), c->has_panels ? ", in panels" : "",
+      threads, (int)y->in, (int)x->in,
       (int)y->out, (int)x->out, (int)y->kernel, (int)x->kernel, (int)y->stride,
       (int)x->stride, (int)y->padding, (int)x->padding, (int)y->dilation,
       (int)x->dilation, (int)o->c.in_channels, (int)o->c.out_channels,
       (int)o->c.groups);
 }
 
-static void results_have_the_bits_of_a_plain_loop(void** state) {
+static void check_sets(const operands* o, const etx_convolution* c) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+    for (size_t threads = 1; threads <= THREADS; ++threads) {
+      check_set(o, c, (etx_instruction_set)set, threads);
+    }
+  }
+}
+
+static void results_have_the_bits_of_a_plain_loop(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS;) {
     operands o;
     if (!start_operands(&o)) continue;
     sum_results(&o);
-    for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
-      for (size_t threads = 1; threads <= THREADS; ++threads) {
-        check_set(&o, (etx_instruction_set)set, threads);
-      }
+    check_sets(&o, &o.c);
+    if (o.c.out_channels % ETX_CONVOLUTION_PANEL == 0) {
+      test_block panels;
+      const etx_convolution packed = test_in_panels(&o.c, &panels);
+      check_sets(&o, &packed);
+      assert_true(test_block_end(&panels));
     }
     end_operands(&o);
     ++round;

@@ -420,18 +420,23 @@ static void spots_are_summed_one_by_one(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < ROUNDS; ++round) {
-    ptrdiff_t places[MOST], offsets[MOST];
+    ptrdiff_t places[MOST], offsets[MOST], weight_places[MOST];
     start_round();
     for (size_t i = 0; i < MOST; ++i) {
       places[i] = test_random_integer(0, PLACES);
       offsets[i] = test_random_integer(0, PLACES);
     }
     const size_t taps = (size_t)test_random_integer(0, MOST);
+    for (size_t k = 0; k < taps; ++k) {
+      weight_places[k] =
+          test_random_integer(0, (int64_t)taps - 1) * ETX_TURNED_ROWS;
+    }
     const etx_spots s = {.seen = left,
                          .places = places,
                          .offsets = offsets,
                          .weights = right,
                          .weight_group = (ptrdiff_t)(taps * ETX_TURNED_ROWS),
+                         .weight_places = weight_places,
                          .sums = other,
                          .sum_row = PITCH,
                          .positions = (size_t)test_random_integer(0, MOST),
@@ -450,7 +455,7 @@ static void spots_are_summed_one_by_one(void** state) {
       float* const sum = one + position * PITCH + channel;
       if (s.starts) *sum = 0;
       for (size_t k = 0; k < taps; ++k) {
-        *sum = fmaf(weights[k * ETX_TURNED_ROWS],
+        *sum = fmaf(weights[weight_places[k]],
                     left[places[position] + offsets[k]], *sum);
       }
     }

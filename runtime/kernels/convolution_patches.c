@@ -472,6 +472,11 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
       some = rows - row < ETX_SPOT_CHANNELS ? rows - row : ETX_SPOT_CHANNELS;
       const float* const from = weights + (ptrdiff_t)row * c->weight_out +
                                 (ptrdiff_t)first * c->weight_in;
+      const float* const next =
+          row + some < rows
+              ? from + (ptrdiff_t)some * c->weight_out
+              : weights + (ptrdiff_t)(first + count) * c->weight_in;
+      const bool has_next = row + some < rows || count < left;
       const size_t groups = (some + GROUP - 1) / GROUP;
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
         p->loops->turn(from + (ptrdiff_t)at * c->weight_out, c->weight_out,
@@ -486,18 +491,16 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
           .weight_group =
               GROUP * (c->has_panels ? c->weight_out : (ptrdiff_t)taps),
           .weight_places = weight_places,
+          .weight_ahead = c->has_panels ? next - from : 0,
           .sums = d->sums + row,
           .sum_row = (ptrdiff_t)d->sum_row,
           .positions = d->t.height * d->t.width,
           .taps = taps,
           .groups = groups,
           .starts = first == 0,
-          .ahead = (const char*)(row + some < rows
-                                     ? from + (ptrdiff_t)some * c->weight_out
-                                     : weights + (ptrdiff_t)(first + count) *
-                                                     c->weight_in),
+          .ahead = (const char*)next,
           .ahead_row = c->weight_out * (ptrdiff_t)sizeof(float),
-          .ahead_rows = row + some < rows || count < left ? some : 0};
+          .ahead_rows = has_next && !c->has_panels ? some : 0};
       if (row + some == rows && count == left) {
         ask_for_results(d, channel + (int64_t)row, some, &s);
       }

@@ -403,6 +403,16 @@ static void pick_weights(const desk* d, size_t first, size_t count) {
 
 // ------------------------------------------------ sums
 
+// How far behind panels those are that come next, of the next input channels or
+// result channels.
+static ptrdiff_t next_panels(const desk* d, size_t first, size_t count) {
+  const etx_convolution* c = d->p->c;
+  if (first + count < (size_t)c->in_channels) {
+    return (ptrdiff_t)count * c->weight_in;
+  }
+  return (ptrdiff_t)d->rows * c->weight_out - (ptrdiff_t)first * c->weight_in;
+}
+
 // The sums of one phase, from what is there of `count` input channels.
 static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
                       int64_t x, size_t first, size_t count) {
@@ -423,6 +433,7 @@ static void sum_phase(const desk* d, const ptrdiff_t* places, int64_t y,
         .weights = has_panels ? panels : weights,
         .weight_group = has_panels ? GROUP * p->c->weight_out : weight_step,
         .weight_places = d->weight_places + before,
+        .weight_ahead = has_panels ? next_panels(d, first, count) : 0,
         .sums = sums,
         .sum_row = (ptrdiff_t)(p->sum_row * (size_t)p->x.phases),
         .positions = d->height * d->width,

@@ -103,6 +103,9 @@ typedef struct etx_spots {
   const float* weights;
   ptrdiff_t weight_group;
   const ptrdiff_t* weight_places;
+  // So far behind each weight is one that is wanted next, and asked for once; 0:
+  // none.
+  ptrdiff_t weight_ahead;
   float* sums;
   ptrdiff_t sum_row;
   size_t positions, taps;

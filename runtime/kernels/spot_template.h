@@ -21,11 +21,17 @@ enum {
   SPOT_VECTORS = SPOT_GROUPS * SPOT_PARTS,
 };
 
+// What a block asks of memory meanwhile: rows from `row` on, and the next
+// weights of some of its groups.
+typedef struct spot_wishes {
+  size_t row, first, end;
+} spot_wishes;
+
 // `count` positions by `groups` groups. Inlined with constants, so that the
-// sums stay in registers. `first` is the first row that this block asks for.
+// sums stay in registers.
 static inline __attribute__((always_inline)) void spot_block(
     const etx_spots* s, size_t position, size_t count, size_t group,
-    size_t groups, size_t first) {
+    size_t groups, spot_wishes wanted) {
   const ptrdiff_t* const places = s->places + position;
   const float* const seen = s->seen + places[0];
   ptrdiff_t apart[SPOT_POSITIONS] = {0};
@@ -48,9 +54,11 @@ static inline __attribute__((always_inline)) void spot_block(
       }
     }
   }
-  const size_t left = first < s->ahead_rows ? s->ahead_rows - first : 0;
+  const size_t left =
+      wanted.row < s->ahead_rows ? s->ahead_rows - wanted.row : 0;
   const size_t rows = left < SPOT_LANES ? left : SPOT_LANES;
-  const char* ahead = s->ahead + (ptrdiff_t)first * s->ahead_row;
+  const char* ahead = s->ahead + (ptrdiff_t)wanted.row * s->ahead_row;
+  const ptrdiff_t weight_ahead = s->weight_ahead;
   const size_t taps = s->taps;
   for (size_t k = 0; k < taps;) {
     const size_t rest = taps - k;
@@ -62,6 +70,9 @@ static inline __attribute__((always_inline)) void spot_block(
     for (const size_t stop = k + step; k < stop; ++k) {
       const float* const at = seen + offsets[k];
       const float* const from = weights + weight_places[k];
+      for (size_t g = wanted.first; g < wanted.end; ++g) {
+        __builtin_prefetch(from + (ptrdiff_t)g * weight_group + weight_ahead);
+      }
       etx_fused weight[SPOT_VECTORS];
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
@@ -95,30 +106,34 @@ static inline __attribute__((always_inline)) void spot_block(
 static inline __attribute__((always_inline)) void spot_row(const etx_spots* s,
                                                            size_t group,
                                                            size_t groups) {
-  size_t blocks = (s->positions + SPOT_POSITIONS - 1) / SPOT_POSITIONS;
-  size_t at = 0, ahead = group == 0 ? 0 : s->ahead_rows;
-  for (; blocks > 0; --blocks, ahead += SPOT_LANES) {
-    const size_t count = (s->positions - at + blocks - 1) / blocks;
+  const size_t blocks = (s->positions + SPOT_POSITIONS - 1) / SPOT_POSITIONS;
+  const size_t asked = s->weight_ahead == 0 ? 0 : groups;
+  spot_wishes wanted = {.row = group == 0 ? 0 : s->ahead_rows};
+  for (size_t i = 0, at = 0; i < blocks; ++i, wanted.row += SPOT_LANES) {
+    const size_t left = blocks - i;
+    const size_t count = (s->positions - at + left - 1) / left;
+    wanted.first = wanted.end;
+    wanted.end = (i + 1) * asked / blocks;
     switch (count) {
 #if VECTOR_BYTES > 16 || defined(__aarch64__)
       case 6:
-        spot_block(s, at, 6, group, groups, ahead);
+        spot_block(s, at, 6, group, groups, wanted);
         break;
       case 5:
-        spot_block(s, at, 5, group, groups, ahead);
+        spot_block(s, at, 5, group, groups, wanted);
         break;
       case 4:
-        spot_block(s, at, 4, group, groups, ahead);
+        spot_block(s, at, 4, group, groups, wanted);
         break;
       case 3:
-        spot_block(s, at, 3, group, groups, ahead);
+        spot_block(s, at, 3, group, groups, wanted);
         break;
 #endif
       case 2:
-        spot_block(s, at, 2, group, groups, ahead);
+        spot_block(s, at, 2, group, groups, wanted);
         break;
       default:
-        spot_block(s, at, 1, group, groups, ahead);
+        spot_block(s, at, 1, group, groups, wanted);
         break;
     }
     at += count;

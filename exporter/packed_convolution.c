@@ -34,6 +34,12 @@ enum {
   LEAST_POSITIONS = 6,
   MOST_POSITIONS = 256,
   LEAST_POINT_INPUTS = 64,
+  // And from which on they are so again: channels so many floats apart, or a
+  // multiple of it, have few places in a cache (SAME_PLACES in
+  // runtime/kernels/convolution_plan.c).
+  SAME_PLACES = 4096,
+  MANY_VALUES = 1 << 22,
+  MANY_TO = 96,  // result channels
 };
 
 static const char few_channels[] = "has few channels";
@@ -92,6 +98,11 @@ static bool steps_by_one(const layer* l, int64_t size) {
 static bool suits_winograd(const layer* l) {
   return steps_by_one(l, 3) && are_all(l, DILATION, 1) &&
          l->results >= 4 * LEAST_TILES;
+}
+
+static bool meets_in_caches(const layer* l) {
+  return l->seen % SAME_PLACES == 0 && l->seen != 0 && l->out >= MANY_TO &&
+         (uint64_t)l->in >= MANY_VALUES / l->seen;
 }
 
 // Why windows of one pixel are no product over panels.
@@ -153,6 +164,7 @@ etx_packed_convolution etx_packed_convolution_of(const etx_ir_method* method,
   } else if (l.in < LEAST_INPUTS || l.out < LEAST_OUTPUTS) {
     form.obstacle = few_channels;
   } else if (steps_by_one(&l, 1) && are_all(&l, PADDING, 0)) {
+    if (meets_in_caches(&l)) return form;
     form.op = ETX_OP_convolution_panels_out;
     form.obstacle = point_obstacle(&l);
   } else if (suits_winograd(&l)) {

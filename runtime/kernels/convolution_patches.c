@@ -352,19 +352,6 @@ static void run_plane(const desk* d, const float* in, const float* weights) {
 
 // ------------------------------------------------ sums in registers
 
-// The channels of a tile of points.
-static void copy_points(const desk* d, const float* in) {
-  const etx_patch_plan* p = d->p;
-  const etx_row_copy copy = {.from = in + (ptrdiff_t)d->t.x,
-                             .from_row = p->c.in.channel,
-                             .step = 1,
-                             .to = d->patches,
-                             .to_row = (ptrdiff_t)p->lanes,
-                             .rows = (size_t)p->c.in_channels,
-                             .count = d->t.width};
-  p->loops->copy_rows(&copy);
-}
-
 static void run_points(const desk* d, const float* in, const float* weights,
                        size_t rows, int64_t channel) {
   const etx_patch_plan* p = d->p;
@@ -378,14 +365,10 @@ static void run_points(const desk* d, const float* in, const float* weights,
                        .offsets = p->offsets,
                        .taps = p->channels * p->taps,
                        .pieces = (all + p->channels - 1) / p->channels,
-                       .piece = (ptrdiff_t)p->channels *
-                                (p->copies_points ? (ptrdiff_t)p->lanes
-                                                  : c->in.channel)};
+                       .piece = (ptrdiff_t)p->channels * c->in.channel};
   points.last_taps = (all - (points.pieces - 1) * p->channels) * p->taps;
   points.store.sums = d->patches;
-  if (p->copies_points) {
-    copy_points(d, in);
-  } else if (p->is_packed) {
+  if (p->is_packed) {
     points.store.sums = in + (ptrdiff_t)d->t.x;
   } else {
     copy_patches(d, in, all);
@@ -609,7 +592,7 @@ static void run_items(const void* context, size_t first, size_t end) {
   run_some(context, first, end, patches, sums);
 }
 
-// With more room: what is copied of points takes that of the sums, too.
+// With more room.
 static void run_items_of_spots(const void* context, size_t first, size_t end) {
   float patches[ETX_SPOT_PATCHES + ETX_PATCH_BEHIND + ETX_SPOT_SUMS]
       __attribute__((aligned(ETX_PANEL_GROUP_BYTES)));
@@ -632,7 +615,6 @@ bool etx_convolution_patches(const etx_convolution* convolution,
                       (double)(c->in_channels * c->out.sizes[1]) *
                       (double)c->out.sizes[2] * (double)p.taps;
   etx_shares_run(parallel, (size_t)items, work,
-                 p.has_spots || p.copies_points ? run_items_of_spots : run_items,
-                 &p);
+                 p.has_spots ? run_items_of_spots : run_items, &p);
   return true;
 }

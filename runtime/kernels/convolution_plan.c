@@ -25,8 +25,8 @@ enum {
   FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
   FEW_VALUES = 1 << 18,  // at most, of the side that has more channels
   // Channels that lie a multiple of so many floats apart have the same few
-  // places in a cache; an image so large is copied for that, if so many results
-  // come of it.
+  // places in a cache; of an image so large few are read at a time then, if so
+  // many results come of it.
   SAME_PLACES = 4096,
   // Of first caches: lines that have places of their own, and of one place.
   FIRST_CACHE_LINES = 64,
@@ -313,6 +313,13 @@ static bool size_channels(etx_patch_plan* p) {
 
 // ------------------------------------------------ channels as lanes
 
+// True if the channels of a tile keep each other from the caches.
+static bool meets_in_caches(const etx_convolution* c) {
+  return c->in.channel > 0 && c->in.channel % SAME_PLACES == 0 &&
+         c->in_channels >= MANY_VALUES / c->in.channel &&
+         c->out_channels >= MANY_RESULTS;
+}
+
 static bool suits_spots(const etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t positions = c->out.sizes[1] * c->out.sizes[2];
@@ -324,7 +331,7 @@ static bool suits_spots(const etx_patch_plan* p) {
   if (p->is_packed && c->in.strides[2] != 1) return false;
   return c->out_channels >= LEAST_SPOT_CHANNELS && c->in_channels > 1 &&
          positions >= LEAST_SPOTS &&
-         (positions <= MOST_SPOTS ||
+         (positions <= MOST_SPOTS || (p->is_packed && meets_in_caches(c)) ||
           (!p->is_packed && c->in_channels >= MANY_TAPS / (int64_t)p->taps &&
            (p->is_direct || c->out.sizes[2] <= LANES ||
             (p->x.step > 1 && c->out_channels > ETX_SPOT_CHANNELS))));
@@ -477,7 +484,7 @@ static void share_points(etx_patch_plan* p, int64_t tiles) {
   if (p->thread_count > 1) {
     int64_t wanted = etx_divide_up(SPOT_ITEMS * (int64_t)p->thread_count,
                                    tiles * c->in.images * c->groups);
-    p->parts_channels = !p->copies_points && suits_channel_shares(p);
+    p->parts_channels = suits_channel_shares(p);
     if (p->parts_channels && wanted < (int64_t)p->thread_count) {
       wanted = (int64_t)p->thread_count;
     }
@@ -492,13 +499,6 @@ static bool fills_lanes(int64_t positions) {
   return positions * 8 >= etx_divide_up(positions, GROUP) * GROUP * 7;
 }
 
-// True if the channels of a tile keep each other from the caches.
-static bool meets_in_caches(const etx_convolution* c) {
-  return c->in.channel > 0 && c->in.channel % SAME_PLACES == 0 &&
-         c->in_channels >= MANY_VALUES / c->in.channel &&
-         c->out_channels >= MANY_RESULTS;
-}
-
 // Vectors of a tile of `vectors`; no tile has only one.
 static int64_t share_of_points(const etx_convolution* c, int64_t vectors) {
   int64_t most = ETX_PATCHES / GROUP / c->in_channels;
@@ -509,39 +509,21 @@ static int64_t share_of_points(const etx_convolution* c, int64_t vectors) {
   return share;
 }
 
-// The same of one that is copied; 0 if there is no room for any.
-static int64_t share_of_copies(const etx_convolution* c, int64_t vectors) {
-  const int64_t most = ETX_POINT_COPIES / GROUP / c->in_channels;
-  if (most < 2) return 0;
-  int64_t share = even_share(vectors, most);
-  while (share > 1 && vectors % share == 1) --share;
-  return share > 1 ? share : 0;
-}
-
 static bool plan_packed_points(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t wide = p->x.window.out;
   if (!p->is_packed || c->in.strides[2] != 1 || wide <= GROUP ||
-      !fills_lanes(wide)) {
+      !fills_lanes(wide) || meets_in_caches(c)) {
     return false;
   }
-  const int64_t vectors = etx_divide_up(wide, GROUP);
-  const int64_t share = meets_in_caches(c) ? share_of_copies(c, vectors)
-                                           : share_of_points(c, vectors);
-  if (share == 0) return false;
-  p->copies_points = meets_in_caches(c);
   p->y.tile = p->y.tiles = 1;
-  p->x.tile = share * GROUP;
+  p->x.tile = share_of_points(c, etx_divide_up(wide, GROUP)) * GROUP;
   p->x.tiles = etx_divide_up(wide, p->x.tile);
   p->lanes = (size_t)p->x.tile;
   p->channels = c->in_channels < ETX_PATCH_TAPS ? (size_t)c->in_channels
                                                 : ETX_PATCH_TAPS;
   p->is_direct = true;
-  const ptrdiff_t channel =
-      p->copies_points ? (ptrdiff_t)p->lanes : c->in.channel;
-  for (size_t i = 0; i < p->channels; ++i) {
-    p->offsets[i] = (ptrdiff_t)i * channel;
-  }
+  find_offsets(p);
   return true;
 }
 

@@ -45,8 +45,6 @@ enum {
   // Of tiles whose lanes are channels: weights are turned for each.
   ETX_SPOT_PATCHES = 12288,
   ETX_SPOT_SUMS = ETX_SPOT_TILE * ETX_SPOT_CHANNELS,
-  // Of tiles of points whose channels are copied.
-  ETX_POINT_COPIES = ETX_SPOT_PATCHES + ETX_SPOT_SUMS,
 };
 
 // One direction. Tap t sees phase t dilation mod stride, or rather the number
@@ -71,7 +69,6 @@ typedef struct etx_patch_plan {
   bool has_many_weights;  // more than a near cache holds
   bool has_spots;  // result channels are lanes; direct: the input is read
   bool has_points;  // sums stay in registers until they are results
-  bool copies_points;  // packed: a tile's channels are copied side by side
   bool parts_channels;  // blocks of channels come first, then tiles
   etx_window_loop sum_windows;  // of planes where they lie, or NULL
   bool is_plane;  // a channel sees one channel: a tile is summed row by row

@@ -301,7 +301,8 @@ static void large_tiles_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Channels so far apart that they have the same places in caches are copied.
+// Of channels so far apart that they have the same places in caches few are read
+// at a time.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
   enum { FAR = 4096, CHANNELS = 1024, RESULTS = 96 };
   (void)state;

@@ -84,19 +84,25 @@ static uint64_t positions_of(const etx_ir_method* method,
   return count;
 }
 
-static bool has_window(const layer* l, int64_t size) {
-  return l->weight->rank == 4 && l->weight->dims[2] == size &&
-         l->weight->dims[3] == size;
+// Windows of `size` in each direction that are one step apart.
+static bool steps_by_one(const layer* l, int64_t size) {
+  for (size_t i = 2; i < l->weight->rank; ++i) {
+    if (l->weight->dims[i] != size) return false;
+  }
+  return !l->is_transposed && are_all(l, STRIDE, 1);
 }
 
-// Windows of `size` in both directions that are one step apart.
-static bool steps_by_one(const layer* l, int64_t size) {
-  return !l->is_transposed && l->groups == 1 && has_window(l, size) &&
-         are_all(l, STRIDE, 1);
+static bool is_point(const layer* l) {
+  return steps_by_one(l, 1) && are_all(l, PADDING, 0);
+}
+
+// What only planes of one group have.
+static bool is_plane(const layer* l) {
+  return l->weight->rank == 4 && l->groups == 1;
 }
 
 static bool suits_winograd(const layer* l) {
-  return steps_by_one(l, 3) && are_all(l, DILATION, 1) &&
+  return is_plane(l) && steps_by_one(l, 3) && are_all(l, DILATION, 1) &&
          l->results >= 4 * LEAST_TILES;
 }
 
@@ -105,14 +111,15 @@ static bool meets_in_caches(const layer* l) {
          (uint64_t)l->in >= MANY_VALUES / l->seen;
 }
 
-// Why windows of one pixel are no product over panels.
+// Why windows of one pixel read no panels.
 static const char* point_obstacle(const layer* l) {
+  if (meets_in_caches(l)) return NULL;
   if (l->in < LEAST_POINT_INPUTS) return few_channels;
   if (l->results > MOST_POSITIONS) return many_results;
   return l->results < LEAST_POSITIONS ? few_results : NULL;
 }
 
-// Why others are none. Of a single position there is a product of matrices.
+// Why others read none. Of a single position there is a product of matrices.
 static const char* window_obstacle(const layer* l) {
   if (l->taps > MOST_TAPS) return "is of windows that are too large";
   if (l->is_transposed) return l->seen == 1 ? few_results : NULL;
@@ -163,10 +170,11 @@ etx_packed_convolution etx_packed_convolution_of(const etx_ir_method* method,
     form.obstacle = "has no whole panels of 16 channels";
   } else if (l.in < LEAST_INPUTS || l.out < LEAST_OUTPUTS) {
     form.obstacle = few_channels;
-  } else if (steps_by_one(&l, 1) && are_all(&l, PADDING, 0)) {
-    if (meets_in_caches(&l)) return form;
-    form.op = ETX_OP_convolution_panels_out;
+  } else if (is_point(&l)) {
     form.obstacle = point_obstacle(&l);
+    if (is_plane(&l) && !meets_in_caches(&l)) {
+      form.op = ETX_OP_convolution_panels_out;
+    }
   } else if (suits_winograd(&l)) {
     form.op = ETX_OP_convolution_winograd_out;
   } else {

@@ -415,6 +415,19 @@ static void ask_for_results(const desk* d, int64_t channel, size_t channels,
   s->ahead_rows = channels;
 }
 
+// What the first tap of a part of a channel's windows sees.
+static ptrdiff_t place_of_part(const etx_patch_plan* p, size_t part) {
+  const etx_volumes* in = &p->c.in;
+  const size_t channel = part / p->parts;
+  const size_t tap = part % p->parts * p->taps;
+  const size_t width = (size_t)p->x.window.kernel;
+  return (ptrdiff_t)channel * in->channel +
+         (ptrdiff_t)(tap / width) * (ptrdiff_t)p->y.window.dilation *
+             in->strides[1] +
+         (ptrdiff_t)(tap % width) * (ptrdiff_t)p->x.window.dilation *
+             in->strides[2];
+}
+
 // Weights are turned a few taps and channels at a time, unless they come in
 // panels, which stay in the first cache while all positions pass.
 static __attribute__((noinline)) void run_spots(desk* d, const float* in,
@@ -440,25 +453,26 @@ static __attribute__((noinline)) void run_spots(desk* d, const float* in,
     }
   }
   for (ptrdiff_t k = 0; k < ETX_SPOT_TAPS; ++k) weight_places[k] = k * GROUP;
-  const size_t all = (size_t)c->in_channels;
+  const size_t all = (size_t)c->in_channels * p->parts;
+  const size_t weight_part = p->taps * (c->has_panels ? GROUP : 1);
   d->sum_row = (rows + GROUP - 1) / GROUP * GROUP;
   for (size_t first = 0; first < all; first += p->channels) {
     const size_t left = all - first;
     const size_t count = left < p->channels ? left : p->channels;
     const size_t taps = count * p->taps;
-    const float* seen = in + (ptrdiff_t)first * c->in.channel;
+    const float* seen = in + place_of_part(p, first);
     if (!p->is_direct) {
       copy_patches(d, seen, count);
       seen = d->patches;
     }
     for (size_t row = 0, some; row < rows; row += some) {
       some = rows - row < ETX_SPOT_CHANNELS ? rows - row : ETX_SPOT_CHANNELS;
-      const float* const from = weights + (ptrdiff_t)row * c->weight_out +
-                                (ptrdiff_t)first * c->weight_in;
+      const float* const from =
+          weights + (ptrdiff_t)row * c->weight_out + first * weight_part;
       const float* const next =
           row + some < rows
               ? from + (ptrdiff_t)some * c->weight_out
-              : weights + (ptrdiff_t)(first + count) * c->weight_in;
+              : weights + (first + count) * weight_part;
       const bool has_next = row + some < rows || count < left;
       const size_t groups = (some + GROUP - 1) / GROUP;
       for (size_t at = 0; at < some && !c->has_panels; at += GROUP) {
@@ -613,7 +627,7 @@ bool etx_convolution_patches(const etx_convolution* convolution,
   const int64_t items = c->in.images * c->groups * tiles * p.row_blocks;
   const double work = (double)(c->in.images * c->groups * c->out_channels) *
                       (double)(c->in_channels * c->out.sizes[1]) *
-                      (double)c->out.sizes[2] * (double)p.taps;
+                      (double)c->out.sizes[2] * (double)(p.taps * p.parts);
   etx_shares_run(parallel, (size_t)items, work,
                  p.has_spots ? run_items_of_spots : run_items, &p);
   return true;

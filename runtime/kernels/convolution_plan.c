@@ -20,6 +20,7 @@ enum {
   MOST_SPOTS = 1024,  // of few taps: their sums are not worth turning
   MANY_TAPS = 96,
   SPOT_ITEMS = 4,  // for each thread
+  LEAST_PART = 32,  // taps of a part of a window
   POINT_CHANNELS = ETX_POINT_CHANNELS,
   LEAST_POINTS = 13,  // vectors of a tile
   FEW_POSITIONS = 1024,  // of an image whose channels threads share, or else
@@ -48,12 +49,16 @@ static size_t phase_of(etx_patch_direction* d, int64_t tap) {
 }
 
 static bool start_direction(etx_patch_direction* d, const etx_window* window) {
-  enum { MOST = 1 << 20 };
+  enum { MOST = 1 << 20, MOST_KERNEL = 1 << 14 };
   *d = (etx_patch_direction){.window = *window, .step = 1};
-  if (window->kernel > ETX_PATCH_TAPS || window->stride > MOST ||
-      window->dilation > MOST) {
-    return false;
-  }
+  return window->kernel <= MOST_KERNEL && window->stride <= MOST &&
+         window->dilation <= MOST;
+}
+
+// False if there are too many.
+static bool find_phases(etx_patch_direction* d) {
+  const etx_window* window = &d->window;
+  if (window->kernel > ETX_PATCH_TAPS) return false;
   for (int64_t tap = 0; tap < window->kernel; ++tap) {
     if (phase_of(d, tap) == ETX_PATCH_PHASES) return false;
   }
@@ -329,10 +334,11 @@ static bool suits_spots(const etx_patch_plan* p) {
   }
   if (c->has_panels) return true;
   if (p->is_packed && c->in.strides[2] != 1) return false;
-  return c->out_channels >= LEAST_SPOT_CHANNELS && c->in_channels > 1 &&
-         positions >= LEAST_SPOTS &&
+  const bool has_many_taps = c->in_channels >= MANY_TAPS / (int64_t)p->taps;
+  return c->out_channels >= LEAST_SPOT_CHANNELS &&
+         (c->in_channels > 1 || has_many_taps) && positions >= LEAST_SPOTS &&
          (positions <= MOST_SPOTS || (p->is_packed && meets_in_caches(c)) ||
-          (!p->is_packed && c->in_channels >= MANY_TAPS / (int64_t)p->taps &&
+          (!p->is_packed && has_many_taps &&
            (p->is_direct || c->out.sizes[2] <= LANES ||
             (p->x.step > 1 && c->out_channels > ETX_SPOT_CHANNELS))));
 }
@@ -430,8 +436,22 @@ static void share_spots(etx_patch_plan* p) {
   if (p->rows > c->out_channels) p->rows = c->out_channels;
 }
 
+// Windows that are larger than what is summed at a time come in parts, of some
+// rows or of a part of one, which are then what channels are otherwise.
+static bool part_windows(etx_patch_plan* p) {
+  const size_t width = (size_t)p->x.window.kernel, whole = p->taps;
+  size_t part = ETX_SPOT_TAPS;
+  if (whole <= ETX_SPOT_TAPS) return true;
+  while (whole % part != 0 || (part % width != 0 && width % part != 0)) --part;
+  if (!p->is_direct || part < LEAST_PART) return false;
+  p->parts = whole / part;
+  p->taps = part;
+  return true;
+}
+
 // Whole squares are turned (turn_template.h) where that is possible.
 static int64_t channels_of_spots(const etx_patch_plan* p) {
+  if (p->parts > 1) return 1;
   const int64_t all = p->c.in_channels;
   const int64_t by_taps = ETX_SPOT_TAPS / (int64_t)p->taps;
   const int64_t by_patch = p->is_packed   ? by_taps
@@ -448,8 +468,10 @@ static bool plan_spots(etx_patch_plan* p) {
   p->is_direct = p->is_packed || lies_ready(p);
   p->y = without_phases(&y);
   p->x = without_phases(&x);
-  if (!suits_spots(p) || p->taps > ETX_SPOT_TAPS || !size_spots(p)) {
+  if (!suits_spots(p) || !part_windows(p) || !size_spots(p)) {
     p->is_direct = false;
+    p->taps *= p->parts;
+    p->parts = 1;
     p->room = ETX_PATCHES;
     p->y = y;
     p->x = x;
@@ -527,7 +549,8 @@ static bool plan_packed_points(etx_patch_plan* p) {
   return true;
 }
 
-// Few channels, whose patches exist all at once: a row of results is a line.
+// Few channels, whose patches exist all at once: a row of results is a line, or
+// a part of one that has no rows above or below it.
 static bool plan_rows_of_points(etx_patch_plan* p) {
   const etx_convolution* c = &p->c;
   const int64_t wide = p->x.window.out, high = p->y.window.out;
@@ -537,17 +560,19 @@ static bool plan_rows_of_points(etx_patch_plan* p) {
     return false;
   }
   p->lanes = SIZE_MAX;
-  int64_t height = high;
-  for (int64_t tiles = 2; !size_patch(p, height, wide) ||
+  int64_t height = high, width = wide;
+  for (int64_t tiles = 2; !size_patch(p, height, width) ||
                           p->patch > ETX_PATCHES / channels;
        ++tiles) {
-    if (height == 1) return false;
     height = etx_divide_up(high, tiles);
+    if (high > 1 && height == 1) return false;
+    if (high == 1) width = etx_divide_up(wide, tiles * GROUP) * GROUP;
+    if (width <= 2 * GROUP || (wide - 1) % width < GROUP) return false;
   }
   p->y.tile = height;
   p->y.tiles = etx_divide_up(high, height);
-  p->x.tile = wide;
-  p->x.tiles = 1;
+  p->x.tile = width;
+  p->x.tiles = etx_divide_up(wide, width);
   p->channels = channels;
   find_offsets(p);
   return true;
@@ -582,12 +607,17 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   }
   p->room = ETX_PATCHES;
   p->taps = (size_t)(p->y.window.kernel * p->x.window.kernel);
-  if (p->taps == 0 || p->taps > ETX_PATCH_TAPS) return false;
+  p->parts = 1;
+  if (p->taps == 0) return false;
   p->is_packed = is_pointwise(c) && c->out.sizes[1] == 1 && c->in_channels > 1;
-  if (c->has_panels) {
-    if (!plan_spots(p)) return false;
-  } else if (plan_plane(p) || plan_points(p) || plan_spots(p)) {
+  const bool has_phases = p->taps <= ETX_PATCH_TAPS && find_phases(&p->y) &&
+                          find_phases(&p->x);
+  if (has_phases && !c->has_panels && (plan_plane(p) || plan_points(p))) {
     // Nothing else is to be done.
+  } else if (plan_spots(p)) {
+    // Likewise.
+  } else if (!has_phases || c->has_panels) {
+    return false;
   } else if (p->is_packed) {
     pack_tiles(p);
   } else if (!size_channels(p)) {
@@ -595,7 +625,8 @@ bool etx_patch_plan_start(etx_patch_plan* p,
   }
   p->row_blocks = etx_divide_up(c->out_channels, p->rows);
   p->has_many_weights =
-      c->out_channels > NEAR_WEIGHTS / (int64_t)p->taps / c->in_channels;
+      c->out_channels >
+      NEAR_WEIGHTS / (int64_t)(p->taps * p->parts) / c->in_channels;
   p->store = etx_chain_store_of(c->chain);
   return true;
 }

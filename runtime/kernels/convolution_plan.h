@@ -37,7 +37,7 @@ enum {
   ETX_PATCH_BEHIND = 64,  // floats that are read behind them
   ETX_PATCH_SUMS = 256 * 64,
   ETX_PATCH_TAPS = 256,  // that are summed at a time
-  ETX_PATCH_PHASES = 4,  // in each direction
+  ETX_PATCH_PHASES = 8,  // in each direction
   ETX_PATCH_GROUP = ETX_PANEL_GROUP_BYTES / 4,
   ETX_SPOT_CHANNELS = 64,  // whose weights are turned at a time
   ETX_SPOT_TAPS = 147,  // 16 channels of 3 x 3, or colours of 7 x 7
@@ -73,7 +73,8 @@ typedef struct etx_patch_plan {
   etx_window_loop sum_windows;  // of planes where they lie, or NULL
   bool is_plane;  // a channel sees one channel: a tile is summed row by row
   size_t pitch, phase, patch;  // elements of a row, a phase, a channel's patch
-  size_t taps;                 // of a channel
+  size_t taps;                 // of a channel, or of a part of its windows
+  size_t parts;                // of a channel's windows, one after the other
   size_t room;                 // floats of the patches that exist at a time
   size_t channels;             // whose patches these are
   size_t lanes;                // of a tile, at most

@@ -136,7 +136,7 @@ static void convolutions_of_one_pixel_read_panels(void** state) {
   lowered_close(&l);
 }
 
-// Strides, dilations, groups, oblong windows and few results.
+// Strides, dilations, groups, oblong windows, few results and lines.
 static void other_convolutions_read_panels(void** state) {
   static const struct {
     const char* graph;
@@ -160,6 +160,14 @@ static void other_convolutions_read_panels(void** state) {
        "outputs: [r]\n",
        "r: float32[1, 64, 71] = etx::convolution_packed.out(x, const "
        "float32[4, 16, 20, 16], None, [1], [0], [1], False, [0], 2, [], 'x')\n"},
+      {"inputs: [{name: x, type: 'float32[1, 64, 49]'}]\n"
+       "buffers: [{name: w, type: 'float32[32, 64, 1]', init: 1}]\n"
+       "nodes:\n"
+       "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
+       "[1], false, [0], 1]}\n"
+       "outputs: [r]\n",
+       "r: float32[1, 32, 49] = etx::convolution_packed.out(x, const float32[2, "
+       "64, 1, 16], None, [1], [0], [1], False, [0], 1, [], 'x')\n"},
       {CONVOLUTION("9, 9", "16, 32, 3, 3",
                    "[2, 2], [1, 1], [1, 1], true, [1, 1], 1"),
        "r: float32[1, 32, 18, 18] = etx::convolution_packed.out(x, const "

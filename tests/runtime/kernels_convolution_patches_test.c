@@ -261,43 +261,93 @@ static void patches_have_the_bits_of_panels(void** state) {
   }
 }
 
-// Lines whose rows are cut into parts, and planes of many rows, of channels
-// that may be lanes: read where they lie or copied.
+// From `in` channels to `out`.
+static void check_windows(const etx_window* windows, int64_t in, int64_t out) {
+  operands o;
+  int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
+  for (size_t d = 0; d < ETX_SPATIAL; ++d) {
+    in_sizes[d] = windows[d].in;
+    out_sizes[d] = windows[d].out;
+    kernel[d] = windows[d].kernel;
+  }
+  make_operands(&o, volumes_of(1, in, in_sizes, false),
+                volumes_of(out, in, kernel, false),
+                volumes_of(1, out, out_sizes, false), 1);
+  memcpy(o.dense.windows, windows, ETX_SPATIAL * sizeof *windows);
+  memcpy(o.sparse.windows, windows, ETX_SPATIAL * sizeof *windows);
+  check_sets(&o);
+  end_operands(&o);
+}
+
+static etx_window window_of(int64_t in, int64_t kernel, int64_t stride,
+                            int64_t padding, int64_t dilation) {
+  etx_window w = {in, 0, kernel, stride, padding, dilation};
+  w.out = results_of(&w);
+  return w;
+}
+
+// Lines whose rows are cut into parts, and planes of many rows, of channels that
+// may be lanes: read where they lie or copied.
 static void large_tiles_have_the_bits_of_panels(void** state) {
   (void)state;
   test_random_start();
   for (int round = 0; round < 20; ++round) {
-    operands o;
-    const bool is_line = round % 2 == 0;
-    etx_window windows[ETX_SPATIAL];
-    int64_t in_sizes[ETX_SPATIAL], out_sizes[ETX_SPATIAL], kernel[ETX_SPATIAL];
-    for (size_t d = 0; d < ETX_SPATIAL; ++d) {
-      etx_window* w = &windows[d];
-      *w = (etx_window){1, 1, 1, 1, 0, 1};
-      if (d == 2 || (d == 1 && !is_line)) {
-        *w = (etx_window){is_line ? test_random_integer(900, 1600)
-                                  : test_random_integer(40, 48),
-                          0,
-                          test_random_integer(1, is_line ? 5 : 3),
-                          test_random_integer(1, is_line ? 3 : 2),
-                          test_random_integer(0, 1),
-                          test_random_integer(1, 2)};
-        w->out = results_of(w);
-      }
-      in_sizes[d] = w->in;
-      out_sizes[d] = w->out;
-      kernel[d] = w->kernel;
+    const etx_window one = {1, 1, 1, 1, 0, 1};
+    etx_window windows[] = {one, one, one};
+    for (size_t d = 1; d < ETX_SPATIAL; ++d) {
+      const bool is_line = round % 2 == 0;
+      if (is_line && d == 1) continue;
+      windows[d] = window_of(
+          is_line ? test_random_integer(900, 1600) : test_random_integer(40, 48),
+          test_random_integer(1, is_line ? 5 : 3),
+          test_random_integer(1, is_line ? 3 : 2), test_random_integer(0, 1),
+          test_random_integer(1, 2));
     }
-    const int64_t in = test_random_integer(48, 100);
-    const int64_t some = test_random_integer(33, 70);
-    const int64_t out = round % 4 < 2 ? some : 16 * test_random_integer(3, 5);
-    make_operands(&o, volumes_of(1, in, in_sizes, false),
-                  volumes_of(out, in, kernel, false),
-                  volumes_of(1, out, out_sizes, false), 1);
-    memcpy(o.dense.windows, windows, sizeof windows);
-    memcpy(o.sparse.windows, windows, sizeof windows);
-    check_sets(&o);
-    end_operands(&o);
+    const int64_t any = test_random_integer(33, 70);
+    check_windows(windows, test_random_integer(48, 100),
+                  round % 4 < 2 ? any : (any + 15) / 16 * 16);
+  }
+}
+
+// Pictures cut into squares, and lines of one channel: windows of more taps than
+// are summed at a time, and steps that are larger than they used to be.
+static void large_windows_have_the_bits_of_panels(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 16; ++round) {
+    const etx_window one = {1, 1, 1, 1, 0, 1};
+    etx_window windows[] = {one, one, one};
+    const bool is_line = round % 2 == 0;
+    const int64_t side = test_random_integer(11, 20);
+    const int64_t kernel = is_line ? test_random_integer(5, 30) * 10 : side;
+    const int64_t stride =
+        is_line ? test_random_integer(3, 90) : test_random_integer(4, side);
+    const int64_t padding = round % 8 < 6 ? 0 : test_random_integer(0, 2);
+    windows[2] =
+        window_of(kernel + stride * test_random_integer(is_line ? 20 : 4, 40),
+                  kernel, stride, padding, test_random_integer(1, 2));
+    if (windows[2].out < 1) continue;
+    if (!is_line) {
+      windows[1] = window_of(side * 3 + 5, side, stride, padding, 1);
+    }
+    check_windows(windows, is_line ? 1 : test_random_integer(1, 3),
+                  16 * test_random_integer(2, 3));
+  }
+}
+
+// Long lines of few channels, whose sums stay in registers part by part.
+static void long_lines_have_the_bits_of_panels(void** state) {
+  (void)state;
+  test_random_start();
+  for (int round = 0; round < 10; ++round) {
+    const etx_window one = {1, 1, 1, 1, 0, 1};
+    const etx_window windows[] = {
+        one, one,
+        window_of(test_random_integer(8000, 20000), test_random_integer(1, 9),
+                  test_random_integer(1, 8), test_random_integer(0, 3),
+                  test_random_integer(1, 3))};
+    check_windows(windows, test_random_integer(1, 3),
+                  8 * test_random_integer(1, 3));
   }
 }
 
@@ -330,6 +380,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(patches_have_the_bits_of_panels),
       cmocka_unit_test(large_tiles_have_the_bits_of_panels),
+      cmocka_unit_test(large_windows_have_the_bits_of_panels),
+      cmocka_unit_test(long_lines_have_the_bits_of_panels),
       cmocka_unit_test(channels_far_apart_have_the_bits_of_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

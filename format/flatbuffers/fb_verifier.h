@@ -12,7 +12,7 @@
 // Not verified: the meaning of numbers; fields and bytes that the schema does
 // not know (a newer writer may add them).
 //
-// Ownership  nothing is kept. Stack: about 7 KiB.
+// Ownership  nothing is kept. Stack: about 5 KiB.
 // Failure    ETX_BAD_FILE, with a reason of fb_verifier.def, the table and
 //            field, and the byte offset.
 

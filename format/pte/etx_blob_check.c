@@ -274,9 +274,9 @@ static bool pairs_ascend(etx_blob_pair a, etx_blob_pair b) {
 static etx_status check_concurrent(checker* c) {
   const size_t methods = etx_blob_method_count(c->blob);
   const size_t count = etx_blob_concurrent_count(c->blob);
-  const etx_fb_buffer fb = {c->blob->bytes.data, (uint32_t)c->blob->bytes.size};
+  const etx_fb_buffer* fb = &c->blob->fb;
   const etx_fb_vector all =
-      etx_fb_vector_in(&fb, c->blob->root, ETX_BLOB_Blob_concurrent);
+      etx_fb_vector_in(fb, c->blob->root, ETX_BLOB_Blob_concurrent);
   if (all.count % 2 != 0) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "'%s' has %u concurrent methods, expected pairs",
@@ -377,9 +377,9 @@ etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
   c.blob = blob;
   c.pte = pte;
   c.diag = diag;
-  const etx_fb_buffer fb = {blob->bytes.data, (uint32_t)blob->bytes.size};
+  const etx_fb_buffer* fb = &blob->fb;
   const etx_fb_vector fingerprint =
-      etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_fingerprint);
+      etx_fb_vector_in(fb, blob->root, ETX_BLOB_Blob_fingerprint);
   if (fingerprint.count != ETX_FINGERPRINT_BYTES) {
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "the fingerprint in '%s' has %u bytes, expected %u",

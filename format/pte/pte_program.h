@@ -31,7 +31,7 @@ typedef struct etx_pte_limits {
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
 typedef struct etx_pte {
   etx_bytes file;
-  uint64_t program_size;   // bytes of the FlatBuffer part
+  etx_fb_buffer fb;        // the FlatBuffer part, at the start of the file
   uint64_t segment_base;   // 0: no segments
   uint64_t segment_bytes;  // from there to the end of the last segment, or to
                            // the end of the file if the header does not say

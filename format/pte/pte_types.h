@@ -82,6 +82,10 @@ typedef struct etx_pte_value {
       const int32_t* items;
       size_t count;
     } tensors;
+    struct {  // any of the lists, or the text
+      const void* items;
+      size_t count;
+    } list;
   } as;
 } etx_pte_value;
 

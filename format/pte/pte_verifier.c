@@ -105,15 +105,15 @@ static etx_status check_input(etx_pte_verifier* v, size_t index) {
 }
 
 static etx_status check_ports(etx_pte_verifier* v) {
-  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
   const etx_fb_vector inputs =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_inputs);
+      etx_fb_vector_in(fb, v->plan.table, ETX_PTE_ExecutionPlan_inputs);
   const etx_fb_vector outputs =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_outputs);
+      etx_fb_vector_in(fb, v->plan.table, ETX_PTE_ExecutionPlan_outputs);
   v->position = v->plan.table;
   enter(v, NULL, 0);
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, inputs), inputs.count));
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, outputs), outputs.count));
+  ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, inputs), inputs.count));
+  ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, outputs), outputs.count));
   for (size_t i = 0; i < inputs.count; ++i) {
     enter(v, "input", i);
     ETX_TRY(check_input(v, i));
@@ -139,10 +139,10 @@ static etx_status check_operators(etx_pte_verifier* v) {
 
 static etx_status check_delegates(etx_pte_verifier* v) {
   const etx_pte* pte = v->plan.pte;
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const size_t count = etx_pte_delegate_count(&v->plan);
   const size_t inline_count =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_backend_delegate_data)
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_backend_delegate_data)
           .count;
   for (size_t i = 0; i < count; ++i) {
     const etx_pte_delegate delegate = etx_pte_delegate_at(&v->plan, i);
@@ -213,7 +213,7 @@ static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
 }
 
 static etx_status check_chains(etx_pte_verifier* v) {
-  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
   const size_t count = etx_pte_chain_count(&v->plan);
   uint64_t total = 0;
   if (count == 0) {
@@ -231,7 +231,7 @@ static etx_status check_chains(etx_pte_verifier* v) {
       enter(v, "instruction", k);
       const etx_status status = check_instruction(v, chain, k);
       if (status == ETX_OK) continue;
-      v->position = etx_fb_table_at(&fb, chain, k);
+      v->position = etx_fb_table_at(fb, chain, k);
       return status;
     }
   }
@@ -270,17 +270,17 @@ static etx_status check_plan(etx_pte_verifier* v, size_t index) {
 
 // Constants are in the FlatBuffer or in a segment, never in both.
 static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const uint32_t table =
-      etx_fb_table(&fb, pte->root, ETX_PTE_Program_constant_segment);
+      etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
   if (table == 0) return ETX_OK;
   const uint32_t entries =
-      etx_fb_vector_in(&fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
+      etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
   if (entries <= 1) return ETX_OK;
   const uint32_t buffers =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_constant_buffer).count;
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_constant_buffer).count;
   const uint32_t segment =
-      etx_fb_u32(&fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
+      etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
   if (buffers > 0) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
                             "there are %u constants in a segment and %u in "
@@ -296,14 +296,14 @@ static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
 }
 
 static etx_status check_named_data(const etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const etx_fb_vector named =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_named_data);
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_named_data);
   const size_t segment_count = etx_pte_segment_count(pte);
   for (uint32_t i = 0; i < named.count; ++i) {
-    const uint32_t row = etx_fb_table_at(&fb, named, i);
+    const uint32_t row = etx_fb_table_at(fb, named, i);
     const uint32_t segment =
-        etx_fb_u32(&fb, row, ETX_PTE_NamedData_segment_index, 0);
+        etx_fb_u32(fb, row, ETX_PTE_NamedData_segment_index, 0);
     if (segment < segment_count) continue;
     return etx_diag_fail_at(
         diag, ETX_BAD_FILE, row, "named data '%t' is in segment '%u' of %z",
@@ -336,7 +336,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
                           etx_diag* diag) {
   static const etx_pte_limits no_limits = {0, 0, 0, 0, false};
   if (limits == NULL) limits = &no_limits;
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   etx_pte_verifier v;
   memset(&v, 0, sizeof v);
   v.diag = diag;
@@ -348,8 +348,8 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   }
   v.max_instructions =
       limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
-  ETX_TRY(etx_fb_verify(&fb, &etx_pte_schema, limits->max_tables, diag));
-  pte->root = etx_fb_root(&fb);
+  ETX_TRY(etx_fb_verify(fb, &etx_pte_schema, limits->max_tables, diag));
+  pte->root = etx_fb_root(fb);
   pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(check_constants(pte, diag));

@@ -4,10 +4,6 @@
 #include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_verifier_internal.h"
 
-static etx_fb_buffer buffer_of(const etx_pte_verifier* v) {
-  return etx_pte_buffer(v->plan.pte);
-}
-
 // Verifies that `sizes` and `dim_order` fit together. Strides are 32 bits wide
 // in every runtime of this format, and an element count must fit a size_t even
 // if a size of 0 is taken for 1, as strides do.
@@ -143,16 +139,16 @@ static etx_status check_data(etx_pte_verifier* v,
 }
 
 // Verifies what must hold before an etx_pte_tensor can be made of the table.
-static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
-  const etx_fb_buffer fb = buffer_of(v);
-  const etx_fb_row row = etx_fb_row_of(&fb, table);
-  const uint32_t rank = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes).count;
+static etx_status check_tensor_fields(etx_pte_verifier* v,
+                                      const uint8_t* table) {
+  const etx_fb_row row = etx_fb_row_of(table);
+  const uint32_t rank =
+      etx_fb_list_count(etx_fb_row_goal(row, ETX_PTE_Tensor_sizes));
   const uint32_t order =
-      etx_fb_row_vector(&row, ETX_PTE_Tensor_dim_order).count;
-  const int8_t dtype =
-      (int8_t)etx_fb_row_u8(&row, ETX_PTE_Tensor_scalar_type, 0);
+      etx_fb_list_count(etx_fb_row_goal(row, ETX_PTE_Tensor_dim_order));
+  const int8_t dtype = (int8_t)etx_fb_row_u8(row, ETX_PTE_Tensor_scalar_type);
   const int32_t start =
-      (int32_t)etx_fb_row_u32(&row, ETX_PTE_Tensor_storage_offset, 0);
+      (int32_t)etx_fb_row_u32(row, ETX_PTE_Tensor_storage_offset);
   if (rank > ETX_MAX_RANK) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has rank %u, at most %u is possible",
@@ -177,7 +173,7 @@ static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
   return ETX_OK;
 }
 
-static etx_status check_tensor(etx_pte_verifier* v, uint32_t table,
+static etx_status check_tensor(etx_pte_verifier* v, const uint8_t* table,
                                size_t index) {
   ETX_TRY(check_tensor_fields(v, table));
   etx_pte_value value;
@@ -267,21 +263,23 @@ static etx_status check_list(etx_pte_verifier* v, size_t index) {
 }
 
 etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
-  const etx_fb_buffer fb = buffer_of(v);
-  const etx_fb_row row = etx_fb_row_at(&fb, v->plan.values, (uint32_t)index);
-  const uint32_t table = etx_fb_row_table(&row, ETX_PTE_EValue_val);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
+  const uint8_t* row = etx_fb_item(fb, v->plan.values, index);
+  const etx_fb_pair variant = etx_fb_pair_of(row);
+  const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
   const etx_pte_kind kind =
-      (etx_pte_kind)etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0);
-  v->position = row.position;
+      (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
+  v->position = (uint32_t)(row - fb->data);
   // The union's code is known to be at most the last kind.
   if ((int)kind == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "a value has no kind");
   }
   if (kind == ETX_PTE_NULL) return ETX_OK;
-  if (table == 0) {
+  if (content == NULL) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a value of kind %u has no content", (uint64_t)kind);
   }
-  if (kind == ETX_PTE_TENSOR) return check_tensor(v, table, index);
+  if (kind == ETX_PTE_TENSOR)
+    return check_tensor(v, etx_fb_goal(content), index);
   return kind >= ETX_PTE_INT_LIST ? check_list(v, index) : ETX_OK;
 }

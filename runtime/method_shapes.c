@@ -338,7 +338,7 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
 
 etx_status etx_method_take_message(etx_method* method, etx_status status,
                                    etx_diag* diag) {
-  if (diag == NULL || diag->status != ETX_OK) return status;
+  if (!ETX_MESSAGES || diag == NULL || diag->status != ETX_OK) return status;
   if (method->kernel_diag->status == ETX_OK) {
     return etx_diag_fail(diag, status, "%s", etx_status_text(status));
   }

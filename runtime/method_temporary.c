@@ -144,8 +144,7 @@ static etx_status count_instruction(const etx_program* program,
   if (kernel == NULL || kernel->temporary_bytes == NULL) return ETX_OK;
   // What loading will refuse needs no memory.
   if (ETX_CHECKS_ARGUMENTS &&
-      !etx_plan_operator_fits(known, plan, instruction) &&
-      etx_arguments_check(plan, instruction, known->op, NULL) != ETX_OK) {
+      !etx_plan_operator_fits(known, plan, instruction)) {
     return ETX_OK;
   }
   return ask_kernel(program, plan, instruction, known, out_bytes, diag);
@@ -168,19 +167,16 @@ etx_status etx_method_count_temporary(const etx_program* program,
   size_t most = 0;
   *out_bytes = 0;
   if (!may_want_some(plan, operators)) return ETX_OK;
-  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
-      size_t bytes = 0;
-      const etx_plan_operator* known =
-          etx_operator_cache_at(operators, (size_t)instruction.index);
-      ETX_TRY(
-          count_instruction(program, plan, &instruction, known, &bytes, diag));
-      if (bytes > most) most = bytes;
-    }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
+    size_t bytes = 0;
+    const etx_plan_operator* known =
+        etx_operator_cache_at(operators, (size_t)instruction.index);
+    ETX_TRY(
+        count_instruction(program, plan, &instruction, known, &bytes, diag));
+    if (bytes > most) most = bytes;
   }
   *out_bytes = most;
   return ETX_OK;

@@ -30,6 +30,9 @@ static etx_plan_operator* look_up(etx_operator_cache* cache, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     if (argument.written) row->written |= (uint64_t)1 << i;
+    if (argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
+      row->may_lack |= (uint64_t)1 << i;
+    }
     row->kinds[i] = (uint16_t)(etx_argument_kinds(argument.type) |
                                (argument.optional ? 1 << ETX_PTE_NULL : 0));
     row->argument_count = i + 1;
@@ -52,7 +55,7 @@ static bool is_kind(const etx_pte_plan* plan, int64_t index,
   return index >= 0 && etx_pte_value_kind(plan, (size_t)index) == kind;
 }
 
-static bool items_fit(const etx_pte_plan* plan, size_t index) {
+static bool items_fit(const etx_pte_plan* plan, size_t index, bool may_lack) {
   const etx_pte_value list = etx_pte_value_at(plan, index);
   if (list.kind == ETX_PTE_INT_LIST) {
     for (size_t i = 0; i < list.as.integers.count; ++i) {
@@ -60,7 +63,7 @@ static bool items_fit(const etx_pte_plan* plan, size_t index) {
     }
     return true;
   }
-  for (size_t i = 0; i < list.as.tensors.count; ++i) {
+  for (size_t i = 0; i < list.as.tensors.count && !may_lack; ++i) {
     if (!is_kind(plan, list.as.tensors.items[i], ETX_PTE_TENSOR)) return false;
   }
   return true;
@@ -69,19 +72,18 @@ static bool items_fit(const etx_pte_plan* plan, size_t index) {
 bool etx_plan_operator_fits(const etx_plan_operator* known,
                             const etx_pte_plan* plan,
                             const etx_pte_instruction* instruction) {
-  if (!ETX_KNOWS_ALL_TYPES ||
-      instruction->argument_count != known->call_count) {
-    return false;
+  if (!ETX_KNOWS_ALL_TYPES) {
+    return etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
   }
+  if (instruction->argument_count != known->call_count) return false;
   for (size_t i = 0; i < known->call_count; ++i) {
     const size_t index = (size_t)instruction->arguments[i];
     const etx_pte_kind kind = etx_pte_value_kind(plan, index);
     if ((known->kinds[i] >> kind & 1) == 0) return false;
     // The return slot lists what was checked as an argument.
-    const bool is_list = kind == ETX_PTE_INT_LIST ||
-                         kind == ETX_PTE_TENSOR_LIST ||
-                         kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-    if (is_list && i < known->argument_count && !items_fit(plan, index)) {
+    const bool is_list = kind == ETX_PTE_INT_LIST || kind >= ETX_PTE_TENSOR_LIST;
+    if (is_list && i < known->argument_count &&
+        !items_fit(plan, index, (known->may_lack >> i & 1) != 0)) {
       return false;
     }
   }

@@ -73,6 +73,12 @@ static inline uint32_t etx_fb_row_u32(etx_fb_row row, uint32_t id) {
   const uint8_t* at = etx_fb_row_field(row, id);
   return at == NULL ? 0 : etx_fb_u32_at(at);
 }
+static inline uint64_t etx_fb_row_u64(etx_fb_row row, uint32_t id) {
+  const uint8_t* at = etx_fb_row_field(row, id);
+  uint64_t value = 0;
+  if (at != NULL) memcpy(&value, at, sizeof value);
+  return value;
+}
 
 // The table, vector or string that field `id` refers to, or NULL.
 static inline const uint8_t* etx_fb_row_goal(etx_fb_row row, uint32_t id) {

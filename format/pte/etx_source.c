@@ -169,14 +169,19 @@ static etx_status check(const etx_source* source, const etx_pte* pte,
   return ETX_OK;
 }
 
-etx_status etx_source_open(etx_source* source, const etx_pte* pte,
-                           etx_diag* diag) {
+static etx_status open_source(etx_source* source, const etx_pte* pte,
+                              etx_diag* diag) {
   etx_source opened = {{NULL, 0}, 0};
   ETX_TRY(etx_named_open(pte, ETX_SOURCE_KEY, &etx_source_schema, &opened.fb,
                          &opened.root, diag));
   ETX_TRY(check(&opened, pte, diag));
   *source = opened;
   return ETX_OK;
+}
+
+etx_status etx_source_open(etx_source* source, const etx_pte* pte,
+                           etx_diag* diag) {
+  return etx_diag_seal(diag, open_source(source, pte, diag));
 }
 
 // ---- views ----

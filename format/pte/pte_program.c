@@ -19,12 +19,12 @@ static etx_status believe(etx_pte* pte, etx_diag* diag) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
   }
   pte->root = etx_fb_root(fb);
-  etx_pte_constants_open(pte);
+  etx_pte_pieces_open(pte);
   return ETX_OK;
 }
 
-etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
-                        const etx_pte_limits* limits, etx_diag* diag) {
+static etx_status open_file(etx_pte* pte, etx_bytes file,
+                            const etx_pte_limits* limits, etx_diag* diag) {
   etx_pte_header header;
   if (limits != NULL && limits->max_file_bytes != 0 &&
       file.size > limits->max_file_bytes) {
@@ -58,25 +58,37 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   return ETX_OK;
 }
 
-// Table `index` of the vector of tables in field `id` of the plan.
-static uint32_t plan_row(const etx_pte_plan* plan, uint32_t id, size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  return etx_fb_table_at(fb, etx_fb_vector_in(fb, plan->table, id),
-                         (uint32_t)index);
+etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
+                        const etx_pte_limits* limits, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(pte, file, limits, diag));
 }
 
-// Elements of the vector in field `id` of the plan.
-static size_t plan_count(const etx_pte_plan* plan, uint32_t id) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  return etx_fb_vector_in(fb, plan->table, id).count;
+// The field of each list of a plan.
+static const uint8_t list_fields[ETX_PTE_LIST_COUNT] = {
+    [ETX_PTE_VALUES] = ETX_PTE_ExecutionPlan_values,
+    [ETX_PTE_INPUTS] = ETX_PTE_ExecutionPlan_inputs,
+    [ETX_PTE_OUTPUTS] = ETX_PTE_ExecutionPlan_outputs,
+    [ETX_PTE_CHAINS] = ETX_PTE_ExecutionPlan_chains,
+    [ETX_PTE_OPERATORS] = ETX_PTE_ExecutionPlan_operators,
+    [ETX_PTE_DELEGATES] = ETX_PTE_ExecutionPlan_delegates,
+    [ETX_PTE_ARENAS] = ETX_PTE_ExecutionPlan_non_const_buffer_sizes,
+    [ETX_PTE_DEVICES] = ETX_PTE_ExecutionPlan_non_const_buffer_device,
+};
+
+static const void* items_of(const etx_pte_plan* plan, etx_pte_list list) {
+  return etx_fb_elements(&plan->pte->fb, plan->lists[list]);
 }
 
-static int32_t plan_i32(const etx_pte_plan* plan, uint32_t id, size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  const etx_fb_vector vector = etx_fb_vector_in(fb, plan->table, id);
-  ETX_ASSERT(index < vector.count);
-  const int32_t* items = etx_fb_elements(fb, vector);
-  return items[index];
+// Table `index` of a list of tables.
+static etx_fb_row row_of(const etx_pte_plan* plan, etx_pte_list list,
+                         size_t index) {
+  ETX_ASSERT(index < plan->lists[list].count);
+  return etx_fb_row_of(etx_fb_item(&plan->pte->fb, plan->lists[list], index));
+}
+
+static etx_text text_in(etx_fb_row row, uint32_t id) {
+  const uint8_t* list = etx_fb_row_goal(row, id);
+  return (etx_text){etx_fb_list_elements(list), etx_fb_list_count(list)};
 }
 
 uint32_t etx_pte_version(const etx_pte* pte) {
@@ -89,17 +101,25 @@ size_t etx_pte_plan_count(const etx_pte* pte) {
   return etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_execution_plan).count;
 }
 
-etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
+static uint32_t plan_table(const etx_pte* pte, size_t index) {
   const etx_fb_buffer* fb = &pte->fb;
-  const etx_fb_vector plans =
-      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_execution_plan);
+  return etx_fb_table_at(
+      fb, etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_execution_plan),
+      (uint32_t)index);
+}
+
+static void read_plan(const etx_pte* pte, uint32_t table,
+                      etx_pte_plan* out_plan) {
+  out_plan->pte = pte;
+  out_plan->table = table;
+  for (uint32_t i = 0; i < ETX_PTE_LIST_COUNT; ++i) {
+    out_plan->lists[i] = etx_fb_vector_in(&pte->fb, table, list_fields[i]);
+  }
+}
+
+etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   etx_pte_plan plan;
-  memset(&plan, 0, sizeof plan);
-  plan.pte = pte;
-  plan.table = etx_fb_table_at(fb, plans, (uint32_t)index);
-  plan.values = etx_fb_vector_in(fb, plan.table, ETX_PTE_ExecutionPlan_values);
-  plan.arenas = etx_fb_vector_in(fb, plan.table,
-                                 ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
+  read_plan(pte, plan_table(pte, index), &plan);
   return plan;
 }
 
@@ -107,17 +127,17 @@ bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan) {
   const size_t count = etx_pte_plan_count(pte);
   for (size_t i = 0; i < count; ++i) {
-    const etx_pte_plan plan = etx_pte_plan_at(pte, i);
-    if (!etx_text_equal(etx_pte_plan_name(&plan), name)) continue;
-    *out_plan = plan;
+    const etx_text own =
+        etx_fb_string(&pte->fb, plan_table(pte, i), ETX_PTE_ExecutionPlan_name);
+    if (!etx_text_equal(own, name)) continue;
+    *out_plan = etx_pte_plan_at(pte, i);
     return true;
   }
   return false;
 }
 
 etx_text etx_pte_plan_name(const etx_pte_plan* plan) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  return etx_fb_string(fb, plan->table, ETX_PTE_ExecutionPlan_name);
+  return etx_fb_string(&plan->pte->fb, plan->table, ETX_PTE_ExecutionPlan_name);
 }
 
 static etx_text tree(const etx_pte_plan* plan, uint32_t id) {
@@ -134,10 +154,6 @@ etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan) {
 
 etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan) {
   return tree(plan, ETX_PTE_ContainerMetadata_encoded_out_str);
-}
-
-size_t etx_pte_value_count(const etx_pte_plan* plan) {
-  return plan->values.count;
 }
 
 static void read_allocation(const uint8_t* table, etx_pte_tensor* tensor) {
@@ -161,12 +177,9 @@ static void read_extra(const uint8_t* table, etx_pte_tensor* tensor) {
   tensor->device_index = 0;
   if (table == NULL) return;
   const etx_fb_row row = etx_fb_row_of(table);
-  const uint8_t* name =
-      etx_fb_row_goal(row, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
   tensor->location = (etx_pte_location)(int8_t)etx_fb_row_u8(
       row, ETX_PTE_ExtraTensorInfo_location);
-  tensor->name =
-      (etx_text){etx_fb_list_elements(name), etx_fb_list_count(name)};
+  tensor->name = text_in(row, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
   tensor->device_type =
       (int8_t)etx_fb_row_u8(row, ETX_PTE_ExtraTensorInfo_device_type);
   tensor->device_index =
@@ -194,7 +207,8 @@ static void read_tensor(const uint8_t* table, etx_pte_tensor* tensor) {
 
 // Kind of the value, and in field 1 what it is.
 static etx_fb_pair variant_at(const etx_pte_plan* plan, size_t index) {
-  return etx_fb_pair_of(etx_fb_item(&plan->pte->fb, plan->values, index));
+  return etx_fb_pair_of(
+      etx_fb_item(&plan->pte->fb, plan->lists[ETX_PTE_VALUES], index));
 }
 
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
@@ -268,49 +282,31 @@ void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
   }
 }
 
-size_t etx_pte_input_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_inputs);
-}
-
 int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index) {
-  return plan_i32(plan, ETX_PTE_ExecutionPlan_inputs, index);
-}
-
-size_t etx_pte_output_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_outputs);
+  ETX_ASSERT(index < etx_pte_input_count(plan));
+  return ((const int32_t*)items_of(plan, ETX_PTE_INPUTS))[index];
 }
 
 int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index) {
-  return plan_i32(plan, ETX_PTE_ExecutionPlan_outputs, index);
-}
-
-size_t etx_pte_operator_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_operators);
+  ETX_ASSERT(index < etx_pte_output_count(plan));
+  return ((const int32_t*)items_of(plan, ETX_PTE_OUTPUTS))[index];
 }
 
 etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_operators, index);
-  const etx_pte_operator op = {
-      etx_fb_string(fb, row, ETX_PTE_Operator_name),
-      etx_fb_string(fb, row, ETX_PTE_Operator_overload)};
+  const etx_fb_row row = row_of(plan, ETX_PTE_OPERATORS, index);
+  const etx_pte_operator op = {text_in(row, ETX_PTE_Operator_name),
+                               text_in(row, ETX_PTE_Operator_overload)};
   return op;
 }
 
-size_t etx_pte_delegate_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_delegates);
-}
-
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_delegates, index);
-  const uint32_t data =
-      etx_fb_table(fb, row, ETX_PTE_BackendDelegate_processed);
+  const etx_fb_row row = row_of(plan, ETX_PTE_DELEGATES, index);
+  const etx_fb_row data =
+      etx_fb_row_of(etx_fb_row_goal(row, ETX_PTE_BackendDelegate_processed));
   const etx_pte_delegate delegate = {
-      etx_fb_string(fb, row, ETX_PTE_BackendDelegate_id),
-      etx_fb_i8(fb, data, ETX_PTE_BackendDelegateDataReference_location, 0) ==
-          0,
-      etx_fb_u32(fb, data, ETX_PTE_BackendDelegateDataReference_index, 0)};
+      text_in(row, ETX_PTE_BackendDelegate_id),
+      etx_fb_row_u8(data, ETX_PTE_BackendDelegateDataReference_location) == 0,
+      etx_fb_row_u32(data, ETX_PTE_BackendDelegateDataReference_index)};
   return delegate;
 }
 
@@ -330,7 +326,8 @@ etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index) {
 static etx_fb_vector specs_of(const etx_pte_plan* plan, size_t delegate) {
   const etx_fb_buffer* fb = &plan->pte->fb;
   return etx_fb_vector_in(
-      fb, plan_row(plan, ETX_PTE_ExecutionPlan_delegates, delegate),
+      fb,
+      etx_fb_table_at(fb, plan->lists[ETX_PTE_DELEGATES], (uint32_t)delegate),
       ETX_PTE_BackendDelegate_compile_specs);
 }
 
@@ -349,15 +346,11 @@ etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
   return spec;
 }
 
-size_t etx_pte_chain_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_chains);
-}
-
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain) {
   const etx_fb_buffer* fb = &plan->pte->fb;
-  return etx_fb_vector_in(fb,
-                          plan_row(plan, ETX_PTE_ExecutionPlan_chains, chain),
-                          ETX_PTE_Chain_instructions);
+  return etx_fb_vector_in(
+      fb, etx_fb_table_at(fb, plan->lists[ETX_PTE_CHAINS], (uint32_t)chain),
+      ETX_PTE_Chain_instructions);
 }
 
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
@@ -404,30 +397,30 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
   return etx_pte_instruction_in(plan, etx_pte_chain_at(plan, chain), index);
 }
 
-size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
-  return plan->arenas.count;
+bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
+                              etx_pte_instruction* out_instruction) {
+  while (cursor->instruction == cursor->rows.count) {
+    if (cursor->chain == etx_pte_chain_count(plan)) return false;
+    cursor->rows = etx_pte_chain_at(plan, cursor->chain++);
+    cursor->instruction = 0;
+  }
+  *out_instruction =
+      etx_pte_instruction_in(plan, cursor->rows, cursor->instruction++);
+  return true;
 }
 
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  ETX_ASSERT(index < plan->arenas.count);
-  const int64_t* items = etx_fb_elements(fb, plan->arenas);
-  return items[index];
-}
-
-size_t etx_pte_buffer_device_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device);
+  ETX_ASSERT(index < etx_pte_buffer_size_count(plan));
+  return ((const int64_t*)items_of(plan, ETX_PTE_ARENAS))[index];
 }
 
 etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
                                                size_t index) {
-  const etx_fb_buffer* fb = &plan->pte->fb;
-  const uint32_t row =
-      plan_row(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device, index);
+  const etx_fb_row row = row_of(plan, ETX_PTE_DEVICES, index);
   const etx_pte_buffer_device device = {
-      etx_fb_i32(fb, row, ETX_PTE_NonConstBufferDevice_buffer_idx, 0),
-      etx_fb_i8(fb, row, ETX_PTE_NonConstBufferDevice_device_type, 0),
-      etx_fb_i8(fb, row, ETX_PTE_NonConstBufferDevice_device_index, 0)};
+      (int32_t)etx_fb_row_u32(row, ETX_PTE_NonConstBufferDevice_buffer_idx),
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_NonConstBufferDevice_device_type),
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_NonConstBufferDevice_device_index)};
   return device;
 }
 

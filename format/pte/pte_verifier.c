@@ -106,15 +106,13 @@ static etx_status check_input(etx_pte_verifier* v, size_t index) {
 
 static etx_status check_ports(etx_pte_verifier* v) {
   const etx_fb_buffer* fb = &v->plan.pte->fb;
-  const etx_fb_vector inputs =
-      etx_fb_vector_in(fb, v->plan.table, ETX_PTE_ExecutionPlan_inputs);
-  const etx_fb_vector outputs =
-      etx_fb_vector_in(fb, v->plan.table, ETX_PTE_ExecutionPlan_outputs);
   v->position = v->plan.table;
   enter(v, NULL, 0);
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, inputs), inputs.count));
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, outputs), outputs.count));
-  for (size_t i = 0; i < inputs.count; ++i) {
+  for (etx_pte_list list = ETX_PTE_INPUTS; list <= ETX_PTE_OUTPUTS; ++list) {
+    const etx_fb_vector values = v->plan.lists[list];
+    ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, values), values.count));
+  }
+  for (size_t i = 0; i < etx_pte_input_count(&v->plan); ++i) {
     enter(v, "input", i);
     ETX_TRY(check_input(v, i));
   }
@@ -353,7 +351,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(check_constants(pte, diag));
-  etx_pte_constants_open(pte);
+  etx_pte_pieces_open(pte);
   ETX_TRY(check_named_data(pte, diag));
   return check_plans(pte, &v);
 }

@@ -264,7 +264,7 @@ static etx_status check_list(etx_pte_verifier* v, size_t index) {
 
 etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
   const etx_fb_buffer* fb = &v->plan.pte->fb;
-  const uint8_t* row = etx_fb_item(fb, v->plan.values, index);
+  const uint8_t* row = etx_fb_item(fb, v->plan.lists[ETX_PTE_VALUES], index);
   const etx_fb_pair variant = etx_fb_pair_of(row);
   const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
   const etx_pte_kind kind =

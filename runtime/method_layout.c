@@ -30,7 +30,7 @@ static void count_tensor(const etx_pte_outline* tensor, etx_method* method,
 }
 
 static void count_other(const etx_pte_value* value, etx_method* method) {
-  if (value->kind == ETX_PTE_INT_LIST || value->kind >= ETX_PTE_TENSOR_LIST) {
+  if (etx_pte_lists_values(value->kind)) {
     method->pointer_count += value->as.list.count;
   }
 }

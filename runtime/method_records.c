@@ -80,7 +80,7 @@ static etx_status check_arguments(const etx_method* method,
                                   const etx_pte_instruction* from,
                                   etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
-  if (!ETX_CHECKS_ARGUMENTS || etx_plan_operator_fits(known, plan, from)) {
+  if (!ETX_CHECKS_ARGUMENTS || etx_plan_operator_fits(known, plan, method->values, from)) {
     return ETX_OK;
   }
   return ETX_MESSAGES || !ETX_KNOWS_ALL_TYPES

@@ -19,7 +19,7 @@ static const etx_plan_operator* operator_of(
   const etx_plan_operator* known =
       etx_operator_cache_at(operators, (size_t)instruction->index);
   if (known->op == NULL || etx_op_makes_view(known->op)) return NULL;
-  return etx_plan_operator_fits(known, operators->plan, instruction) ? known
+  return etx_plan_operator_fits(known, operators->plan, NULL, instruction) ? known
                                                                      : NULL;
 }
 

@@ -116,32 +116,22 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   return ETX_OK;
 }
 
-static void decode_integers(etx_method* method, const etx_pte_value* from,
-                            etx_value* out) {
-  const size_t count = from->as.integers.count;
+// In a list of tensors -1 and a value that is no tensor are None.
+static void decode_items(etx_method* method, const etx_pte_value* from,
+                         etx_value* out) {
+  const size_t count = from->as.list.count;
+  const bool is_ints = from->kind == ETX_PTE_INT_LIST;
   const etx_value** items = take_pointers(method, count);
   for (size_t i = 0; i < count; ++i) {
-    items[i] = &method->values[from->as.integers.items[i]];
+    const int64_t index = etx_pte_item_at(from, i);
+    const bool is_there =
+        is_ints || (index >= 0 && etx_pte_value_kind(&method->plan,
+                                                     (size_t)index) ==
+                                      ETX_PTE_TENSOR);
+    items[i] = is_there ? &method->values[index] : NULL;
   }
-  out->kind = ETX_VALUE_INTS;
-  out->as.integers.items = items;
-  out->as.integers.count = count;
-}
-
-// In a list -1 and a value that is no tensor are None.
-static void decode_tensors(etx_method* method, const etx_pte_value* from,
-                           etx_value* out) {
-  const size_t count = from->as.tensors.count;
-  const etx_value** items = take_pointers(method, count);
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t index = from->as.tensors.items[i];
-    const bool is_tensor =
-        index >= 0 &&
-        etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR;
-    items[i] = is_tensor ? &method->values[index] : NULL;
-  }
-  out->kind = ETX_VALUE_TENSORS;
-  out->as.tensors.items = items;
+  out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;
+  out->as.tensors.items = items;  // lies where that of integers does
   out->as.tensors.count = count;
 }
 
@@ -159,20 +149,12 @@ static etx_status decode_slots(etx_method* method, etx_diag* diag) {
     etx_pte_value_read(&method->plan, i, &from);
     etx_value* out = &method->values[i];
     method->marks[i] = 0;
-    switch (from.kind) {
-      case ETX_PTE_TENSOR:
-        ETX_TRY(decode_tensor(method, &from.as.tensor, i, diag));
-        break;
-      case ETX_PTE_INT_LIST:
-        decode_integers(method, &from, out);
-        break;
-      case ETX_PTE_TENSOR_LIST:
-      case ETX_PTE_OPTIONAL_TENSOR_LIST:
-        decode_tensors(method, &from, out);
-        break;
-      default:
-        etx_value_of_plain(&from, out);
-        break;
+    if (from.kind == ETX_PTE_TENSOR) {
+      ETX_TRY(decode_tensor(method, &from.as.tensor, i, diag));
+    } else if (etx_pte_lists_values(from.kind)) {
+      decode_items(method, &from, out);
+    } else {
+      etx_value_of_plain(&from, out);
     }
   }
   return ETX_OK;

@@ -45,9 +45,10 @@ etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
                                          size_t index);
 
 // True if a call's arguments are what the schema wants, and of types that this
-// build has. If not, etx_arguments_check says why.
+// build has. If not, etx_arguments_check says why. `values` are the plan's as
+// they were decoded, which is faster, or NULL.
 bool etx_plan_operator_fits(const etx_plan_operator* known,
-                            const etx_pte_plan* plan,
+                            const etx_pte_plan* plan, const etx_value* values,
                             const etx_pte_instruction* instruction);
 
 #endif

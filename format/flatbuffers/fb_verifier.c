@@ -41,7 +41,8 @@ static const char* const reason_texts[] = {
 
 // Tables of one type and vtable.
 typedef struct form {
-  uint64_t key;    // see key_of; NO_KEY: none yet
+  uint64_t key;  // see key_of; NO_KEY: none yet
+  const etx_fb_field_info* fields;  // of the type
   uint32_t end;    // bytes from the start of a table to the end of its fields
   uint32_t leads;  // fields that lead on, a bit each
 } form;
@@ -54,7 +55,6 @@ enum { FORM_BITS = 7, FORMS = 1 << FORM_BITS };
 // A table that is being verified.
 typedef struct frame {
   const etx_fb_field_info* fields;  // of its type
-  uint32_t type;                    // index of that in the schema
   uint32_t position;
   uint32_t vtable;
   uint32_t leads;  // fields that have still to be followed
@@ -70,7 +70,7 @@ typedef struct verifier {
   const etx_fb_schema* schema;
   etx_diag* diag;
   uint32_t max_tables;
-  uint32_t table_count;
+  uint32_t tables_left;
   frame* top;
   frame frames[ETX_MAX_FB_DEPTH + 1];  // the first leads to the root
   form forms[FORMS];
@@ -93,9 +93,11 @@ static etx_status refuse(verifier* v, reason why, uint32_t position,
   if (v->top == v->frames) {
     return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "%s", text);
   }
-  const uint32_t type = v->top->type;
+  const size_t first = (size_t)(v->top->fields - v->schema->fields);
+  const etx_fb_table_info* info = v->schema->tables;
+  while (info->first_field != first || info->field_count == 0) ++info;
   // As many tables have a name before this one, and all of their fields.
-  const size_t index = type + v->schema->tables[type].first_field;
+  const size_t index = (size_t)(info - v->schema->tables) + first;
   return etx_diag_fail_at(v->diag, ETX_BAD_FILE, position, "'%s.%s': %s",
                           name_at(v->schema, index),
                           name_at(v->schema, index + 1 + v->top->field), text);
@@ -151,13 +153,12 @@ static uint32_t field_bytes(type_info type) {
   return type.shape == VECTOR || type.shape == STRING ? 4 : type.bytes;
 }
 
-// Verifies where the fields of the top frame's table lie, and notes how far
+// Verifies where the `count` fields of the top frame's table lie, and notes how far
 // they reach and which lead on. A union leads on if only its code is there,
 // which has to be looked at.
-static etx_status learn(verifier* v, form* out) {
+static etx_status learn(verifier* v, uint32_t count, form* out) {
   frame* f = v->top;
   const uint32_t left = v->fb.size - f->position;
-  const uint32_t count = v->schema->tables[f->type].field_count;
   uint32_t before = 0;
   ETX_ASSERT(count <= 32);
   out->end = 4;
@@ -208,26 +209,27 @@ static inline etx_status enter(verifier* v, uint32_t type, uint32_t position) {
     return refuse(v, TOO_DEEP, position, ETX_MAX_FB_DEPTH + 1,
                   ETX_MAX_FB_DEPTH);
   }
-  if (v->table_count == v->max_tables) {
-    return refuse(v, TOO_MANY_TABLES, position, v->table_count, v->max_tables);
+  if (v->tables_left-- == 0) {
+    return refuse(v, TOO_MANY_TABLES, position, v->max_tables, v->max_tables);
   }
-  ++v->table_count;
   ETX_TRY(find_vtable(v, position, &vtable));
   const uint64_t key = key_of(type, position, vtable);
   form* const known = place_of(v, key);
   const bool is_known =
       known->key == key && known->end <= v->fb.size - position;
   if (is_known && known->leads == 0) return ETX_OK;
-  if (!is_known) ETX_TRY(check_vtable(v, position, vtable));
+  if (!is_known) {
+    ETX_TRY(check_vtable(v, position, vtable));
+    known->fields = v->schema->fields + v->schema->tables[type].first_field;
+  }
   frame* const f = ++v->top;
-  f->fields = v->schema->fields + v->schema->tables[type].first_field;
-  f->type = type;
+  f->fields = known->fields;
   f->position = position;
   f->vtable = vtable;
   f->next = f->end = 0;
   if (!is_known) {
     known->key = NO_KEY;
-    ETX_TRY(learn(v, known));
+    ETX_TRY(learn(v, v->schema->tables[type].field_count, known));
     known->key = key;
   }
   f->leads = known->leads;
@@ -267,9 +269,9 @@ static etx_status check_string(verifier* v, etx_fb_vector bytes) {
 // Verifies the code of the union at `position`, its table's if it is absent,
 // and notes the member that it holds. A member without a value is left to
 // whoever knows what it means.
-static etx_status check_union(verifier* v, const etx_fb_union_info* info,
+static etx_status check_union(verifier* v, frame* f,
+                              const etx_fb_union_info* info,
                               uint32_t position) {
-  frame* const f = v->top;
   const uint32_t code_offset = offset_of(v, f, f->field - 1);
   const uint8_t code =
       code_offset == 0 ? 0 : v->fb.data[f->position + code_offset];
@@ -286,14 +288,13 @@ static etx_status check_union(verifier* v, const etx_fb_union_info* info,
 
 // Verifies what the field at hand leads to, and notes the references to tables,
 // which come next.
-static inline etx_status check_field(verifier* v) {
-  frame* const f = v->top;
+static inline etx_status check_field(verifier* v, frame* f) {
   const etx_fb_field_info field = f->fields[f->field];
   const type_info type = types[field.type];
   const uint32_t position = f->position + offset_of(v, f, f->field);
   etx_fb_vector vector = {position, 1};
   if (type.shape == UNION) {
-    return check_union(v, &v->schema->unions[field.target], position);
+    return check_union(v, f, &v->schema->unions[field.target], position);
   }
   if (type.shape != TABLE) {
     ETX_TRY(check_vector(v, position, type.bytes, &vector));
@@ -306,20 +307,21 @@ static inline etx_status check_field(verifier* v) {
   return ETX_OK;
 }
 
-// Goes on from the table at hand until the root is done: to a table that it
-// leads to, to its next field, or back.
+// Goes on from the table at hand until the root is done: to its next field, to
+// a table that the field leads to, or back.
 static etx_status walk(verifier* v) {
   do {
     frame* const f = v->top;
+    while (f->next == f->end && f->leads != 0) {
+      f->field = (uint32_t)__builtin_ctz(f->leads);
+      f->leads &= f->leads - 1;
+      ETX_TRY(check_field(v, f));
+    }
     if (f->next != f->end) {
       uint32_t table = 0;
       ETX_TRY(follow(v, f->next, &table));
       f->next += 4;
       ETX_TRY(enter(v, f->target, table));
-    } else if (f->leads != 0) {
-      f->field = (uint32_t)__builtin_ctz(f->leads);
-      f->leads &= f->leads - 1;
-      ETX_TRY(check_field(v));
     } else {
       --v->top;
     }
@@ -348,7 +350,7 @@ etx_status etx_fb_verify(const etx_fb_buffer* buffer,
   v.schema = schema;
   v.diag = diag;
   v.max_tables = max_tables == 0 ? ETX_MAX_FB_TABLES : max_tables;
-  v.table_count = 0;
+  v.tables_left = v.max_tables;
   for (size_t i = 0; i < FORMS; ++i) v.forms[i].key = NO_KEY;
   v.top = v.frames;
   v.frames[0] =

@@ -23,6 +23,7 @@ etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
 // Says which part of the method the following checks are about; NULL for the
 // method as a whole.
 static void enter(etx_pte_verifier* v, const char* part, size_t index) {
+  if (!ETX_MESSAGES) return;
   v->part = part;
   v->part_index = index;
 }
@@ -154,60 +155,59 @@ static etx_status check_delegates(etx_pte_verifier* v) {
   return ETX_OK;
 }
 
-// Verifies that `index` is below `count`.
-static etx_status check_index(etx_pte_verifier* v, const char* what,
-                              int64_t index, size_t count) {
-  if (index >= 0 && (uint64_t)index < count) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it names %s %i of %z", what,
-                       index, count);
+// Verifies that the list has an item of that index.
+static etx_status check_index(etx_pte_verifier* v, etx_pte_list list,
+                              int32_t index) {
+  const uint32_t count = v->plan.lists[list].count;
+  // A negative one is larger than any count.
+  if ((uint32_t)index < count) return ETX_OK;
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it names %s %i of %z",
+                       list == ETX_PTE_OPERATORS   ? "operator"
+                       : list == ETX_PTE_DELEGATES ? "delegate"
+                                                   : "value",
+                       (int64_t)index, (size_t)count);
 }
 
-static etx_status check_call(etx_pte_verifier* v,
-                             const etx_pte_instruction* call, const char* what,
-                             size_t count) {
-  ETX_TRY(check_index(v, what, call->index, count));
-  return check_value_indexes(v, call->arguments, call->argument_count);
-}
+// What an instruction of each kind names: with its index an item of a list, and
+// with its target another value, or an instruction; one past the end leaves the
+// chain.
+static const struct {
+  uint8_t list;  // an etx_pte_list
+  bool has_target_value;
+} instruction_rules[] = {
+    [ETX_PTE_KERNEL_CALL] = {ETX_PTE_OPERATORS, false},
+    [ETX_PTE_DELEGATE_CALL] = {ETX_PTE_DELEGATES, false},
+    [ETX_PTE_MOVE_CALL] = {ETX_PTE_VALUES, true},
+    [ETX_PTE_JUMP_FALSE_CALL] = {ETX_PTE_VALUES, false},
+    [ETX_PTE_FREE_CALL] = {ETX_PTE_VALUES, false},
+};
 
-// A jump may lead past the end, which leaves the chain.
-static etx_status check_jump(etx_pte_verifier* v,
-                             const etx_pte_instruction* jump) {
-  ETX_TRY(check_index(v, "value", jump->index, v->value_count));
-  if (jump->target >= 0) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                       "it jumps to the negative instruction %i",
-                       (int64_t)jump->target);
-}
-
-static etx_status check_free(etx_pte_verifier* v,
-                             const etx_pte_instruction* release) {
-  ETX_TRY(check_index(v, "value", release->index, v->value_count));
-  const size_t value = (size_t)release->index;
-  if (etx_pte_value_kind(&v->plan, value) == ETX_PTE_TENSOR) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                       "it frees value %z, which is not a tensor", value);
-}
-
+// What kinds do not have is 0 or empty.
 static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                                     size_t index) {
-  const etx_pte_instruction instruction =
+  const etx_pte_instruction it =
       etx_pte_instruction_in(&v->plan, chain, index);
-  switch (instruction.kind) {
-    case ETX_PTE_KERNEL_CALL:
-      return check_call(v, &instruction, "operator", v->operator_count);
-    case ETX_PTE_DELEGATE_CALL:
-      return check_call(v, &instruction, "delegate",
-                        etx_pte_delegate_count(&v->plan));
-    case ETX_PTE_MOVE_CALL:
-      ETX_TRY(check_index(v, "value", instruction.index, v->value_count));
-      return check_index(v, "value", instruction.target, v->value_count);
-    case ETX_PTE_JUMP_FALSE_CALL:
-      return check_jump(v, &instruction);
-    case ETX_PTE_FREE_CALL:
-      return check_free(v, &instruction);
-  }
   // The union's code is known to be one of these.
-  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
+  if ((int)it.kind == 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
+  }
+  const etx_pte_list list = (etx_pte_list)instruction_rules[it.kind].list;
+  ETX_TRY(check_index(v, list, it.index));
+  if (instruction_rules[it.kind].has_target_value) {
+    ETX_TRY(check_index(v, ETX_PTE_VALUES, it.target));
+  }
+  if (it.target < 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "it jumps to the negative instruction %i",
+                         (int64_t)it.target);
+  }
+  if (it.kind == ETX_PTE_FREE_CALL &&
+      etx_pte_value_kind(&v->plan, (size_t)it.index) != ETX_PTE_TENSOR) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "it frees value %z, which is not a tensor",
+                         (size_t)it.index);
+  }
+  return check_value_indexes(v, it.arguments, it.argument_count);
 }
 
 static etx_status check_chains(etx_pte_verifier* v) {

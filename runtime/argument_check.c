@@ -19,7 +19,12 @@ void etx_value_of_plain(const etx_pte_value* from, etx_value* out) {
   // The kinds are the file's, counted from 0, and so is what is in them.
   const bool is_plain = (plain >> from->kind & 1) != 0;
   out->kind = is_plain ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
-  if (is_plain) memcpy(&out->as, &from->as, sizeof from->as.list);
+  if (!is_plain) return;
+  if (from->kind < ETX_PTE_STRING) {
+    out->as.integer = from->as.integer;
+  } else {
+    out->as.string = from->as.string;
+  }
 }
 
 typedef enum wanted_kinds {
@@ -136,12 +141,9 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
 }
 
 static const uint16_t slots[] = {
-    [ETX_RESULT_OUT] = WANT_TENSOR,
-    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
-    [ETX_RESULT_LIST] = WANT_TENSORS,
-    [ETX_RESULT_SELF] = WANT_TENSOR,
-    [ETX_RESULT_SCALAR] = WANT_NUMBER,
-    [ETX_RESULT_NONE] = 0,
+    [ETX_RESULT_OUT] = WANT_TENSOR,    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_LIST] = WANT_TENSORS,  [ETX_RESULT_SELF] = WANT_TENSOR,
+    [ETX_RESULT_SCALAR] = WANT_NUMBER, [ETX_RESULT_NONE] = 0,
 };
 
 static const char* const slot_texts[] = {
@@ -153,13 +155,9 @@ static const char* const slot_texts[] = {
     [ETX_RESULT_NONE] = "nothing",
 };
 
-uint16_t etx_argument_kinds(etx_argument_type type) {
-  return wanted[type];
-}
+uint16_t etx_argument_kinds(etx_argument_type type) { return wanted[type]; }
 
-uint16_t etx_result_kinds(etx_op_result result) {
-  return slots[result];
-}
+uint16_t etx_result_kinds(etx_op_result result) { return slots[result]; }
 
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
                                     const etx_op* op, etx_diag* diag) {

@@ -231,8 +231,7 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
 // room for, and all but its own to one that is not dynamic.
 ETX_MUST_USE etx_status etx_method_resize(etx_method* method,
                                           etx_method_tensor* tensor,
-                                          const etx_shape* shape,
-                                          etx_diag* diag);
+                                          const int32_t* sizes, etx_diag* diag);
 // Gives what a kernel writes the sizes that the shape rule finds, or those that
 // `like`, whose arguments look the same, gave its result (NULL: none does).
 ETX_MUST_USE etx_status etx_method_size_outputs(etx_method* method,

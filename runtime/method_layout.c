@@ -74,19 +74,21 @@ static void count_records(etx_method* method) {
 bool etx_method_arena_offsets(const etx_program* program,
                               const etx_pte_plan* plan, size_t* out_offsets,
                               size_t* out_end) {
-  size_t end = 0;
+  uint64_t end = 0;
   const size_t count = etx_pte_buffer_size_count(plan);
   for (size_t i = 0; i < count; ++i) {
     const bool is_shared = i == ETX_MEMORY_STATE && program->shares_state;
+    const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(plan, i);
     if (out_offsets != NULL) out_offsets[i] = SIZE_MAX;
     if (i == 0 || is_shared) continue;
-    const int64_t bytes = etx_pte_buffer_size_at(plan, i);
-    if (bytes < 0 || (uint64_t)bytes > SIZE_MAX) return false;
-    if (!etx_align_up(end, ETX_MEMORY_ALIGNMENT, &end)) return false;
-    if (out_offsets != NULL) out_offsets[i] = end;
-    if (!etx_add_size(end, (size_t)bytes, &end)) return false;
+    // Both terms are far from the largest number.
+    end = (end + ETX_MEMORY_ALIGNMENT - 1) &
+          ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
+    if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
+    if (out_offsets != NULL) out_offsets[i] = (size_t)end;
+    end += bytes;
   }
-  *out_end = end;
+  *out_end = (size_t)end;
   return true;
 }
 

@@ -80,7 +80,8 @@ static etx_status check_arguments(const etx_method* method,
                                   const etx_pte_instruction* from,
                                   etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
-  if (!ETX_CHECKS_ARGUMENTS || etx_plan_operator_fits(known, plan, method->values, from)) {
+  if (!ETX_CHECKS_ARGUMENTS ||
+      etx_plan_operator_fits(known, plan, method->values, from)) {
     return ETX_OK;
   }
   return ETX_MESSAGES || !ETX_KNOWS_ALL_TYPES
@@ -185,8 +186,8 @@ static etx_status decode_instruction(etx_method* method,
                                      etx_fb_vector chain, size_t index,
                                      etx_method_record* record,
                                      etx_diag* diag) {
-  const etx_pte_instruction from =
-      etx_pte_instruction_in(&method->plan, chain, index);
+  etx_pte_instruction from;
+  etx_pte_instruction_read(&method->plan, chain, index, &from);
   memset(record, 0, sizeof *record);
   record->slot = ETX_NO_INDEX;
   record->instruction = (uint32_t)index;

@@ -117,9 +117,7 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
   }
   if (etx_method_is_too_late(method, target->value)) return ETX_OK;
   if (ETX_METHOD_SIZES) {
-    etx_shape shape = {from->dtype, from->rank, {0}};
-    for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
-    ETX_TRY(etx_method_resize(method, target, &shape, diag));
+    ETX_TRY(etx_method_resize(method, target, from->sizes, diag));
   }
   use_memory_of(method, target, source, 0);
   return ETX_OK;

@@ -19,8 +19,9 @@ static const etx_plan_operator* operator_of(
   const etx_plan_operator* known =
       etx_operator_cache_at(operators, (size_t)instruction->index);
   if (known->op == NULL || etx_op_makes_view(known->op)) return NULL;
-  return etx_plan_operator_fits(known, operators->plan, NULL, instruction) ? known
-                                                                     : NULL;
+  return etx_plan_operator_fits(known, operators->plan, NULL, instruction)
+             ? known
+             : NULL;
 }
 
 // Value number `item` that stands in an argument: itself or a list's item.
@@ -46,8 +47,8 @@ static bool next_written(etx_operator_cache* operators,
     const etx_fb_vector rows = etx_pte_chain_at(plan, cursor->chain);
     for (; cursor->instruction < rows.count;
          ++cursor->instruction, cursor->argument = 0) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, cursor->instruction);
+      etx_pte_instruction instruction;
+      etx_pte_instruction_read(plan, rows, cursor->instruction, &instruction);
       const etx_plan_operator* known = operator_of(operators, &instruction);
       const size_t arguments = known == NULL ? 0 : known->argument_count;
       const uint64_t written = known == NULL ? 0 : known->written;

@@ -125,9 +125,9 @@ static void decode_items(etx_method* method, const etx_pte_value* from,
   for (size_t i = 0; i < count; ++i) {
     const int64_t index = etx_pte_item_at(from, i);
     const bool is_there =
-        is_ints || (index >= 0 && etx_pte_value_kind(&method->plan,
-                                                     (size_t)index) ==
-                                      ETX_PTE_TENSOR);
+        is_ints ||
+        (index >= 0 &&
+         etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR);
     items[i] = is_there ? &method->values[index] : NULL;
   }
   out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;

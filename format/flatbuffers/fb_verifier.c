@@ -41,7 +41,7 @@ static const char* const reason_texts[] = {
 
 // Tables of one type and vtable.
 typedef struct form {
-  uint64_t key;  // see key_of; NO_KEY: none yet
+  uint64_t key;                     // see key_of; NO_KEY: none yet
   const etx_fb_field_info* fields;  // of the type
   uint32_t end;    // bytes from the start of a table to the end of its fields
   uint32_t leads;  // fields that lead on, a bit each
@@ -153,8 +153,8 @@ static uint32_t field_bytes(type_info type) {
   return type.shape == VECTOR || type.shape == STRING ? 4 : type.bytes;
 }
 
-// Verifies where the `count` fields of the top frame's table lie, and notes how far
-// they reach and which lead on. A union leads on if only its code is there,
+// Verifies where the `count` fields of the top frame's table lie, and notes how
+// far they reach and which lead on. A union leads on if only its code is there,
 // which has to be looked at.
 static etx_status learn(verifier* v, uint32_t count, form* out) {
   frame* f = v->top;

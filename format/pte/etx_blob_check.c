@@ -381,8 +381,8 @@ static etx_status check_plans(checker* c) {
 }
 
 static etx_status check_fingerprint(checker* c) {
-  const etx_fb_vector fingerprint = etx_fb_vector_in(
-      &c->blob->fb, c->blob->root, ETX_BLOB_Blob_fingerprint);
+  const etx_fb_vector fingerprint =
+      etx_fb_vector_in(&c->blob->fb, c->blob->root, ETX_BLOB_Blob_fingerprint);
   if (fingerprint.count == ETX_FINGERPRINT_BYTES) return ETX_OK;
   return etx_diag_fail(c->diag, ETX_BAD_FILE,
                        "the fingerprint in '%s' has %u bytes, expected %u",

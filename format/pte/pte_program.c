@@ -123,14 +123,17 @@ etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
   return plan;
 }
 
+etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index) {
+  return etx_fb_string(&pte->fb, plan_table(pte, index),
+                       ETX_PTE_ExecutionPlan_name);
+}
+
 bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan) {
   const size_t count = etx_pte_plan_count(pte);
   for (size_t i = 0; i < count; ++i) {
-    const etx_text own =
-        etx_fb_string(&pte->fb, plan_table(pte, i), ETX_PTE_ExecutionPlan_name);
-    if (!etx_text_equal(own, name)) continue;
-    *out_plan = etx_pte_plan_at(pte, i);
+    if (!etx_text_equal(etx_pte_plan_name_at(pte, i), name)) continue;
+    read_plan(pte, plan_table(pte, i), out_plan);
     return true;
   }
   return false;
@@ -156,7 +159,8 @@ etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan) {
   return tree(plan, ETX_PTE_ContainerMetadata_encoded_out_str);
 }
 
-static void read_allocation(const uint8_t* table, etx_pte_tensor* tensor) {
+static void read_allocation(const uint8_t* table,
+                            etx_pte_tensor* restrict tensor) {
   tensor->has_allocation = table != NULL;
   tensor->memory_id = 0;
   tensor->memory_offset = 0;
@@ -170,7 +174,7 @@ static void read_allocation(const uint8_t* table, etx_pte_tensor* tensor) {
       etx_fb_row_u32(row, ETX_PTE_AllocationDetails_memory_offset_low);
 }
 
-static void read_extra(const uint8_t* table, etx_pte_tensor* tensor) {
+static void read_extra(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   tensor->location = (etx_pte_location)0;
   tensor->name = (etx_text){NULL, 0};
   tensor->device_type = 0;
@@ -188,7 +192,7 @@ static void read_extra(const uint8_t* table, etx_pte_tensor* tensor) {
 
 // Sets every field: most values are tensors, and clearing them first costs as
 // much as reading them.
-static void read_tensor(const uint8_t* table, etx_pte_tensor* tensor) {
+static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   const etx_fb_row row = etx_fb_row_of(table);
   const uint8_t* sizes = etx_fb_row_goal(row, ETX_PTE_Tensor_sizes);
   tensor->dtype =
@@ -361,40 +365,39 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
 // second number or a vector, so their ids are the same. Results are written
 // field by field where the caller wants them: read back from a copy, as wide as
 // it is moved, they would have to wait for one another.
-etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
-                                           etx_fb_vector chain, size_t index) {
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out) {
   const etx_fb_pair variant =
       etx_fb_pair_of(etx_fb_item(&plan->pte->fb, chain, index));
   const uint8_t* content =
       etx_fb_pair_field(variant, ETX_PTE_Instruction_instr_args);
-  if (content == NULL) {
-    return (etx_pte_instruction){.kind = (etx_pte_instruction_kind)0};
-  }
+  out->kind = (etx_pte_instruction_kind)0;
+  out->index = 0;
+  out->target = 0;
+  out->arguments = NULL;
+  out->argument_count = 0;
+  if (content == NULL) return;
   const etx_fb_pair row = etx_fb_pair_of(etx_fb_goal(content));
-  const etx_pte_instruction_kind kind =
-      (etx_pte_instruction_kind)etx_fb_pair_u8(
-          variant, ETX_PTE_Instruction_instr_args_type);
-  const int32_t first =
-      (int32_t)etx_fb_pair_u32(row, ETX_PTE_KernelCall_op_index);
   const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
-  if (second == NULL || kind == ETX_PTE_FREE_CALL) {
-    return (etx_pte_instruction){.kind = kind, .index = first};
-  }
-  if (kind > ETX_PTE_DELEGATE_CALL) {
-    return (etx_pte_instruction){
-        .kind = kind, .index = first, .target = (int32_t)etx_fb_u32_at(second)};
+  out->kind = (etx_pte_instruction_kind)etx_fb_pair_u8(
+      variant, ETX_PTE_Instruction_instr_args_type);
+  out->index = (int32_t)etx_fb_pair_u32(row, ETX_PTE_KernelCall_op_index);
+  if (second == NULL || out->kind == ETX_PTE_FREE_CALL) return;
+  if (out->kind > ETX_PTE_DELEGATE_CALL) {
+    out->target = (int32_t)etx_fb_u32_at(second);
+    return;
   }
   const uint8_t* arguments = etx_fb_goal(second);
-  return (etx_pte_instruction){
-      .kind = kind,
-      .index = first,
-      .arguments = (const int32_t*)(const void*)(arguments + 4),
-      .argument_count = etx_fb_u32_at(arguments)};
+  out->arguments = etx_fb_list_elements(arguments);
+  out->argument_count = etx_fb_list_count(arguments);
 }
 
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
-  return etx_pte_instruction_in(plan, etx_pte_chain_at(plan, chain), index);
+  etx_pte_instruction instruction;
+  etx_pte_instruction_read(plan, etx_pte_chain_at(plan, chain), index,
+                           &instruction);
+  return instruction;
 }
 
 bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
@@ -404,8 +407,8 @@ bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
     cursor->rows = etx_pte_chain_at(plan, cursor->chain++);
     cursor->instruction = 0;
   }
-  *out_instruction =
-      etx_pte_instruction_in(plan, cursor->rows, cursor->instruction++);
+  etx_pte_instruction_read(plan, cursor->rows, cursor->instruction++,
+                           out_instruction);
   return true;
 }
 

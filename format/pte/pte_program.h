@@ -37,16 +37,16 @@ typedef struct etx_pte_pieces {
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
 typedef struct etx_pte {
   etx_bytes file;
-  etx_fb_buffer fb;        // the FlatBuffer part, at the start of the file
-  uint64_t segment_base;   // 0: no segments
-  uint64_t segment_bytes;  // from there to the end of the last segment, or to
-                           // the end of the file if the header does not say
-  uint32_t root;           // offset of the root table
-  bool has_header;         // extended header present
-  uint32_t header_length;  // 0, 24, 32, ...
+  etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file
+  uint64_t segment_base;     // 0: no segments
+  uint64_t segment_bytes;    // from there to the end of the last segment, or to
+                             // the end of the file if the header does not say
+  uint32_t root;             // offset of the root table
+  bool has_header;           // extended header present
+  uint32_t header_length;    // 0, 24, 32, ...
   etx_pte_pieces constants;  // none if they are in the FlatBuffer
   etx_pte_pieces initial;    // initial data of planned tensors
-  etx_status plan_fault;  // how a wrong plan ends: see etx_pte_limits
+  etx_status plan_fault;     // how a wrong plan ends: see etx_pte_limits
 } etx_pte;
 
 // The lists of a plan.
@@ -86,6 +86,8 @@ bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan);
 
 etx_text etx_pte_plan_name(const etx_pte_plan* plan);
+// The same of a plan of which nothing else is wanted.
+etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index);
 etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
 etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
 
@@ -135,8 +137,8 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
 // The same for a walk: the instructions of a chain, found once, and one of
 // them.
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
-etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
-                                           etx_fb_vector chain, size_t index);
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out);
 
 // Where a walk over all instructions of a plan is, chain by chain; it starts
 // with zeros.

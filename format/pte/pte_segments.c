@@ -57,15 +57,14 @@ etx_bytes etx_pte_segment_data(const etx_pte* pte, size_t index) {
   return data;
 }
 
-// Finds the pieces that the table at `table` lists. False if the segment that it
-// names does not exist.
+// Finds the pieces that the table at `table` lists. False if the segment that
+// it names does not exist.
 static bool open_pieces(const etx_pte* pte, uint32_t table,
                         etx_pte_pieces* out) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t segment =
       etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
-  out->starts =
-      etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets);
+  out->starts = etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets);
   if (segment >= segments_of(pte).count) return false;
   out->segment = etx_pte_segment_data(pte, segment);
   return true;

@@ -185,8 +185,8 @@ static const struct {
 // What kinds do not have is 0 or empty.
 static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                                     size_t index) {
-  const etx_pte_instruction it =
-      etx_pte_instruction_in(&v->plan, chain, index);
+  etx_pte_instruction it;
+  etx_pte_instruction_read(&v->plan, chain, index, &it);
   // The union's code is known to be one of these.
   if ((int)it.kind == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
@@ -246,8 +246,7 @@ static etx_status check_name(etx_pte_verifier* v, size_t index) {
                          name.size, (uint64_t)ETX_MAX_METHOD_NAME);
   }
   for (size_t i = 0; i < index; ++i) {
-    const etx_pte_plan other = etx_pte_plan_at(pte, i);
-    if (!etx_text_equal(name, etx_pte_plan_name(&other))) continue;
+    if (!etx_text_equal(name, etx_pte_plan_name_at(pte, i))) continue;
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "methods '%z' and '%z' have the same name", i, index);
   }

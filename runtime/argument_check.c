@@ -141,9 +141,12 @@ static etx_status check_argument(const etx_pte_plan* plan, int32_t index,
 }
 
 static const uint16_t slots[] = {
-    [ETX_RESULT_OUT] = WANT_TENSOR,    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
-    [ETX_RESULT_LIST] = WANT_TENSORS,  [ETX_RESULT_SELF] = WANT_TENSOR,
-    [ETX_RESULT_SCALAR] = WANT_NUMBER, [ETX_RESULT_NONE] = 0,
+    [ETX_RESULT_OUT] = WANT_TENSOR,
+    [ETX_RESULT_OUT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_LIST] = WANT_TENSORS,
+    [ETX_RESULT_SELF] = WANT_TENSOR,
+    [ETX_RESULT_SCALAR] = WANT_NUMBER,
+    [ETX_RESULT_NONE] = 0,
 };
 
 static const char* const slot_texts[] = {
@@ -155,9 +158,13 @@ static const char* const slot_texts[] = {
     [ETX_RESULT_NONE] = "nothing",
 };
 
-uint16_t etx_argument_kinds(etx_argument_type type) { return wanted[type]; }
+uint16_t etx_argument_kinds(etx_argument_type type) {
+  return wanted[type];
+}
 
-uint16_t etx_result_kinds(etx_op_result result) { return slots[result]; }
+uint16_t etx_result_kinds(etx_op_result result) {
+  return slots[result];
+}
 
 static etx_status check_return_slot(const etx_pte_plan* plan, int32_t index,
                                     const etx_op* op, etx_diag* diag) {

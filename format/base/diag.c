@@ -142,14 +142,13 @@ static bool record(etx_diag* diag, etx_status status, const char* format,
 }
 
 etx_status etx_diag_note(etx_diag* diag, etx_status status) {
-  return etx_diag_note_at(diag, status, 0, 0, 0);
+  if (diag != NULL && diag->status == ETX_OK) diag->status = status;
+  return status;
 }
 
 etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
                             uint32_t line, uint32_t column) {
-  if (status == ETX_OK || diag == NULL || diag->status != ETX_OK) {
-    return status;
-  }
+  if (diag == NULL || diag->status != ETX_OK) return status;
   diag->status = status;
   diag->offset = offset;
   diag->line = line;
@@ -159,8 +158,8 @@ etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
 
 // In brackets, since they may be macros.
 
-etx_status(etx_diag_fail)(etx_diag* diag, etx_status status, const char* format,
-                          ...) {
+etx_status (etx_diag_fail)(etx_diag* diag, etx_status status,
+                           const char* format, ...) {
   va_list list;
   va_start(list, format);
   record(diag, status, format, list);
@@ -168,8 +167,8 @@ etx_status(etx_diag_fail)(etx_diag* diag, etx_status status, const char* format,
   return status;
 }
 
-etx_status(etx_diag_fail_at)(etx_diag* diag, etx_status status, uint64_t offset,
-                             const char* format, ...) {
+etx_status (etx_diag_fail_at)(etx_diag* diag, etx_status status,
+                              uint64_t offset, const char* format, ...) {
   va_list list;
   va_start(list, format);
   if (record(diag, status, format, list)) diag->offset = offset;
@@ -177,8 +176,9 @@ etx_status(etx_diag_fail_at)(etx_diag* diag, etx_status status, uint64_t offset,
   return status;
 }
 
-etx_status(etx_diag_fail_line)(etx_diag* diag, etx_status status, uint32_t line,
-                               uint32_t column, const char* format, ...) {
+etx_status (etx_diag_fail_line)(etx_diag* diag, etx_status status,
+                                uint32_t line, uint32_t column,
+                                const char* format, ...) {
   va_list list;
   va_start(list, format);
   if (record(diag, status, format, list)) {
@@ -189,12 +189,12 @@ etx_status(etx_diag_fail_line)(etx_diag* diag, etx_status status, uint32_t line,
   return status;
 }
 
-void(etx_diag_append)(etx_diag* diag, const char* format, ...) {
+void (etx_diag_append)(etx_diag* diag, const char* format, ...) {
   if (diag == NULL || diag->status == ETX_OK) return;
   va_list list;
   va_start(list, format);
-  diag->text_size +=
-      etx_format_text_list(diag->text + diag->text_size,
-                           sizeof diag->text - diag->text_size, format, list);
+  diag->text_size += etx_format_text_list(
+      diag->text + diag->text_size, sizeof diag->text - diag->text_size, format,
+      list);
   va_end(list);
 }

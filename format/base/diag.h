@@ -6,8 +6,7 @@
 // give both numbers when two disagree. Too long a message is cut, never
 // overrun.
 //
-//   return etx_diag_fail(diag, ETX_BAD_FILE, "input '%t' has rank %i, '%t'
-//   wants %i", ...)
+//   return etx_diag_fail(diag, ETX_BAD_FILE, "input '%t' has rank %i, '%t' wants %i", ...)
 //
 // The format knows exactly: %s (const char*), %t (etx_text), %i (int64_t), %u
 // (uint64_t), %z (size_t), %x (uint64_t in hexadecimal), %f (double, six
@@ -26,13 +25,13 @@
 enum { ETX_DIAG_TEXT_BYTES = ETX_MESSAGES ? 512 : 1 };
 
 typedef struct etx_diag {
-  etx_status status;               // ETX_OK until something failed
-  uint64_t offset;                 // byte offset in a file, or 0
-  uint32_t line;                   // 1-based line of a text, or 0. Without
-                                   // messages of a method's instruction, too
-  uint32_t column;                 // 1-based column of a text, or 0
-  size_t text_size;                // bytes of text, no terminator counted
-  char text[ETX_DIAG_TEXT_BYTES];  // always NUL-terminated
+  etx_status status;                // ETX_OK until something failed
+  uint64_t offset;                  // byte offset in a file, or 0
+  uint32_t line;                    // 1-based line of a text, or 0. Without
+                                    // messages of a method's instruction, too
+  uint32_t column;                  // 1-based column of a text, or 0
+  size_t text_size;                 // bytes of text, no terminator counted
+  char text[ETX_DIAG_TEXT_BYTES];   // always NUL-terminated
 } etx_diag;
 
 // Makes `diag` empty. NULL is allowed.
@@ -51,7 +50,8 @@ etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
 etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
                               uint32_t column, const char* format, ...);
 
-// The same without a message, if it is a failure; with a place in a file.
+// The same without a message: the status alone, which may be ETX_OK, beside the
+// place that is known so far; with a place in a file.
 etx_status etx_diag_note(etx_diag* diag, etx_status status);
 etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
                             uint32_t line, uint32_t column);
@@ -79,10 +79,10 @@ static inline etx_status etx_diag_seal(etx_diag* diag, etx_status status) {
 #define etx_diag_fail(diag, status, ...)              \
   (0 ? (etx_diag_fail)((diag), (status), __VA_ARGS__) \
      : ((void)(diag), (status)))
-#define etx_diag_fail_at(diag, status, offset, ...)                \
+#define etx_diag_fail_at(diag, status, offset, ...)                 \
   (0 ? (etx_diag_fail_at)((diag), (status), (offset), __VA_ARGS__) \
      : etx_diag_note_at((diag), (status), (offset), 0, 0))
-#define etx_diag_fail_line(diag, status, line, column, ...)                  \
+#define etx_diag_fail_line(diag, status, line, column, ...)                   \
   (0 ? (etx_diag_fail_line)((diag), (status), (line), (column), __VA_ARGS__) \
      : etx_diag_note_at((diag), (status), 0, (line), (column)))
 #define etx_diag_append(diag, ...) \

@@ -1,10 +1,13 @@
 // Reading a table of a verified buffer into a struct, by a list of the struct's
 // members in the order of the table's fields: for tables that are read as a
-// whole and not often enough to deserve code of their own.
+// whole and not often enough to deserve code of their own. What a member is told
+// to be has to suit both its C type and the schema's.
 //
 //   static const etx_fb_member members[] = {
 //       ETX_FB_MEMBER(etx_blob_symbol, name, LIST),
 //       ETX_FB_MEMBER(etx_blob_symbol, minimum, NUMBER8), ...};
+//
+// Ownership  lists borrow the buffer's bytes.
 
 #ifndef ETX_FORMAT_FLATBUFFERS_FB_MEMBERS_H
 #define ETX_FORMAT_FLATBUFFERS_FB_MEMBERS_H

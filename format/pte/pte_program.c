@@ -191,7 +191,8 @@ static void read_extra(const uint8_t* table, etx_pte_tensor* restrict tensor) {
 }
 
 // Sets every field: most values are tensors, and clearing them first costs as
-// much as reading them.
+// much as reading them. None of it is the file's memory, or vtables would be
+// read again after each field.
 static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   const etx_fb_row row = etx_fb_row_of(table);
   const uint8_t* sizes = etx_fb_row_goal(row, ETX_PTE_Tensor_sizes);

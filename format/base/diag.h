@@ -74,11 +74,17 @@ static inline etx_status etx_diag_seal(etx_diag* diag, etx_status status) {
   return ETX_MESSAGES ? status : etx_diag_note(diag, status);
 }
 
+// What is left of a refusal without words.
+static inline etx_status etx_diag_unsaid(etx_diag* diag, etx_status status) {
+  (void)diag;
+  return status;
+}
+
 // Words are compiled, so that mistakes in them show, and dropped.
 #if !ETX_MESSAGES
 #define etx_diag_fail(diag, status, ...)              \
   (0 ? (etx_diag_fail)((diag), (status), __VA_ARGS__) \
-     : ((void)(diag), (status)))
+     : etx_diag_unsaid((diag), (status)))
 #define etx_diag_fail_at(diag, status, offset, ...)                 \
   (0 ? (etx_diag_fail_at)((diag), (status), (offset), __VA_ARGS__) \
      : etx_diag_note_at((diag), (status), (offset), 0, 0))

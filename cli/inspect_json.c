@@ -31,7 +31,7 @@ static json_t* json_of_parts(const etx_pte* pte) {
     set(row, "bytes", etx_json_unsigned(etx_pte_named_data_at(pte, i).size));
     json_array_append_new(data, row);
   }
-  set(object, "program", json_of_part(0, pte->program_size));
+  set(object, "program", json_of_part(0, pte->fb.size));
   set(object, "extended_header", json_boolean(pte->has_header));
   set(object, "segments", segments);
   set(object, "named_data", data);

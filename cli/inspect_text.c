@@ -63,7 +63,7 @@ static void print_origin(const etx_program* program) {
 static void print_parts(const etx_program* program) {
   const etx_pte* const pte = &program->pte;
   printf("\nparts:\n");
-  printf("  program    %10d %12" PRIu64 " bytes%s\n", 0, pte->program_size,
+  printf("  program    %10d %12" PRIu32 " bytes%s\n", 0, pte->fb.size,
          pte->has_header ? ", extended header" : ", no extended header");
   for (size_t i = 0; i < etx_pte_segment_count(pte); ++i) {
     uint64_t offset = 0;

@@ -13,36 +13,17 @@ const char* etx_pte_kind_name(etx_pte_kind kind) {
 }
 
 void etx_value_of_plain(const etx_pte_value* from, etx_value* out) {
-  switch (from->kind) {
-    case ETX_PTE_INT:
-      out->kind = ETX_VALUE_INT;
-      out->as.integer = from->as.integer;
-      return;
-    case ETX_PTE_BOOL:
-      out->kind = ETX_VALUE_BOOL;
-      out->as.boolean = from->as.boolean;
-      return;
-    case ETX_PTE_DOUBLE:
-      out->kind = ETX_VALUE_DOUBLE;
-      out->as.real = from->as.real;
-      return;
-    case ETX_PTE_STRING:
-      out->kind = ETX_VALUE_STRING;
-      out->as.string = from->as.string;
-      return;
-    case ETX_PTE_DOUBLE_LIST:
-      out->kind = ETX_VALUE_DOUBLES;
-      out->as.reals.items = from->as.reals.items;
-      out->as.reals.count = from->as.reals.count;
-      return;
-    case ETX_PTE_BOOL_LIST:
-      out->kind = ETX_VALUE_BOOLS;
-      out->as.booleans.items = from->as.booleans.items;
-      out->as.booleans.count = from->as.booleans.count;
-      return;
-    default:
-      out->kind = ETX_VALUE_NONE;
-      return;
+  const unsigned plain = 1u << ETX_PTE_INT | 1u << ETX_PTE_BOOL |
+                         1u << ETX_PTE_DOUBLE | 1u << ETX_PTE_STRING |
+                         1u << ETX_PTE_DOUBLE_LIST | 1u << ETX_PTE_BOOL_LIST;
+  // The kinds are the file's, counted from 0, and so is what is in them.
+  const bool is_plain = (plain >> from->kind & 1) != 0;
+  out->kind = is_plain ? (etx_value_kind)(from->kind - 1) : ETX_VALUE_NONE;
+  if (!is_plain) return;
+  if (from->kind < ETX_PTE_STRING) {
+    out->as.integer = from->as.integer;
+  } else {
+    out->as.string = from->as.string;
   }
 }
 

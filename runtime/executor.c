@@ -81,9 +81,11 @@ etx_status etx_method_fail(etx_method* method, const etx_method_record* record,
   return status;
 }
 
-// Each of the two loops gives the position of the step that failed, or `count`.
-static size_t run_all(const etx_method_step* steps, size_t count,
-                      etx_status* out_status) {
+// Each of the two loops gives the position of the step that failed, or their
+// number.
+size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
+  const etx_method_step* steps = method->steps;
+  const size_t count = method->step_count;
   for (size_t i = 0; i < count; ++i) {
     *out_status = steps[i].run(steps[i].call);
     if (*out_status != ETX_OK) return i;
@@ -104,11 +106,12 @@ etx_status etx_method_run_observed(const etx_run_observer* observer,
   return status;
 }
 
-static size_t run_all_observed(const etx_run_observer* observer,
-                               const etx_method_step* steps, size_t count,
+static size_t run_all_observed(const etx_method* method,
                                etx_status* out_status) {
+  const size_t count = method->step_count;
   for (size_t i = 0; i < count; ++i) {
-    *out_status = etx_method_run_observed(observer, steps[i].call);
+    *out_status =
+        etx_method_run_observed(method->observer, method->steps[i].call);
     if (*out_status != ETX_OK) return i;
   }
   return count;
@@ -117,7 +120,6 @@ static size_t run_all_observed(const etx_run_observer* observer,
 // Between the first write to state and the end of the run the mark is set, so
 // that even a run that never comes back leaves it.
 static etx_status run_steps(etx_method* method, etx_diag* diag) {
-  const etx_method_step* steps = method->steps;
   const size_t count = method->step_count;
   const bool writes_state = method->first_state_step != SIZE_MAX;
   if (count > method->program->limits.max_steps) {
@@ -130,14 +132,12 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
   method->kernel_diag->status = ETX_OK;
   if (writes_state) *method->state.torn = 1;
   etx_status status = ETX_OK;
-  const size_t end =
-      method->observer == NULL
-          ? run_all(steps, count, &status)
-          : run_all_observed(method->observer, steps, count, &status);
+  const size_t end = method->run_all(method, &status);
   const bool is_whole = end == count || end < method->first_state_step;
   if (writes_state && is_whole) *method->state.torn = 0;
   if (end == count) return ETX_OK;
-  return etx_method_fail(method, record_of(steps[end].call), status, diag);
+  return etx_method_fail(method, record_of(method->steps[end].call), status,
+                         diag);
 }
 
 static etx_status run(etx_method* method, etx_diag* diag) {
@@ -173,14 +173,17 @@ static void leave(etx_method* method) {
 }
 
 etx_status etx_method_run(etx_method* method, etx_diag* diag) {
-  ETX_TRY(enter(method, diag));
-  const etx_status status = run(method, diag);
-  leave(method);
-  return status;
+  etx_status status = enter(method, diag);
+  if (status == ETX_OK) {
+    status = run(method, diag);
+    leave(method);
+  }
+  return etx_diag_seal(diag, status);
 }
 
 void etx_method_observe(etx_method* method, const etx_run_observer* observer) {
   method->observer = observer;
+  method->run_all = observer == NULL ? etx_method_run_all : run_all_observed;
 }
 
 static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
@@ -189,8 +192,10 @@ static etx_status prepare_ready(etx_method* method, etx_diag* diag) {
 }
 
 etx_status etx_method_prepare(etx_method* method, etx_diag* diag) {
-  ETX_TRY(enter(method, diag));
-  const etx_status status = prepare_ready(method, diag);
-  leave(method);
-  return status;
+  etx_status status = enter(method, diag);
+  if (status == ETX_OK) {
+    status = prepare_ready(method, diag);
+    leave(method);
+  }
+  return etx_diag_seal(diag, status);
 }

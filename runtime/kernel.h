@@ -150,9 +150,8 @@ static inline int64_t etx_call_item(const etx_call* call, size_t index,
 etx_status etx_call_refuse(const etx_call* call, etx_status status,
                            const char* format, ...);
 #if !ETX_MESSAGES
-#define etx_call_refuse(call, status, ...)              \
-  (0 ? (etx_call_refuse)((call), (status), __VA_ARGS__) \
-     : etx_diag_note((call)->diag, (status)))
+#define etx_call_refuse(call, status, ...) \
+  (0 ? (etx_call_refuse)((call), (status), __VA_ARGS__) : (etx_status)(status))
 #endif
 // Refusals that say operator, argument, expected and found.
 etx_status etx_call_refuse_dtype(const etx_call* call, size_t index,

@@ -6,23 +6,32 @@
 #include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
 
+// For the message only: the first instruction that calls a delegate.
+static bool find_delegate_call(const etx_pte_plan* plan, size_t* out_position,
+                               size_t* out_delegate) {
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    if (instruction.kind != ETX_PTE_DELEGATE_CALL) continue;
+    *out_position = cursor.instruction - 1;
+    *out_delegate = (size_t)instruction.index;
+    return *out_delegate < etx_pte_delegate_count(plan);
+  }
+  return false;
+}
+
 static etx_status check_delegates(const etx_method* method, etx_diag* diag) {
   const etx_pte_plan* plan = &method->plan;
+  size_t position = 0;
+  size_t delegate = 0;
   if (etx_pte_delegate_count(plan) == 0) return ETX_OK;
-  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (instruction.kind != ETX_PTE_DELEGATE_CALL) continue;
-      if ((size_t)instruction.index >= etx_pte_delegate_count(plan)) break;
-      return etx_diag_fail(
-          diag, ETX_UNSUPPORTED,
-          "method '%t' calls delegate '%t' in instruction %z; this runtime "
-          "has none: export without to_backend and without a partitioner",
-          etx_pte_plan_name(plan),
-          etx_pte_delegate_at(plan, (size_t)instruction.index).id, i);
-    }
+  if (ETX_MESSAGES && find_delegate_call(plan, &position, &delegate)) {
+    return etx_diag_fail(
+        diag, ETX_UNSUPPORTED,
+        "method '%t' calls delegate '%t' in instruction %z; this runtime "
+        "has none: export without to_backend and without a partitioner",
+        etx_pte_plan_name(plan), etx_pte_delegate_at(plan, delegate).id,
+        position);
   }
   return etx_diag_fail(diag, ETX_UNSUPPORTED,
                        "method '%t' lists delegate '%t'; this runtime has "
@@ -46,15 +55,12 @@ static etx_status check_devices(const etx_method* method, etx_diag* diag) {
 
 // First instruction that calls an operator; SIZE_MAX if none does.
 static size_t first_call(const etx_pte_plan* plan, size_t operator_index) {
-  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (instruction.kind == ETX_PTE_KERNEL_CALL &&
-          (size_t)instruction.index == operator_index) {
-        return i;
-      }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    if (instruction.kind == ETX_PTE_KERNEL_CALL &&
+        (size_t)instruction.index == operator_index) {
+      return cursor.instruction - 1;
     }
   }
   return SIZE_MAX;
@@ -114,27 +120,25 @@ static etx_status check_state(etx_text method, const etx_planned_memory* state,
 }
 
 static etx_status take_memory(etx_method* method, etx_text name,
-                              const etx_method_totals* totals,
-                              const etx_method_memory* memory,
-                              etx_method_pieces* pieces, etx_diag* diag) {
+                              const etx_memory_needed* needed,
+                              const etx_method_memory* memory, etx_diag* diag) {
   ETX_TRY(check_block(name, "structures", memory->structures.data,
                       memory->structures.size, 1, diag));
   ETX_TRY(check_block(name, "scratch", memory->scratch.data,
-                      memory->scratch.size, totals->memory.scratch_bytes,
-                      diag));
-  ETX_TRY(check_state(name, memory->state, totals->memory.state_bytes, diag));
+                      memory->scratch.size, needed->scratch_bytes, diag));
+  ETX_TRY(check_state(name, memory->state, needed->state_bytes, diag));
   etx_arena arena;
   etx_arena_init(&arena, memory->structures.data, memory->structures.size);
-  if (!etx_method_lay_out(method, totals, &arena, pieces)) {
+  if (!etx_method_lay_out(method, &arena)) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
                          "method '%t' needs more than the %z bytes of "
                          "structures that were given",
                          name, memory->structures.size);
   }
   method->scratch = memory->scratch;
-  method->scratch.size = totals->memory.scratch_bytes;
+  method->scratch.size = needed->scratch_bytes;
   method->temporary = memory->temporary;
-  if (totals->memory.state_bytes > 0) method->state = *memory->state;
+  if (needed->state_bytes > 0) method->state = *memory->state;
   return ETX_OK;
 }
 
@@ -201,13 +205,13 @@ static etx_status take_temporary(etx_method* method,
   return ETX_OK;
 }
 
-static etx_status load(etx_method* method, etx_method_pieces* pieces,
-                       etx_operator_cache* operators, etx_diag* diag) {
+static etx_status load(etx_method* method, etx_operator_cache* operators,
+                       etx_diag* diag) {
   etx_diag_init(method->kernel_diag);
   etx_method_seed(method, 0);
   for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
-  ETX_TRY(etx_method_decode_values(method, pieces, operators, diag));
-  ETX_TRY(etx_method_decode_records(method, pieces, operators, diag));
+  ETX_TRY(etx_method_decode_values(method, operators, diag));
+  ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));
   method->is_prepared = false;
   ETX_TRY(prepare_at_bounds(method, diag));
@@ -224,31 +228,32 @@ static etx_status load(etx_method* method, etx_method_pieces* pieces,
   return ETX_OK;
 }
 
-etx_status etx_method_init(etx_method* method, const etx_program* program,
-                           etx_text name, const etx_method_memory* memory,
-                           const etx_missing_sink* missing, etx_diag* diag) {
+static etx_status init(etx_method* method, const etx_program* program,
+                       etx_text name, const etx_method_memory* memory,
+                       const etx_missing_sink* missing, etx_diag* diag) {
   etx_method loaded;
-  etx_method_totals totals;
-  etx_method_pieces pieces;
-  memset(&loaded, 0, sizeof loaded);
-  loaded.program = program;
+  etx_memory_needed needed;
+  ETX_TRY(etx_method_find(&loaded, program, name, diag));
   loaded.first_state_step = SIZE_MAX;
-  ETX_TRY(etx_program_find_plan(program, name, &loaded.plan, diag));
-  if (!program->has_blob ||
-      !etx_blob_method_find(&program->blob, name, &loaded.blob_index)) {
-    loaded.blob_index = SIZE_MAX;
-  }
+  loaded.run_all = etx_method_run_all;
   ETX_TRY(check_delegates(&loaded, diag));
   ETX_TRY(check_devices(&loaded, diag));
   etx_operator_cache operators;
   etx_operator_cache_init(&operators, &loaded.plan, program->kernels);
   ETX_TRY(check_operators(&loaded, &operators, missing, diag));
-  ETX_TRY(etx_method_count(program, &loaded.plan, &operators, &totals, diag));
-  ETX_TRY(take_memory(&loaded, name, &totals, memory, &pieces, diag));
-  ETX_TRY(load(&loaded, &pieces, &operators, diag));
+  ETX_TRY(etx_method_count(&loaded, &operators, &needed, diag));
+  ETX_TRY(take_memory(&loaded, name, &needed, memory, diag));
+  ETX_TRY(load(&loaded, &operators, diag));
   start_scratch(&loaded);
   *method = loaded;
   return ETX_OK;
+}
+
+etx_status etx_method_init(etx_method* method, const etx_program* program,
+                           etx_text name, const etx_method_memory* memory,
+                           const etx_missing_sink* missing, etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       init(method, program, name, memory, missing, diag));
 }
 
 void etx_method_seed(etx_method* method, uint64_t seed) {
@@ -256,8 +261,8 @@ void etx_method_seed(etx_method* method, uint64_t seed) {
   method->random->drawn = 0;
 }
 
-etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
-                           etx_diag* diag) {
+static etx_status bind(etx_method* method, const etx_planned_memory* state,
+                       etx_diag* diag) {
   const etx_text name = etx_pte_plan_name(&method->plan);
   if (method->state.data == NULL) return ETX_OK;
   ETX_TRY(check_state(name, state, (size_t)method->program->state_bytes, diag));
@@ -273,4 +278,9 @@ etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
   }
   etx_method_point(method);
   return ETX_OK;
+}
+
+etx_status etx_method_bind(etx_method* method, const etx_planned_memory* state,
+                           etx_diag* diag) {
+  return etx_diag_seal(diag, bind(method, state, diag));
 }

@@ -153,32 +153,19 @@ size_t etx_method_capacity(const etx_method* method,
 
 // method_layout.c: how many of everything, and where in the structures block.
 
-typedef struct etx_method_totals {
-  size_t values, tensors, records, chains, inputs, outputs, symbols;
-  size_t pointers;           // list items and arguments
-  size_t integers;           // sizes and strides
-  size_t arenas;             // entries of non_const_buffer_sizes
-  size_t unplanned;          // tensors without memory that are no inputs
-  etx_memory_needed memory;  // structure_bytes are left to the layout,
-                             // temporary_bytes to method_temporary.h
-} etx_method_totals;
-
-// Pieces of the block that are handed out while the method is decoded.
-typedef struct etx_method_pieces {
-  const etx_value** pointers;
-  int32_t* integers;
-  size_t* arena_offsets;  // by memory id, in the scratch block
-} etx_method_pieces;
-
-// `operators` is the plan's, here and below: one for a whole load.
-ETX_MUST_USE etx_status etx_method_count(const etx_program* program,
-                                         const etx_pte_plan* plan,
+// Clears the method and finds its plan and the blob's description.
+ETX_MUST_USE etx_status etx_method_find(etx_method* method,
+                                        const etx_program* program,
+                                        etx_text name, etx_diag* diag);
+// Sets the counts of a method that was found, and how many bytes of scratch and
+// state it needs. `operators` is the plan's, here and below: one for a whole
+// load.
+ETX_MUST_USE etx_status etx_method_count(etx_method* method,
                                          etx_operator_cache* operators,
-                                         etx_method_totals* out_totals,
+                                         etx_memory_needed* out_needed,
                                          etx_diag* diag);
-// Takes everything from `arena`; false if it is too small.
-bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
-                        etx_arena* arena, etx_method_pieces* out_pieces);
+// Takes every array from `arena`; false if it is too small.
+bool etx_method_lay_out(etx_method* method, etx_arena* arena);
 // Start of every arena in the scratch block; SIZE_MAX for the shared one.
 // Returns the end of the last. False on overflow. `out_offsets` may be NULL.
 bool etx_method_arena_offsets(const etx_program* program,
@@ -207,11 +194,9 @@ bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value);
 // instructions as records.
 
 ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,
-                                                 etx_method_pieces* pieces,
                                                  etx_operator_cache* operators,
                                                  etx_diag* diag);
 ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,
-                                                  etx_method_pieces* pieces,
                                                   etx_operator_cache* operators,
                                                   etx_diag* diag);
 
@@ -246,8 +231,7 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
 // room for, and all but its own to one that is not dynamic.
 ETX_MUST_USE etx_status etx_method_resize(etx_method* method,
                                           etx_method_tensor* tensor,
-                                          const etx_shape* shape,
-                                          etx_diag* diag);
+                                          const int32_t* sizes, etx_diag* diag);
 // Gives what a kernel writes the sizes that the shape rule finds, or those that
 // `like`, whose arguments look the same, gave its result (NULL: none does).
 ETX_MUST_USE etx_status etx_method_size_outputs(etx_method* method,
@@ -323,6 +307,8 @@ ETX_MUST_USE etx_status etx_method_run_chains(etx_method* method,
 
 // executor.c
 
+// Runs all steps. Gives the position of the one that failed, or their number.
+size_t etx_method_run_all(const etx_method* method, etx_status* out_status);
 // Calls the kernel of a record between the two of an observer.
 etx_status etx_method_run_observed(const etx_run_observer* observer,
                                    etx_call* call);

@@ -9,82 +9,86 @@
 #include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
 
-static void count_tensor(const etx_pte_outline* tensor,
-                         etx_method_totals* totals) {
-  ++totals->tensors;
-  totals->integers += tensor->is_static ? tensor->rank : 2 * tensor->rank;
-  if (!tensor->has_bytes) ++totals->unplanned;
+etx_status etx_method_find(etx_method* method, const etx_program* program,
+                           etx_text name, etx_diag* diag) {
+  memset(method, 0, sizeof *method);
+  method->program = program;
+  ETX_TRY(etx_program_find_plan(program, name, &method->plan, diag));
+  if (!program->has_blob ||
+      !etx_blob_method_find(&program->blob, name, &method->blob_index)) {
+    method->blob_index = SIZE_MAX;
+  }
+  return ETX_OK;
 }
 
-static void count_other(const etx_pte_value* value, etx_method_totals* totals) {
-  switch (value->kind) {
-    case ETX_PTE_INT_LIST:
-      totals->pointers += value->as.integers.count;
-      break;
-    case ETX_PTE_TENSOR_LIST:
-    case ETX_PTE_OPTIONAL_TENSOR_LIST:
-      totals->pointers += value->as.tensors.count;
-      break;
-    default:
-      break;
+// Tensors without memory that are no inputs go to `unplanned`.
+static void count_tensor(const etx_pte_outline* tensor, etx_method* method,
+                         size_t* unplanned) {
+  ++method->tensor_count;
+  method->integer_count += tensor->is_static ? tensor->rank : 2 * tensor->rank;
+  if (!tensor->has_bytes) ++*unplanned;
+}
+
+static void count_other(const etx_pte_value* value, etx_method* method) {
+  if (etx_pte_lists_values(value->kind)) {
+    method->pointer_count += value->as.list.count;
   }
 }
 
-static void count_values(const etx_pte_plan* plan, etx_method_totals* totals) {
-  totals->values = etx_pte_value_count(plan);
-  for (size_t i = 0; i < totals->values; ++i) {
-    etx_pte_outline tensor;
+static void count_values(etx_method* method, size_t* unplanned) {
+  const etx_pte_plan* plan = &method->plan;
+  etx_pte_outline tensor;
+  method->value_count = etx_pte_value_count(plan);
+  for (size_t i = 0; i < method->value_count; ++i) {
     if (etx_pte_outline_find(plan, i, &tensor)) {
-      count_tensor(&tensor, totals);
+      count_tensor(&tensor, method, unplanned);
     } else {
       const etx_pte_value value = etx_pte_value_at(plan, i);
-      count_other(&value, totals);
+      count_other(&value, method);
     }
   }
-  totals->inputs = etx_pte_input_count(plan);
-  totals->outputs = etx_pte_output_count(plan);
-  for (size_t i = 0; i < totals->inputs; ++i) {
-    etx_pte_outline tensor;
+  method->input_count = etx_pte_input_count(plan);
+  method->output_count = etx_pte_output_count(plan);
+  for (size_t i = 0; i < method->input_count; ++i) {
     if (!etx_pte_outline_find(plan, (size_t)etx_pte_input_at(plan, i),
                               &tensor)) {
       continue;
     }
-    totals->integers += tensor.rank;
+    method->integer_count += tensor.rank;
     // The caller brings some. A value that is an input twice is refused later.
-    if (!tensor.has_bytes && totals->unplanned > 0) --totals->unplanned;
+    if (!tensor.has_bytes && *unplanned > 0) --*unplanned;
   }
 }
 
-static void count_records(const etx_pte_plan* plan, etx_method_totals* totals) {
-  totals->chains = etx_pte_chain_count(plan);
-  for (size_t chain = 0; chain < totals->chains; ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    totals->records += rows.count;
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
-      totals->pointers += instruction.argument_count;
-    }
+static void count_records(etx_method* method) {
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  method->chain_count = etx_pte_chain_count(&method->plan);
+  while (etx_pte_instruction_next(&method->plan, &cursor, &instruction)) {
+    ++method->record_count;
+    if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
+    method->pointer_count += instruction.argument_count;
   }
 }
 
 bool etx_method_arena_offsets(const etx_program* program,
                               const etx_pte_plan* plan, size_t* out_offsets,
                               size_t* out_end) {
-  size_t end = 0;
+  uint64_t end = 0;
   const size_t count = etx_pte_buffer_size_count(plan);
   for (size_t i = 0; i < count; ++i) {
     const bool is_shared = i == ETX_MEMORY_STATE && program->shares_state;
+    const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(plan, i);
     if (out_offsets != NULL) out_offsets[i] = SIZE_MAX;
     if (i == 0 || is_shared) continue;
-    const int64_t bytes = etx_pte_buffer_size_at(plan, i);
-    if (bytes < 0 || (uint64_t)bytes > SIZE_MAX) return false;
-    if (!etx_align_up(end, ETX_MEMORY_ALIGNMENT, &end)) return false;
-    if (out_offsets != NULL) out_offsets[i] = end;
-    if (!etx_add_size(end, (size_t)bytes, &end)) return false;
+    // Both terms are far from the largest number.
+    end = (end + ETX_MEMORY_ALIGNMENT - 1) &
+          ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
+    if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
+    if (out_offsets != NULL) out_offsets[i] = (size_t)end;
+    end += bytes;
   }
-  *out_end = end;
+  *out_end = (size_t)end;
   return true;
 }
 
@@ -110,11 +114,11 @@ static etx_status count_unplanned(const etx_program* program,
   }
 }
 
-static etx_status count_memory(const etx_program* program,
-                               const etx_pte_plan* plan,
-                               etx_operator_cache* operators,
-                               etx_method_totals* totals, etx_diag* diag) {
-  etx_memory_needed* const memory = &totals->memory;
+static etx_status count_memory(const etx_method* method,
+                               etx_operator_cache* operators, size_t unplanned,
+                               etx_memory_needed* out_needed, etx_diag* diag) {
+  const etx_program* program = method->program;
+  const etx_pte_plan* plan = &method->plan;
   size_t end = 0;
   if (!etx_method_arena_offsets(program, plan, NULL, &end)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
@@ -123,113 +127,102 @@ static etx_status count_memory(const etx_program* program,
                          etx_pte_plan_name(plan));
   }
   // Most files plan everything.
-  if (ETX_DYNAMIC && totals->unplanned > 0) {
+  if (ETX_DYNAMIC && unplanned > 0) {
     ETX_TRY(count_unplanned(program, plan, operators, &end, diag));
   }
-  memory->scratch_bytes = end;
+  out_needed->scratch_bytes = end;
   const bool has_state = program->shares_state &&
-                         etx_pte_buffer_size_count(plan) > ETX_MEMORY_STATE &&
+                         method->arena_count > ETX_MEMORY_STATE &&
                          etx_pte_buffer_size_at(plan, ETX_MEMORY_STATE) > 0;
-  memory->state_bytes = has_state ? (size_t)program->state_bytes : 0;
+  out_needed->state_bytes = has_state ? (size_t)program->state_bytes : 0;
   return ETX_OK;
 }
 
-etx_status etx_method_count(const etx_program* program,
-                            const etx_pte_plan* plan,
-                            etx_operator_cache* operators,
-                            etx_method_totals* out_totals, etx_diag* diag) {
-  etx_method_totals totals;
-  memset(&totals, 0, sizeof totals);
-  count_values(plan, &totals);
-  count_records(plan, &totals);
-  totals.arenas = etx_pte_buffer_size_count(plan);
-  size_t blob = 0;
-  if (program->has_blob &&
-      etx_blob_method_find(&program->blob, etx_pte_plan_name(plan), &blob)) {
-    totals.symbols = etx_blob_symbol_count(&program->blob, blob);
+etx_status etx_method_count(etx_method* method, etx_operator_cache* operators,
+                            etx_memory_needed* out_needed, etx_diag* diag) {
+  size_t unplanned = 0;
+  count_values(method, &unplanned);
+  count_records(method);
+  method->arena_count = etx_pte_buffer_size_count(&method->plan);
+  if (method->blob_index != SIZE_MAX) {
+    method->symbol_count =
+        etx_blob_symbol_count(&method->program->blob, method->blob_index);
   }
-  ETX_TRY(count_memory(program, plan, operators, &totals, diag));
-  *out_totals = totals;
-  return ETX_OK;
+  return count_memory(method, operators, unplanned, out_needed, diag);
 }
 
-// One array; false if there is too little memory or the count overflows.
-static bool take(etx_arena* arena, size_t count, size_t bytes, void** out) {
+// An array of a method: where the method keeps its pointer and its count, and
+// how many elements it has beside those that are counted.
+typedef struct array {
+  uint16_t pointer;
+  uint16_t count;
+  uint16_t element_bytes;
+  uint16_t more;
+} array;
+
+#define ARRAY(pointer, count, more)                            \
+  {offsetof(etx_method, pointer), offsetof(etx_method, count), \
+   sizeof *((etx_method*)0)->pointer, more}
+
+static const array arrays[] = {
+    ARRAY(records, record_count, 0),     ARRAY(steps, record_count, 0),
+    ARRAY(values, value_count, 0),       ARRAY(tensors, tensor_count, 0),
+    ARRAY(inputs, input_count, 0),       ARRAY(pointers, pointer_count, 0),
+    ARRAY(outputs, output_count, 0),     ARRAY(symbols, symbol_count, 0),
+    ARRAY(chain_starts, chain_count, 1), ARRAY(arena_offsets, arena_count, 0),
+    ARRAY(integers, integer_count, 0),   ARRAY(marks, value_count, 0),
+};
+
+// Takes `count` elements from the arena; false if there is too little memory or
+// the number of bytes overflows.
+static bool take(etx_arena* arena, size_t count, size_t bytes, void* pointer) {
   size_t all = 0;
-  return etx_multiply_size(count, bytes, &all) &&
-         etx_arena_take_ok(arena, all, ETX_ARENA_ALIGNMENT, out);
-}
-
-bool etx_method_lay_out(etx_method* method, const etx_method_totals* totals,
-                        etx_arena* arena, etx_method_pieces* out_pieces) {
-  enum { ARRAYS = 14 };
-  void* at[ARRAYS];
-  const struct {
-    size_t count;
-    size_t bytes;
-  } arrays[ARRAYS] = {
-      {totals->records, sizeof(etx_method_record)},
-      {totals->records, sizeof(etx_method_step)},
-      {totals->values, sizeof(etx_value)},
-      {totals->tensors, sizeof(etx_method_tensor)},
-      {totals->inputs, sizeof(etx_method_input)},
-      {totals->pointers, sizeof(const etx_value*)},
-      {totals->outputs, sizeof(const etx_value*)},
-      {totals->symbols, sizeof(int64_t)},
-      {totals->chains + 1, sizeof(size_t)},
-      {totals->arenas, sizeof(size_t)},
-      {totals->integers, sizeof(int32_t)},
-      {totals->values, sizeof(uint8_t)},
-      {1, sizeof(etx_diag)},
-      {1, sizeof(etx_random_stream)},
-  };
-  for (size_t i = 0; i < ARRAYS; ++i) {
-    if (!take(arena, arrays[i].count, arrays[i].bytes, &at[i])) return false;
+  void* taken = NULL;
+  if (!etx_multiply_size(count, bytes, &all) ||
+      !etx_arena_take_ok(arena, all, ETX_ARENA_ALIGNMENT, &taken)) {
+    return false;
   }
-  method->records = (etx_method_record*)at[0];
-  method->steps = (etx_method_step*)at[1];
-  method->values = (etx_value*)at[2];
-  method->tensors = (etx_method_tensor*)at[3];
-  method->inputs = (etx_method_input*)at[4];
-  out_pieces->pointers = (const etx_value**)at[5];
-  method->outputs = (const etx_value**)at[6];
-  method->symbols = (int64_t*)at[7];
-  method->chain_starts = (size_t*)at[8];
-  out_pieces->arena_offsets = (size_t*)at[9];
-  out_pieces->integers = (int32_t*)at[10];
-  method->marks = (uint8_t*)at[11];
-  method->kernel_diag = (etx_diag*)at[12];
-  method->random = (etx_random_stream*)at[13];
-  method->value_count = totals->values;
-  method->tensor_count = totals->tensors;
-  method->record_count = totals->records;
-  method->chain_count = totals->chains;
-  method->input_count = totals->inputs;
-  method->output_count = totals->outputs;
-  method->symbol_count = totals->symbols;
+  memcpy(pointer, &taken, sizeof taken);
   return true;
 }
 
-etx_status etx_method_needed(const etx_program* program, etx_text name,
-                             etx_memory_needed* out_needed, etx_diag* diag) {
-  etx_pte_plan plan;
-  etx_method_totals totals;
-  ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
-  etx_operator_cache operators;
-  etx_operator_cache_init(&operators, &plan, program->kernels);
-  ETX_TRY(etx_method_count(program, &plan, &operators, &totals, diag));
-  ETX_TRY(etx_method_count_temporary(program, &plan, &operators,
-                                     &totals.memory.temporary_bytes, diag));
+bool etx_method_lay_out(etx_method* method, etx_arena* arena) {
+  uint8_t* const base = (uint8_t*)method;
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
+    const array* const a = &arrays[i];
+    size_t count = 0;
+    memcpy(&count, base + a->count, sizeof count);
+    if (!take(arena, count + a->more, a->element_bytes, base + a->pointer)) {
+      return false;
+    }
+  }
+  return take(arena, 1, sizeof *method->kernel_diag, &method->kernel_diag) &&
+         take(arena, 1, sizeof *method->random, &method->random);
+}
+
+static etx_status count_needed(const etx_program* program, etx_text name,
+                               etx_memory_needed* out_needed, etx_diag* diag) {
   etx_method method;
-  etx_method_pieces pieces;
+  etx_memory_needed needed;
+  ETX_TRY(etx_method_find(&method, program, name, diag));
+  etx_operator_cache operators;
+  etx_operator_cache_init(&operators, &method.plan, program->kernels);
+  ETX_TRY(etx_method_count(&method, &operators, &needed, diag));
+  ETX_TRY(etx_method_count_temporary(program, &method.plan, &operators,
+                                     &needed.temporary_bytes, diag));
   etx_arena arena;
   etx_arena_init_counting(&arena);
-  if (!etx_method_lay_out(&method, &totals, &arena, &pieces)) {
+  if (!etx_method_lay_out(&method, &arena)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "method '%t' has too many values for this machine",
                          name);
   }
-  *out_needed = totals.memory;
-  out_needed->structure_bytes = arena.used_bytes;
+  needed.structure_bytes = arena.used_bytes;
+  *out_needed = needed;
   return ETX_OK;
+}
+
+etx_status etx_method_needed(const etx_program* program, etx_text name,
+                             etx_memory_needed* out_needed, etx_diag* diag) {
+  return etx_diag_seal(diag, count_needed(program, name, out_needed, diag));
 }

@@ -147,8 +147,8 @@ static void accept_tensor(etx_method* method, etx_method_input* input,
   method->moved_pointers = true;
 }
 
-etx_status etx_method_set_input(etx_method* method, size_t index,
-                                const etx_tensor* value, etx_diag* diag) {
+static etx_status set_input(etx_method* method, size_t index,
+                            const etx_tensor* value, etx_diag* diag) {
   ETX_TRY(check_index(method, index, diag));
   etx_method_input* input = &method->inputs[index];
   char hold[ETX_PORT_TEXT_BYTES];
@@ -164,6 +164,11 @@ etx_status etx_method_set_input(etx_method* method, size_t index,
   ETX_TRY(check_data(method, index, value, diag));
   accept_tensor(method, input, value);
   return ETX_OK;
+}
+
+etx_status etx_method_set_input(etx_method* method, size_t index,
+                                const etx_tensor* value, etx_diag* diag) {
+  return etx_diag_seal(diag, set_input(method, index, value, diag));
 }
 
 // The stock runtime's idea of the same number.
@@ -189,8 +194,8 @@ static bool is_same(const etx_value* given, const etx_value* fixed) {
   }
 }
 
-etx_status etx_method_set_value(etx_method* method, size_t index,
-                                const etx_value* value, etx_diag* diag) {
+static etx_status set_value(etx_method* method, size_t index,
+                            const etx_value* value, etx_diag* diag) {
   ETX_TRY(check_index(method, index, diag));
   if (value->kind == ETX_VALUE_TENSOR) {
     return etx_method_set_input(method, index, &value->as.tensor, diag);
@@ -218,6 +223,11 @@ etx_status etx_method_set_value(etx_method* method, size_t index,
                        "input '%t' was fixed when the program was exported, "
                        "another value was given",
                        etx_method_input_name(method, index, hold));
+}
+
+etx_status etx_method_set_value(etx_method* method, size_t index,
+                                const etx_value* value, etx_diag* diag) {
+  return etx_diag_seal(diag, set_value(method, index, value, diag));
 }
 
 etx_status etx_method_output(const etx_method* method, size_t index,

@@ -73,38 +73,20 @@ static etx_status decode_free(const etx_method* method,
   return ETX_OK;
 }
 
-// True if all items are of the kind that every such list in a schema may have.
-static bool items_fit(const etx_value* list) {
-  if (list->kind == ETX_VALUE_TENSORS) {
-    for (size_t i = 0; i < list->as.tensors.count; ++i) {
-      if (list->as.tensors.items[i] == NULL) return false;
-    }
+// Refuses a call whose arguments are not what its operator takes. Without words
+// it does not matter which.
+static etx_status check_arguments(const etx_method* method,
+                                  const etx_plan_operator* known,
+                                  const etx_pte_instruction* from,
+                                  etx_diag* diag) {
+  const etx_pte_plan* plan = &method->plan;
+  if (!ETX_CHECKS_ARGUMENTS ||
+      etx_plan_operator_fits(known, plan, method->values, from)) {
+    return ETX_OK;
   }
-  if (list->kind == ETX_VALUE_INTS) {
-    for (size_t i = 0; i < list->as.integers.count; ++i) {
-      if (list->as.integers.items[i]->kind != ETX_VALUE_INT) return false;
-    }
-  }
-  return true;
-}
-
-// The slots that arguments lead to. True if etx_plan_operator_fits would say so
-// of the call.
-static bool decode_arguments(const etx_method* method,
-                             const etx_plan_operator* known,
-                             const etx_pte_instruction* from,
-                             const etx_value** arguments) {
-  bool fits = ETX_KNOWS_ALL_TYPES && from->argument_count == known->call_count;
-  for (size_t i = 0; i < from->argument_count; ++i) {
-    const etx_value* value = &method->values[from->arguments[i]];
-    arguments[i] = value;
-    if (!fits) continue;
-    // The return slot lists what was checked as an argument.
-    fits = (known->kinds[i] >> (value->kind + 1) & 1) != 0 &&
-           (value->kind < ETX_VALUE_INTS || i >= known->argument_count ||
-            items_fit(value));
-  }
-  return fits;
+  return ETX_MESSAGES || !ETX_KNOWS_ALL_TYPES
+             ? etx_arguments_check(plan, from, known->op, diag)
+             : ETX_BAD_FILE;
 }
 
 // An output tensor must be one that may be written, or only be sized.
@@ -156,8 +138,8 @@ static void decode_result(etx_method* method, etx_method_record* record) {
   if (op->result == ETX_RESULT_SCALAR) {
     record->slot = slot;
     method->marks[slot] |= ETX_MARK_VARIES;
-  } else if (is_view || (op->result == ETX_RESULT_SELF &&
-                         value != call->arguments[0])) {
+  } else if (is_view ||
+             (op->result == ETX_RESULT_SELF && value != call->arguments[0])) {
     record->slot = slot;
     etx_method_tensor_of(method, value)->is_rebound = true;
   }
@@ -167,8 +149,7 @@ static void decode_result(etx_method* method, etx_method_record* record) {
   if (!sees_slot) --call->argument_count;
 }
 
-static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
-                              etx_operator_cache* operators,
+static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
                               const etx_pte_instruction* from,
                               etx_method_record* record, etx_diag* diag) {
   etx_plan_operator* known =
@@ -180,11 +161,11 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
   record->kind = etx_op_makes_view(op) ? ETX_RECORD_VIEW
                  : is_scalar_result    ? ETX_RECORD_SCALAR
                                        : ETX_RECORD_KERNEL;
-  const etx_value** arguments = pieces->pointers;
-  pieces->pointers += from->argument_count;
-  if (!decode_arguments(method, known, from, arguments) &&
-      ETX_CHECKS_ARGUMENTS) {
-    ETX_TRY(etx_arguments_check(&method->plan, from, op, diag));
+  const etx_value** arguments = method->pointers;
+  method->pointers += from->argument_count;
+  ETX_TRY(check_arguments(method, known, from, diag));
+  for (size_t i = 0; i < from->argument_count; ++i) {
+    arguments[i] = &method->values[from->arguments[i]];
   }
   record->call.arguments = arguments;
   record->call.argument_count = from->argument_count;
@@ -201,13 +182,12 @@ static etx_status decode_call(etx_method* method, etx_method_pieces* pieces,
 }
 
 static etx_status decode_instruction(etx_method* method,
-                                     etx_method_pieces* pieces,
                                      etx_operator_cache* operators,
                                      etx_fb_vector chain, size_t index,
                                      etx_method_record* record,
                                      etx_diag* diag) {
-  const etx_pte_instruction from =
-      etx_pte_instruction_in(&method->plan, chain, index);
+  etx_pte_instruction from;
+  etx_pte_instruction_read(&method->plan, chain, index, &from);
   memset(record, 0, sizeof *record);
   record->slot = ETX_NO_INDEX;
   record->instruction = (uint32_t)index;
@@ -218,7 +198,7 @@ static etx_status decode_instruction(etx_method* method,
   }
   switch (from.kind) {
     case ETX_PTE_KERNEL_CALL:
-      return decode_call(method, pieces, operators, &from, record, diag);
+      return decode_call(method, operators, &from, record, diag);
     case ETX_PTE_MOVE_CALL:
       return decode_move(method, &from, record, diag);
     case ETX_PTE_JUMP_FALSE_CALL:
@@ -240,7 +220,6 @@ static bool depends_on_data(const etx_method_record* record) {
 }
 
 etx_status etx_method_decode_records(etx_method* method,
-                                     etx_method_pieces* pieces,
                                      etx_operator_cache* operators,
                                      etx_diag* diag) {
   size_t at = 0;
@@ -250,7 +229,7 @@ etx_status etx_method_decode_records(etx_method* method,
     for (size_t i = 0; i < rows.count; ++i) {
       etx_method_record* record = &method->records[at++];
       const etx_status status =
-          decode_instruction(method, pieces, operators, rows, i, record, diag);
+          decode_instruction(method, operators, rows, i, record, diag);
       if (status != ETX_OK) {
         etx_method_name_record(method, record, diag);
         return status;

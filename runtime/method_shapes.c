@@ -117,9 +117,7 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
   }
   if (etx_method_is_too_late(method, target->value)) return ETX_OK;
   if (ETX_METHOD_SIZES) {
-    etx_shape shape = {from->dtype, from->rank, {0}};
-    for (size_t i = 0; i < from->rank; ++i) shape.dims[i] = from->sizes[i];
-    ETX_TRY(etx_method_resize(method, target, &shape, diag));
+    ETX_TRY(etx_method_resize(method, target, from->sizes, diag));
   }
   use_memory_of(method, target, source, 0);
   return ETX_OK;
@@ -338,7 +336,7 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
 
 etx_status etx_method_take_message(etx_method* method, etx_status status,
                                    etx_diag* diag) {
-  if (diag == NULL || diag->status != ETX_OK) return status;
+  if (!ETX_MESSAGES || diag == NULL || diag->status != ETX_OK) return status;
   if (method->kernel_diag->status == ETX_OK) {
     return etx_diag_fail(diag, status, "%s", etx_status_text(status));
   }

@@ -14,37 +14,22 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
 }
 
-// Sizes of a shape as the tensor may take them.
+// Sizes that the tensor, which has as many dimensions, may take.
 static etx_status check_sizes(const etx_method* method,
                               const etx_method_tensor* tensor,
-                              const etx_shape* shape,
-                              int32_t sizes[ETX_MAX_RANK], etx_diag* diag) {
-  const etx_tensor* view = &tensor->value->as.tensor;
-  if (shape->rank != view->rank) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "output (value %u) has rank %i, found %i",
-                         etx_method_number(method, tensor), (int64_t)view->rank,
-                         (int64_t)shape->rank);
-  }
+                              const int32_t* sizes, etx_diag* diag) {
   uint64_t numel = 1;
-  for (size_t i = 0; i < view->rank; ++i) {
-    const int64_t size = shape->dims[i];
-    if (size < 0 || size > INT32_MAX) {
-      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
-                           "size %i of dimension %z is outside 0 to 2147483647",
-                           size, i);
-    }
-    if (!etx_method_is_dynamic(tensor) && size != tensor->bounds[i]) {
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    if (!etx_method_is_dynamic(tensor) && sizes[i] != tensor->bounds[i]) {
       return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                            "output (value %u) has fixed size %i in dimension "
                            "%z, found %i",
                            etx_method_number(method, tensor),
-                           (int64_t)tensor->bounds[i], i, size);
+                           (int64_t)tensor->bounds[i], i, (int64_t)sizes[i]);
     }
-    sizes[i] = (int32_t)size;
     // Both factors stay below 2^31, so the product cannot wrap; a zero later
     // on may still make it small again.
-    if (numel <= INT32_MAX || size == 0) numel *= (uint64_t)size;
+    if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
   }
   const size_t most = etx_method_bound_numel(tensor);
   if (numel <= most) return ETX_OK;
@@ -62,9 +47,8 @@ static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
 }
 
 etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
-                             const etx_shape* shape, etx_diag* diag) {
-  int32_t sizes[ETX_MAX_RANK];
-  ETX_TRY(check_sizes(method, tensor, shape, sizes, diag));
+                             const int32_t* sizes, etx_diag* diag) {
+  ETX_TRY(check_sizes(method, tensor, sizes, diag));
   if (!etx_method_is_dynamic(tensor) || has_sizes(tensor, sizes)) return ETX_OK;
   if (tensor->input != ETX_NO_INDEX) {
     // The caller's data has the sizes that were set.
@@ -74,7 +58,8 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
   }
   if (etx_method_is_too_late(method, tensor->value)) return ETX_OK;
   int32_t strides[ETX_MAX_RANK];
-  if (!etx_layout_strides(sizes, tensor->dim_order, shape->rank, strides)) {
+  if (!etx_layout_strides(sizes, tensor->dim_order,
+                          tensor->value->as.tensor.rank, strides)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "strides of output (value %u) do not fit in 32 bits",
                          etx_method_number(method, tensor));
@@ -83,19 +68,42 @@ etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
   return ETX_OK;
 }
 
+// The same with what a shape rule found.
+static etx_status resize_to(etx_method* method, etx_method_tensor* tensor,
+                            const etx_shape* shape) {
+  etx_diag* const diag = method->kernel_diag;
+  const size_t rank = tensor->value->as.tensor.rank;
+  int32_t sizes[ETX_MAX_RANK];
+  if (shape->rank != rank) {
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT, "output (value %u) has rank %i, found %i",
+        etx_method_number(method, tensor), (int64_t)rank, (int64_t)shape->rank);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = shape->dims[i];
+    if (size < 0 || size > INT32_MAX) {
+      return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                           "size %i of dimension %z is outside 0 to 2147483647",
+                           size, i);
+    }
+    sizes[i] = (int32_t)size;
+  }
+  return etx_method_resize(method, tensor, sizes, diag);
+}
+
 // An output whose sizes depend on elements is as large as it may be until its
 // kernel has run, so that all of its memory is checked; and whatever follows
 // is prepared after that.
 static etx_status reserve(etx_method* method, etx_method_tensor* tensor,
                           const etx_shape* most) {
-  etx_shape whole = {most->dtype, most->rank, {0}};
+  etx_shape whole = *most;
   for (size_t i = 0; i < most->rank && i < tensor->value->as.tensor.rank; ++i) {
     whole.dims[i] = tensor->input == ETX_NO_INDEX
                         ? tensor->bounds[i]
                         : tensor->value->as.tensor.sizes[i];
   }
   if (etx_method_is_dynamic(tensor)) method->prepares_as_it_runs = true;
-  return etx_method_resize(method, tensor, &whole, method->kernel_diag);
+  return resize_to(method, tensor, &whole);
 }
 
 typedef struct sizing {
@@ -109,17 +117,20 @@ static etx_status resize_output(void* context, const etx_value* output,
   etx_method_tensor* tensor = etx_method_tensor_of(s->method, output);
   s->by_data |= at_most;
   if (at_most) return reserve(s->method, tensor, shape);
-  return etx_method_resize(s->method, tensor, shape, s->method->kernel_diag);
+  return resize_to(s->method, tensor, shape);
 }
 
 etx_status etx_method_resize_output(void* context, const etx_value* output,
                                     const int32_t* sizes) {
   etx_method* method = (etx_method*)context;
-  etx_method_tensor* tensor = etx_method_tensor_of(method, output);
-  const etx_tensor* view = &tensor->value->as.tensor;
-  etx_shape shape = {view->dtype, view->rank, {0}};
-  for (size_t i = 0; i < view->rank; ++i) shape.dims[i] = sizes[i];
-  return etx_method_resize(method, tensor, &shape, method->kernel_diag);
+  for (size_t i = 0; i < output->as.tensor.rank; ++i) {
+    if (sizes[i] >= 0) continue;
+    return etx_diag_fail(method->kernel_diag, ETX_OUT_OF_RANGE,
+                         "size %i of dimension %z is outside 0 to 2147483647",
+                         (int64_t)sizes[i], i);
+  }
+  return etx_method_resize(method, etx_method_tensor_of(method, output), sizes,
+                           method->kernel_diag);
 }
 
 // The sizes that `like`, whose arguments look the same, gave its result.
@@ -161,5 +172,5 @@ etx_status etx_method_size_view(etx_method* method,
   etx_shape shape = {target->value->as.tensor.dtype, 0, {0}};
   ETX_TRY(etx_call_size_outputs(&record->call, record->written, keep_shape,
                                 &shape));
-  return etx_method_resize(method, target, &shape, method->kernel_diag);
+  return resize_to(method, target, &shape);
 }

@@ -22,11 +22,6 @@ typedef struct frame {
   size_t stride_count;
 } frame;
 
-// A free slot, or NULL if the frame is full.
-static etx_value* take_value(frame* f) {
-  return f->value_count == FRAME_VALUES ? NULL : &f->values[f->value_count++];
-}
-
 static bool add_tensor(frame* f, const etx_pte_tensor* from, etx_value* out) {
   if (from->rank > FRAME_STRIDES - f->stride_count) return false;
   int32_t* strides = f->strides + f->stride_count;
@@ -38,58 +33,37 @@ static bool add_tensor(frame* f, const etx_pte_tensor* from, etx_value* out) {
   return true;
 }
 
-// A number, a text or a tensor: everything that is no list of values.
-static bool add_plain(frame* f, const etx_pte_value* from,
-                      const etx_value** out_value) {
-  etx_value* out = take_value(f);
-  if (out == NULL) return false;
-  *out_value = out;
+// Reads a value of the file, which goes to `from`, into a free slot. What lists
+// values is left to add_items. False if the frame is full.
+static bool add_value(frame* f, size_t index, etx_pte_value* from,
+                      etx_value** out_value) {
+  if (f->value_count == FRAME_VALUES) return false;
+  etx_value* const out = *out_value = &f->values[f->value_count++];
+  etx_pte_value_read(f->plan, index, from);
   if (from->kind == ETX_PTE_TENSOR) return add_tensor(f, &from->as.tensor, out);
   etx_value_of_plain(from, out);
   return true;
 }
 
-static bool add_item(frame* f, size_t index, const etx_value** out_value) {
-  etx_pte_value from;
-  etx_pte_value_read(f->plan, index, &from);
-  return add_plain(f, &from, out_value);
-}
-
-static const etx_value** take_items(frame* f, size_t count) {
-  if (count > FRAME_VALUES - f->item_count) return NULL;
+static bool add_items(frame* f, const etx_pte_value* from, etx_value* out) {
+  const size_t count = from->as.list.count;
+  const bool is_ints = from->kind == ETX_PTE_INT_LIST;
   const etx_value** items = f->items + f->item_count;
+  if (count > FRAME_VALUES - f->item_count) return false;
   f->item_count += count;
-  return items;
-}
-
-static bool add_integers(frame* f, const etx_pte_value* from, etx_value* out) {
-  const size_t count = from->as.integers.count;
-  const etx_value** items = take_items(f, count);
-  if (items == NULL) return false;
-  out->kind = ETX_VALUE_INTS;
-  out->as.integers.items = items;
-  out->as.integers.count = count;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t index = (size_t)from->as.integers.items[i];
-    if (!add_item(f, index, &items[i])) return false;
-  }
-  return true;
-}
-
-static bool add_tensors(frame* f, const etx_pte_value* from, etx_value* out) {
-  const size_t count = from->as.tensors.count;
-  const etx_value** items = take_items(f, count);
-  if (items == NULL) return false;
-  out->kind = ETX_VALUE_TENSORS;
-  out->as.tensors.items = items;
+  out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;
+  out->as.tensors.items = items;  // lies where that of integers does
   out->as.tensors.count = count;
   for (size_t i = 0; i < count; ++i) {
-    const int32_t index = from->as.tensors.items[i];
-    items[i] = NULL;
-    // Items that are no tensors are None.
-    if (index < 0) continue;
-    if (etx_pte_value_kind(f->plan, (size_t)index) != ETX_PTE_TENSOR) continue;
-    if (!add_item(f, (size_t)index, &items[i])) return false;
+    const int64_t index = etx_pte_item_at(from, i);
+    etx_pte_value read;
+    etx_value* item = NULL;
+    // In a list of tensors what is none is None.
+    const bool is_there =
+        is_ints || (index >= 0 && etx_pte_value_kind(f->plan, (size_t)index) ==
+                                      ETX_PTE_TENSOR);
+    if (is_there && !add_value(f, (size_t)index, &read, &item)) return false;
+    items[i] = item;
   }
   return true;
 }
@@ -97,15 +71,10 @@ static bool add_tensors(frame* f, const etx_pte_value* from, etx_value* out) {
 // Reads one argument from the file into the frame. False if it is full.
 static bool add_argument(frame* f, size_t index, const etx_value** out_value) {
   etx_pte_value from;
-  etx_pte_value_read(f->plan, index, &from);
-  const bool is_integers = from.kind == ETX_PTE_INT_LIST;
-  const bool is_tensors = from.kind == ETX_PTE_TENSOR_LIST ||
-                          from.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-  if (!is_integers && !is_tensors) return add_plain(f, &from, out_value);
-  etx_value* out = take_value(f);
-  if (out == NULL) return false;
-  *out_value = out;
-  return is_integers ? add_integers(f, &from, out) : add_tensors(f, &from, out);
+  etx_value* value = NULL;
+  if (!add_value(f, index, &from, &value)) return false;
+  *out_value = value;
+  return !etx_pte_lists_values(from.kind) || add_items(f, &from, value);
 }
 
 static etx_status ask_kernel(const etx_program* program,
@@ -144,8 +113,7 @@ static etx_status count_instruction(const etx_program* program,
   if (kernel == NULL || kernel->temporary_bytes == NULL) return ETX_OK;
   // What loading will refuse needs no memory.
   if (ETX_CHECKS_ARGUMENTS &&
-      !etx_plan_operator_fits(known, plan, instruction) &&
-      etx_arguments_check(plan, instruction, known->op, NULL) != ETX_OK) {
+      !etx_plan_operator_fits(known, plan, NULL, instruction)) {
     return ETX_OK;
   }
   return ask_kernel(program, plan, instruction, known, out_bytes, diag);
@@ -168,19 +136,16 @@ etx_status etx_method_count_temporary(const etx_program* program,
   size_t most = 0;
   *out_bytes = 0;
   if (!may_want_some(plan, operators)) return ETX_OK;
-  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
-      size_t bytes = 0;
-      const etx_plan_operator* known =
-          etx_operator_cache_at(operators, (size_t)instruction.index);
-      ETX_TRY(
-          count_instruction(program, plan, &instruction, known, &bytes, diag));
-      if (bytes > most) most = bytes;
-    }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
+    size_t bytes = 0;
+    const etx_plan_operator* known =
+        etx_operator_cache_at(operators, (size_t)instruction.index);
+    ETX_TRY(
+        count_instruction(program, plan, &instruction, known, &bytes, diag));
+    if (bytes > most) most = bytes;
   }
   *out_bytes = most;
   return ETX_OK;

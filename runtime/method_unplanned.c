@@ -19,11 +19,9 @@ static const etx_plan_operator* operator_of(
   const etx_plan_operator* known =
       etx_operator_cache_at(operators, (size_t)instruction->index);
   if (known->op == NULL || etx_op_makes_view(known->op)) return NULL;
-  const etx_pte_plan* plan = operators->plan;
-  const bool fits =
-      etx_plan_operator_fits(known, plan, instruction) ||
-      etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
-  return fits ? known : NULL;
+  return etx_plan_operator_fits(known, operators->plan, NULL, instruction)
+             ? known
+             : NULL;
 }
 
 // Value number `item` that stands in an argument: itself or a list's item.
@@ -49,8 +47,8 @@ static bool next_written(etx_operator_cache* operators,
     const etx_fb_vector rows = etx_pte_chain_at(plan, cursor->chain);
     for (; cursor->instruction < rows.count;
          ++cursor->instruction, cursor->argument = 0) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, cursor->instruction);
+      etx_pte_instruction instruction;
+      etx_pte_instruction_read(plan, rows, cursor->instruction, &instruction);
       const etx_plan_operator* known = operator_of(operators, &instruction);
       const size_t arguments = known == NULL ? 0 : known->argument_count;
       const uint64_t written = known == NULL ? 0 : known->written;
@@ -126,13 +124,10 @@ static uint32_t rebound_by(etx_operator_cache* operators,
 
 static bool is_rebound(etx_operator_cache* operators, uint32_t value) {
   const etx_pte_plan* plan = operators->plan;
-  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
-    const etx_fb_vector rows = etx_pte_chain_at(plan, chain);
-    for (size_t i = 0; i < rows.count; ++i) {
-      const etx_pte_instruction instruction =
-          etx_pte_instruction_in(plan, rows, i);
-      if (rebound_by(operators, &instruction) == value) return true;
-    }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    if (rebound_by(operators, &instruction) == value) return true;
   }
   return false;
 }

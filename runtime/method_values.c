@@ -12,10 +12,9 @@ static etx_status refuse(const etx_method* method, size_t value,
 
 // Where a planned tensor lies: verified to lie within its arena.
 static void find_planned_home(const etx_method* method,
-                              const etx_method_pieces* pieces,
                               const etx_pte_tensor* from,
                               etx_method_tensor* tensor) {
-  const size_t arena = pieces->arena_offsets[from->memory_id];
+  const size_t arena = method->arena_offsets[from->memory_id];
   if (arena == SIZE_MAX) {
     tensor->home_kind = ETX_HOME_STATE;
     tensor->home_offset = (size_t)from->memory_offset;
@@ -27,14 +26,14 @@ static void find_planned_home(const etx_method* method,
   }
 }
 
-static void find_home(const etx_method* method, const etx_method_pieces* pieces,
-                      const etx_pte_tensor* from, etx_method_tensor* tensor) {
+static void find_home(const etx_method* method, const etx_pte_tensor* from,
+                      etx_method_tensor* tensor) {
   tensor->home_kind = ETX_HOME_NONE;
   tensor->home = NULL;
   tensor->home_offset = 0;
   tensor->home_bytes = 0;
   if (from->has_allocation) {
-    find_planned_home(method, pieces, from, tensor);
+    find_planned_home(method, from, tensor);
   } else if (etx_pte_tensor_is_stored(from)) {
     etx_bytes bytes = {NULL, 0};
     (void)etx_program_stored(method->program, from, &bytes);
@@ -46,16 +45,15 @@ static void find_home(const etx_method* method, const etx_method_pieces* pieces,
   tensor->home_bytes = tensor->bytes;
 }
 
-static int32_t* take_integers(etx_method_pieces* pieces, size_t count) {
-  int32_t* taken = pieces->integers;
-  pieces->integers += count;
+static int32_t* take_integers(etx_method* method, size_t count) {
+  int32_t* taken = method->integers;
+  method->integers += count;
   return taken;
 }
 
-static const etx_value** take_pointers(etx_method_pieces* pieces,
-                                       size_t count) {
-  const etx_value** taken = pieces->pointers;
-  pieces->pointers += count;
+static const etx_value** take_pointers(etx_method* method, size_t count) {
+  const etx_value** taken = method->pointers;
+  method->pointers += count;
   return taken;
 }
 
@@ -74,9 +72,8 @@ static etx_status check_stored(const etx_method* method,
                        index, etx_pte_plan_name(&method->plan), from->name);
 }
 
-static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
-                                const etx_pte_tensor* from, size_t index,
-                                etx_diag* diag) {
+static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
+                                size_t index, etx_diag* diag) {
   etx_value* value = &method->values[index];
   if (from->dynamism == ETX_PTE_DYNAMIC_UNBOUND) {
     return refuse(method, index, ETX_UNSUPPORTED,
@@ -100,9 +97,9 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   tensor->bounds = from->sizes;
   tensor->dim_order = from->dim_order;
   tensor->root = tensor->base = tensor->input = ETX_NO_INDEX;
-  tensor->strides = take_integers(pieces, from->rank);
+  tensor->strides = take_integers(method, from->rank);
   if (ETX_DYNAMIC && from->dynamism != ETX_PTE_STATIC) {
-    tensor->sizes = take_integers(pieces, from->rank);
+    tensor->sizes = take_integers(method, from->rank);
     if (from->rank > 0) {
       memcpy(tensor->sizes, from->sizes, from->rank * sizeof(int32_t));
     }
@@ -111,7 +108,7 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   (void)etx_layout_strides(from->sizes, from->dim_order, from->rank,
                            tensor->strides);
   tensor->bytes = etx_pte_tensor_bytes(from);
-  find_home(method, pieces, from, tensor);
+  find_home(method, from, tensor);
   value->kind = ETX_VALUE_TENSOR;
   value->as.tensor =
       (etx_tensor){NULL, tensor->sizes == NULL ? from->sizes : tensor->sizes,
@@ -119,37 +116,26 @@ static etx_status decode_tensor(etx_method* method, etx_method_pieces* pieces,
   return ETX_OK;
 }
 
-static void decode_integers(etx_method* method, etx_method_pieces* pieces,
-                            const etx_pte_value* from, etx_value* out) {
-  const size_t count = from->as.integers.count;
-  const etx_value** items = take_pointers(pieces, count);
+// In a list of tensors -1 and a value that is no tensor are None.
+static void decode_items(etx_method* method, const etx_pte_value* from,
+                         etx_value* out) {
+  const size_t count = from->as.list.count;
+  const bool is_ints = from->kind == ETX_PTE_INT_LIST;
+  const etx_value** items = take_pointers(method, count);
   for (size_t i = 0; i < count; ++i) {
-    items[i] = &method->values[from->as.integers.items[i]];
+    const int64_t index = etx_pte_item_at(from, i);
+    const bool is_there =
+        is_ints ||
+        (index >= 0 &&
+         etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR);
+    items[i] = is_there ? &method->values[index] : NULL;
   }
-  out->kind = ETX_VALUE_INTS;
-  out->as.integers.items = items;
-  out->as.integers.count = count;
-}
-
-// In a list -1 and a value that is no tensor are None.
-static void decode_tensors(etx_method* method, etx_method_pieces* pieces,
-                           const etx_pte_value* from, etx_value* out) {
-  const size_t count = from->as.tensors.count;
-  const etx_value** items = take_pointers(pieces, count);
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t index = from->as.tensors.items[i];
-    const bool is_tensor =
-        index >= 0 &&
-        etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR;
-    items[i] = is_tensor ? &method->values[index] : NULL;
-  }
-  out->kind = ETX_VALUE_TENSORS;
-  out->as.tensors.items = items;
+  out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;
+  out->as.tensors.items = items;  // lies where that of integers does
   out->as.tensors.count = count;
 }
 
-static etx_status decode_slots(etx_method* method, etx_method_pieces* pieces,
-                               etx_diag* diag) {
+static etx_status decode_slots(etx_method* method, etx_diag* diag) {
   // Cleared as a whole: one by one takes longer than filling them.
   if (method->value_count != 0) {
     memset(method->values, 0, method->value_count * sizeof *method->values);
@@ -163,28 +149,19 @@ static etx_status decode_slots(etx_method* method, etx_method_pieces* pieces,
     etx_pte_value_read(&method->plan, i, &from);
     etx_value* out = &method->values[i];
     method->marks[i] = 0;
-    switch (from.kind) {
-      case ETX_PTE_TENSOR:
-        ETX_TRY(decode_tensor(method, pieces, &from.as.tensor, i, diag));
-        break;
-      case ETX_PTE_INT_LIST:
-        decode_integers(method, pieces, &from, out);
-        break;
-      case ETX_PTE_TENSOR_LIST:
-      case ETX_PTE_OPTIONAL_TENSOR_LIST:
-        decode_tensors(method, pieces, &from, out);
-        break;
-      default:
-        etx_value_of_plain(&from, out);
-        break;
+    if (from.kind == ETX_PTE_TENSOR) {
+      ETX_TRY(decode_tensor(method, &from.as.tensor, i, diag));
+    } else if (etx_pte_lists_values(from.kind)) {
+      decode_items(method, &from, out);
+    } else {
+      etx_value_of_plain(&from, out);
     }
   }
   return ETX_OK;
 }
 
 // An input without planned memory lives in the caller's.
-static etx_status decode_input_tensor(etx_method* method,
-                                      etx_method_pieces* pieces, size_t index,
+static etx_status decode_input_tensor(etx_method* method, size_t index,
                                       etx_method_input* input, etx_diag* diag) {
   etx_method_tensor* tensor = &method->tensors[input->tensor];
   if (tensor->input != ETX_NO_INDEX) {
@@ -199,15 +176,14 @@ static etx_status decode_input_tensor(etx_method* method,
   input->is_planned = tensor->home_kind == ETX_HOME_SCRATCH;
   if (!input->is_planned) tensor->home_kind = ETX_HOME_INPUT;
   const size_t rank = tensor->value->as.tensor.rank;
-  input->sizes = take_integers(pieces, rank);
+  input->sizes = take_integers(method, rank);
   if (rank > 0) {
     memcpy(input->sizes, tensor->bounds, rank * sizeof(int32_t));
   }
   return ETX_OK;
 }
 
-static etx_status decode_inputs(etx_method* method, etx_method_pieces* pieces,
-                                etx_diag* diag) {
+static etx_status decode_inputs(etx_method* method, etx_diag* diag) {
   for (size_t i = 0; i < method->input_count; ++i) {
     etx_method_input* input = &method->inputs[i];
     memset(input, 0, sizeof *input);
@@ -217,7 +193,7 @@ static etx_status decode_inputs(etx_method* method, etx_method_pieces* pieces,
     switch (value->kind) {
       case ETX_VALUE_TENSOR:
         input->tensor = value->tensor;
-        ETX_TRY(decode_input_tensor(method, pieces, i, input, diag));
+        ETX_TRY(decode_input_tensor(method, i, input, diag));
         break;
       case ETX_VALUE_NONE:
       case ETX_VALUE_BOOL:
@@ -333,16 +309,15 @@ static etx_status place_unplanned(etx_method* method,
 }
 
 etx_status etx_method_decode_values(etx_method* method,
-                                    etx_method_pieces* pieces,
                                     etx_operator_cache* operators,
                                     etx_diag* diag) {
   size_t end = 0;
   if (!etx_method_arena_offsets(method->program, &method->plan,
-                                pieces->arena_offsets, &end)) {
+                                method->arena_offsets, &end)) {
     return ETX_INTERNAL;
   }
-  ETX_TRY(decode_slots(method, pieces, diag));
-  ETX_TRY(decode_inputs(method, pieces, diag));
+  ETX_TRY(decode_slots(method, diag));
+  ETX_TRY(decode_inputs(method, diag));
   for (size_t i = 0; i < method->output_count; ++i) {
     method->outputs[i] = &method->values[etx_pte_output_at(&method->plan, i)];
   }

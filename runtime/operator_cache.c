@@ -30,6 +30,9 @@ static etx_plan_operator* look_up(etx_operator_cache* cache, size_t index) {
   etx_argument_cursor cursor = etx_argument_first(row->op->arguments);
   for (size_t i = 0; etx_argument_next(&cursor, &argument); ++i) {
     if (argument.written) row->written |= (uint64_t)1 << i;
+    if (argument.type == ETX_ARGUMENT_OPTIONAL_TENSORS) {
+      row->may_lack |= (uint64_t)1 << i;
+    }
     row->kinds[i] = (uint16_t)(etx_argument_kinds(argument.type) |
                                (argument.optional ? 1 << ETX_PTE_NULL : 0));
     row->argument_count = i + 1;
@@ -47,43 +50,46 @@ etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
                                                 : look_up(cache, index);
 }
 
-static bool is_kind(const etx_pte_plan* plan, int64_t index,
-                    etx_pte_kind kind) {
-  return index >= 0 && etx_pte_value_kind(plan, (size_t)index) == kind;
+static etx_pte_kind kind_at(const etx_pte_plan* plan, const etx_value* values,
+                            size_t index) {
+  return values == NULL ? etx_pte_value_kind(plan, index)
+                        : (etx_pte_kind)(values[index].kind + 1);
 }
 
-static bool items_fit(const etx_pte_plan* plan, size_t index) {
-  const etx_pte_value list = etx_pte_value_at(plan, index);
-  if (list.kind == ETX_PTE_INT_LIST) {
-    for (size_t i = 0; i < list.as.integers.count; ++i) {
-      if (!is_kind(plan, list.as.integers.items[i], ETX_PTE_INT)) return false;
+// True if the items of a list are of the kind that they must be: ints, or
+// tensors.
+static bool items_fit(const etx_pte_plan* plan, const etx_value* values,
+                      const etx_pte_value* list) {
+  const etx_pte_kind wanted =
+      list->kind == ETX_PTE_INT_LIST ? ETX_PTE_INT : ETX_PTE_TENSOR;
+  for (size_t i = 0; i < list->as.list.count; ++i) {
+    const int64_t index = etx_pte_item_at(list, i);
+    if (index < 0 || kind_at(plan, values, (size_t)index) != wanted) {
+      return false;
     }
-    return true;
-  }
-  for (size_t i = 0; i < list.as.tensors.count; ++i) {
-    if (!is_kind(plan, list.as.tensors.items[i], ETX_PTE_TENSOR)) return false;
   }
   return true;
 }
 
 bool etx_plan_operator_fits(const etx_plan_operator* known,
-                            const etx_pte_plan* plan,
+                            const etx_pte_plan* plan, const etx_value* values,
                             const etx_pte_instruction* instruction) {
-  if (!ETX_KNOWS_ALL_TYPES ||
-      instruction->argument_count != known->call_count) {
-    return false;
+  if (!ETX_KNOWS_ALL_TYPES) {
+    return etx_arguments_check(plan, instruction, known->op, NULL) == ETX_OK;
   }
+  if (instruction->argument_count != known->call_count) return false;
   for (size_t i = 0; i < known->call_count; ++i) {
     const size_t index = (size_t)instruction->arguments[i];
-    const etx_pte_kind kind = etx_pte_value_kind(plan, index);
+    const etx_pte_kind kind = kind_at(plan, values, index);
     if ((known->kinds[i] >> kind & 1) == 0) return false;
     // The return slot lists what was checked as an argument.
-    const bool is_list = kind == ETX_PTE_INT_LIST ||
-                         kind == ETX_PTE_TENSOR_LIST ||
-                         kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-    if (is_list && i < known->argument_count && !items_fit(plan, index)) {
-      return false;
+    if (!etx_pte_lists_values(kind) || i >= known->argument_count ||
+        (known->may_lack >> i & 1) != 0) {
+      continue;
     }
+    etx_pte_value list;
+    etx_pte_value_read(plan, index, &list);
+    if (!items_fit(plan, values, &list)) return false;
   }
   return true;
 }

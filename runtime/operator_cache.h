@@ -18,6 +18,7 @@ typedef struct etx_plan_operator {
   const etx_op* op;          // NULL: no row of this build has its name
   const etx_kernel* kernel;  // NULL: the table does not have it
   uint64_t written;          // a bit for each argument that a call writes
+  uint64_t may_lack;         // the same for lists whose items may be None
   size_t argument_count;     // of the schema, the return slot not counted
   size_t call_count;         // value indices that a call carries
   uint32_t last_record;      // of a method, that calls it; UINT32_MAX: none.
@@ -43,11 +44,11 @@ void etx_operator_cache_init(etx_operator_cache* cache,
 etx_plan_operator* etx_operator_cache_at(etx_operator_cache* cache,
                                          size_t index);
 
-// True if a call's arguments are what the schema wants, which is most of what
-// etx_arguments_check looks at, without its message. False says nothing: ask
-// etx_arguments_check.
+// True if a call's arguments are what the schema wants, and of types that this
+// build has. If not, etx_arguments_check says why. `values` are the plan's as
+// they were decoded, which is faster, or NULL.
 bool etx_plan_operator_fits(const etx_plan_operator* known,
-                            const etx_pte_plan* plan,
+                            const etx_pte_plan* plan, const etx_value* values,
                             const etx_pte_instruction* instruction);
 
 #endif

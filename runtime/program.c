@@ -53,7 +53,7 @@ static void find_shared_state(etx_program* program) {
   if (!program->shares_state) program->state_bytes = 0;
 }
 
-etx_status etx_program_open(etx_program* program, etx_bytes file,
+static etx_status open_file(etx_program* program, etx_bytes file,
                             const etx_kernel_table* kernels,
                             const etx_limits* limits, etx_diag* diag) {
   etx_program opened;
@@ -80,6 +80,12 @@ etx_status etx_program_open(etx_program* program, etx_bytes file,
   }
   *program = opened;
   return ETX_OK;
+}
+
+etx_status etx_program_open(etx_program* program, etx_bytes file,
+                            const etx_kernel_table* kernels,
+                            const etx_limits* limits, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(program, file, kernels, limits, diag));
 }
 
 size_t etx_program_method_count(const etx_program* program) {
@@ -134,8 +140,9 @@ etx_status etx_program_method_at(const etx_program* program, size_t index,
 etx_status etx_program_find_plan(const etx_program* program, etx_text name,
                                  etx_pte_plan* out_plan, etx_diag* diag) {
   if (etx_pte_plan_find(&program->pte, name, out_plan)) return ETX_OK;
-  return etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no method '%t'",
-                       name);
+  return etx_diag_seal(
+      diag, etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no method '%t'",
+                          name));
 }
 
 // Finds the plan of a method and the blob's description of it: SIZE_MAX if
@@ -167,9 +174,9 @@ static etx_status refuse_port(size_t index, etx_text method, const char* what,
                        method, count);
 }
 
-etx_status etx_program_input_at(const etx_program* program, etx_text method,
-                                size_t index, etx_port_info* out_info,
-                                etx_diag* diag) {
+static etx_status read_input(const etx_program* program, etx_text method,
+                             size_t index, etx_port_info* out_info,
+                             etx_diag* diag) {
   etx_pte_plan plan;
   size_t blob = SIZE_MAX;
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
@@ -195,9 +202,16 @@ etx_status etx_program_input_at(const etx_program* program, etx_text method,
   return ETX_OK;
 }
 
-etx_status etx_program_output_at(const etx_program* program, etx_text method,
-                                 size_t index, etx_port_info* out_info,
-                                 etx_diag* diag) {
+etx_status etx_program_input_at(const etx_program* program, etx_text method,
+                                size_t index, etx_port_info* out_info,
+                                etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       read_input(program, method, index, out_info, diag));
+}
+
+static etx_status read_output(const etx_program* program, etx_text method,
+                              size_t index, etx_port_info* out_info,
+                              etx_diag* diag) {
   etx_pte_plan plan;
   size_t blob = SIZE_MAX;
   ETX_TRY(find_described(program, method, &plan, &blob, diag));
@@ -210,6 +224,13 @@ etx_status etx_program_output_at(const etx_program* program, etx_text method,
   out_info->name = output.name;
   out_info->mutated_input = output.mutated_input;
   return ETX_OK;
+}
+
+etx_status etx_program_output_at(const etx_program* program, etx_text method,
+                                 size_t index, etx_port_info* out_info,
+                                 etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       read_output(program, method, index, out_info, diag));
 }
 
 static etx_status constant_tensor(const etx_program* program,
@@ -280,9 +301,9 @@ etx_status etx_program_constant(const etx_program* program, etx_text name,
   return etx_program_constant_at(program, name, 0, out_value, hold, diag);
 }
 
-etx_status etx_program_constant_at(const etx_program* program, etx_text name,
-                                   size_t index, etx_value* out_value,
-                                   etx_constant_hold* hold, etx_diag* diag) {
+static etx_status read_constant(const etx_program* program, etx_text name,
+                                size_t index, etx_value* out_value,
+                                etx_constant_hold* hold, etx_diag* diag) {
   etx_pte_plan plan;
   ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
   if (etx_pte_input_count(&plan) != 0 || count_instructions(&plan) != 0 ||
@@ -299,4 +320,11 @@ etx_status etx_program_constant_at(const etx_program* program, etx_text name,
   const etx_pte_value value =
       etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, index));
   return constant_value(program, &value, name, out_value, hold, diag);
+}
+
+etx_status etx_program_constant_at(const etx_program* program, etx_text name,
+                                   size_t index, etx_value* out_value,
+                                   etx_constant_hold* hold, etx_diag* diag) {
+  return etx_diag_seal(
+      diag, read_constant(program, name, index, out_value, hold, diag));
 }

@@ -34,6 +34,10 @@ typedef struct etx_program {
   // Where data lies that the program keeps in other files.
   const etx_ptd* data_files;
   size_t data_file_count;
+  // How they are looked into, by the name of a tensor; NULL: none were handed
+  // over, and who never hands any over has no such code in an image.
+  bool (*find_data)(const struct etx_program* program, etx_text name,
+                    etx_bytes* out_data);
 } etx_program;
 
 // One thread: calls the tasks in order. What `limits.parallel` becomes if the

@@ -91,8 +91,19 @@ static uint64_t count_keys(const etx_ptd* files, size_t count) {
   return keys;
 }
 
-etx_status etx_program_use_data(etx_program* program, const etx_ptd* files,
-                                size_t count, etx_diag* diag) {
+static bool find_data(const etx_program* program, etx_text name,
+                      etx_bytes* out_data) {
+  etx_ptd_entry entry;
+  if (find_entries(program->data_files, program->data_file_count, name,
+                   &entry) == 0) {
+    return false;
+  }
+  *out_data = entry.data;
+  return true;
+}
+
+static etx_status use_data(etx_program* program, const etx_ptd* files,
+                           size_t count, etx_diag* diag) {
   const uint64_t keys = count_keys(files, count);
   uint64_t comparisons = 0;
   for (size_t i = 0; i < etx_pte_plan_count(&program->pte); ++i) {
@@ -114,19 +125,20 @@ etx_status etx_program_use_data(etx_program* program, const etx_ptd* files,
   }
   program->data_files = files;
   program->data_file_count = count;
+  program->find_data = find_data;
   return ETX_OK;
+}
+
+etx_status etx_program_use_data(etx_program* program, const etx_ptd* files,
+                                size_t count, etx_diag* diag) {
+  return etx_diag_seal(diag, use_data(program, files, count, diag));
 }
 
 bool etx_program_stored(const etx_program* program,
                         const etx_pte_tensor* tensor, etx_bytes* out_data) {
   if (tensor->location == ETX_PTE_EXTERNAL) {
-    etx_ptd_entry entry;
-    if (find_entries(program->data_files, program->data_file_count,
-                     tensor->name, &entry) == 0) {
-      return false;
-    }
-    *out_data = entry.data;
-    return true;
+    return program->find_data != NULL &&
+           program->find_data(program, tensor->name, out_data);
   }
   if (tensor->data_buffer_index == 0) return false;
   // Verified when the file was opened.

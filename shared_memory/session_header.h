@@ -12,17 +12,11 @@ typedef struct etx_session_header {
   uint32_t magic;
   uint32_t torn;         // non-zero: half-written
   uint64_t state_bytes;  // of the arena behind the header
-  uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
-  uint8_t reserved[16];  // zeros
+  uint8_t reserved[48];  // zeros
 } etx_session_header;
 
 _Static_assert(sizeof(etx_session_header) == ETX_SHARED_MEMORY_HEADER,
                "the header has a fixed size");
-
-// Identifies the program that a session belongs to: the blob's fingerprint, or
-// for a stock file its size and checksum.
-void etx_session_fingerprint(const etx_program* program,
-                             uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]);
 
 // Checks size and alignment of a block for a session of `program`.
 ETX_MUST_USE etx_status etx_session_check_block(const etx_program* program,

@@ -135,7 +135,6 @@ void etx_session_start(etx_shared_memory* shared, const etx_program* program,
   memset(header, 0, sizeof *header);
   header->magic = ETX_SESSION_MAGIC;
   header->state_bytes = program->state_bytes;
-  etx_session_fingerprint(program, header->fingerprint);
   shared->program = program;
   shared->block = block.data;
   shared->block_size = ETX_SHARED_MEMORY_HEADER + (size_t)program->state_bytes;
@@ -157,13 +156,13 @@ static etx_status init(etx_shared_memory* shared, const etx_program* program,
 etx_status etx_shared_memory_init(etx_shared_memory* shared,
                                   const etx_program* program,
                                   etx_bytes_mut block, etx_diag* diag) {
-  return init(shared, program, block, false, diag);
+  return etx_diag_seal(diag, init(shared, program, block, false, diag));
 }
 
 etx_status etx_shared_memory_init_zeroed(etx_shared_memory* shared,
                                          const etx_program* program,
                                          etx_bytes_mut block, etx_diag* diag) {
-  return init(shared, program, block, true, diag);
+  return etx_diag_seal(diag, init(shared, program, block, true, diag));
 }
 
 etx_status etx_shared_memory_allocator(etx_shared_memory* shared,
@@ -176,9 +175,9 @@ etx_status etx_shared_memory_allocator(etx_shared_memory* shared,
   return ETX_OK;
 }
 
-etx_status etx_shared_memory_find(const etx_shared_memory* shared,
-                                  etx_text name, etx_tensor* out_state,
-                                  etx_state_hold* hold, etx_diag* diag) {
+static etx_status find(const etx_shared_memory* shared, etx_text name,
+                       etx_tensor* out_state, etx_state_hold* hold,
+                       etx_diag* diag) {
   etx_shared_state state;
   if (!etx_shared_plan_find(shared->program, name, &state)) {
     return etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no state '%t'",
@@ -193,6 +192,12 @@ etx_status etx_shared_memory_find(const etx_shared_memory* shared,
   *out_state = (etx_tensor){shared->planned.data + state.offset, hold->sizes,
                             hold->strides, state.rank, state.dtype};
   return ETX_OK;
+}
+
+etx_status etx_shared_memory_find(const etx_shared_memory* shared,
+                                  etx_text name, etx_tensor* out_state,
+                                  etx_state_hold* hold, etx_diag* diag) {
+  return etx_diag_seal(diag, find(shared, name, out_state, hold, diag));
 }
 
 size_t etx_shared_memory_count(const etx_shared_memory* shared) {
@@ -213,8 +218,8 @@ etx_text etx_shared_memory_name_at(const etx_shared_memory* shared,
   return etx_text_of("");
 }
 
-etx_status etx_shared_memory_reset(etx_shared_memory* shared,
-                                   etx_text name_or_prefix, etx_diag* diag) {
+static etx_status reset(etx_shared_memory* shared, etx_text name_or_prefix,
+                        etx_diag* diag) {
   if (name_or_prefix.size == 0) {
     write_all(shared->program, shared->planned.data, false);
     *shared->planned.torn = 0;
@@ -229,6 +234,11 @@ etx_status etx_shared_memory_reset(etx_shared_memory* shared,
   return etx_diag_fail(diag, ETX_NOT_FOUND,
                        "the program has no state '%t' and none below it",
                        name_or_prefix);
+}
+
+etx_status etx_shared_memory_reset(etx_shared_memory* shared,
+                                   etx_text name_or_prefix, etx_diag* diag) {
+  return etx_diag_seal(diag, reset(shared, name_or_prefix, diag));
 }
 
 bool etx_shared_memory_is_torn(const etx_shared_memory* shared) {

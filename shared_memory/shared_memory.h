@@ -1,7 +1,7 @@
 // One block of state for all methods of a program: the SharedMemoryManager.
 //
-//   block  | header 64 bytes        | arena 2 (state)                 |
-//          | torn mark, fingerprint | every state at its planned offset
+//   block  | header 64 bytes | arena 2 (state)                 |
+//          | torn mark       | every state at its planned offset
 //
 // A session is such a block. Any number of sessions may stand beside each
 // other over one program; a method works on the one it was given or bound to.

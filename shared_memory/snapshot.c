@@ -36,8 +36,10 @@ static uint64_t read_number(const uint8_t* in, size_t bytes) {
   return number;
 }
 
-void etx_session_fingerprint(const etx_program* program,
-                             uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]) {
+// Identifies the program that a snapshot belongs to: the blob's fingerprint, or
+// for a stock file its size and checksum.
+static void fingerprint(const etx_program* program,
+                        uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]) {
   if (program->has_blob) {
     etx_blob_fingerprint(&program->blob, out_fingerprint);
     return;
@@ -78,7 +80,7 @@ static void write_header(const etx_shared_memory* shared,
   memcpy(header, magic, sizeof magic);
   write_number(header + AT_VERSION, SNAPSHOT_VERSION, 4);
   write_number(header + AT_LAYOUT, layout_checksum(shared->program), 4);
-  etx_session_fingerprint(shared->program, header + AT_FINGERPRINT);
+  fingerprint(shared->program, header + AT_FINGERPRINT);
   write_number(header + AT_STATE_BYTES, shared->planned.size, 8);
 }
 
@@ -92,9 +94,8 @@ size_t etx_shared_memory_save_needed(const etx_shared_memory* shared) {
   return SNAPSHOT_HEADER + shared->planned.size;
 }
 
-etx_status etx_shared_memory_save(const etx_shared_memory* shared,
-                                  etx_bytes_mut out, size_t* out_size,
-                                  etx_diag* diag) {
+static etx_status save(const etx_shared_memory* shared, etx_bytes_mut out,
+                       size_t* out_size, etx_diag* diag) {
   const size_t needed = etx_shared_memory_save_needed(shared);
   if (*shared->planned.torn != 0) {
     return etx_diag_fail(diag, ETX_TORN_STATE,
@@ -112,6 +113,12 @@ etx_status etx_shared_memory_save(const etx_shared_memory* shared,
   if (bytes > 0) memcpy(out.data + SNAPSHOT_HEADER, state, bytes);
   *out_size = needed;
   return ETX_OK;
+}
+
+etx_status etx_shared_memory_save(const etx_shared_memory* shared,
+                                  etx_bytes_mut out, size_t* out_size,
+                                  etx_diag* diag) {
+  return etx_diag_seal(diag, save(shared, out, out_size, diag));
 }
 
 // What a snapshot must say to belong to the session.
@@ -151,8 +158,8 @@ static etx_status check_header(const etx_shared_memory* shared,
   return ETX_OK;
 }
 
-etx_status etx_shared_memory_restore(etx_shared_memory* shared,
-                                     etx_bytes snapshot, etx_diag* diag) {
+static etx_status restore(etx_shared_memory* shared, etx_bytes snapshot,
+                          etx_diag* diag) {
   ETX_TRY(check_header(shared, snapshot, diag));
   const uint8_t* state = snapshot.data + SNAPSHOT_HEADER;
   const size_t bytes = shared->planned.size;
@@ -168,9 +175,14 @@ etx_status etx_shared_memory_restore(etx_shared_memory* shared,
   return ETX_OK;
 }
 
-etx_status etx_shared_memory_fork(const etx_shared_memory* from,
-                                  etx_shared_memory* out_fork,
-                                  etx_bytes_mut block, etx_diag* diag) {
+etx_status etx_shared_memory_restore(etx_shared_memory* shared,
+                                     etx_bytes snapshot, etx_diag* diag) {
+  return etx_diag_seal(diag, restore(shared, snapshot, diag));
+}
+
+static etx_status fork_block(const etx_shared_memory* from,
+                             etx_shared_memory* out_fork, etx_bytes_mut block,
+                             etx_diag* diag) {
   ETX_TRY(etx_session_check_block(from->program, block, diag));
   const uint32_t torn = *from->planned.torn;
   if (from->planned.size > 0) {
@@ -180,4 +192,10 @@ etx_status etx_shared_memory_fork(const etx_shared_memory* from,
   etx_session_start(out_fork, from->program, block);
   *out_fork->planned.torn = torn;
   return ETX_OK;
+}
+
+etx_status etx_shared_memory_fork(const etx_shared_memory* from,
+                                  etx_shared_memory* out_fork,
+                                  etx_bytes_mut block, etx_diag* diag) {
+  return etx_diag_seal(diag, fork_block(from, out_fork, block, diag));
 }

@@ -142,7 +142,8 @@ static bool record(etx_diag* diag, etx_status status, const char* format,
 }
 
 etx_status etx_diag_note(etx_diag* diag, etx_status status) {
-  return etx_diag_note_at(diag, status, 0, 0, 0);
+  if (diag != NULL && diag->status == ETX_OK) diag->status = status;
+  return status;
 }
 
 etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,

@@ -50,7 +50,8 @@ etx_status etx_diag_fail_at(etx_diag* diag, etx_status status, uint64_t offset,
 etx_status etx_diag_fail_line(etx_diag* diag, etx_status status, uint32_t line,
                               uint32_t column, const char* format, ...);
 
-// The same without a message; with a place in a file.
+// The same without a message: the status alone, which may be ETX_OK, beside the
+// place that is known so far; with a place in a file.
 etx_status etx_diag_note(etx_diag* diag, etx_status status);
 etx_status etx_diag_note_at(etx_diag* diag, etx_status status, uint64_t offset,
                             uint32_t line, uint32_t column);
@@ -66,11 +67,24 @@ size_t etx_format_text(char* out, size_t capacity, const char* format, ...);
 size_t etx_format_text_list(char* out, size_t capacity, const char* format,
                             va_list list);
 
+// How a call from outside ends. Without messages what is refused somewhere
+// within is a status and, where there is one, a place; the status is noted
+// here, once for all that the call can be refused for.
+static inline etx_status etx_diag_seal(etx_diag* diag, etx_status status) {
+  return ETX_MESSAGES ? status : etx_diag_note(diag, status);
+}
+
+// What is left of a refusal without words.
+static inline etx_status etx_diag_unsaid(etx_diag* diag, etx_status status) {
+  (void)diag;
+  return status;
+}
+
 // Words are compiled, so that mistakes in them show, and dropped.
 #if !ETX_MESSAGES
 #define etx_diag_fail(diag, status, ...)              \
   (0 ? (etx_diag_fail)((diag), (status), __VA_ARGS__) \
-     : etx_diag_note((diag), (status)))
+     : etx_diag_unsaid((diag), (status)))
 #define etx_diag_fail_at(diag, status, offset, ...)                 \
   (0 ? (etx_diag_fail_at)((diag), (status), (offset), __VA_ARGS__) \
      : etx_diag_note_at((diag), (status), (offset), 0, 0))

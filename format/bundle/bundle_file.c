@@ -169,7 +169,8 @@ static etx_status check_suites(const etx_bundle* bundle, etx_diag* diag) {
   return ETX_OK;
 }
 
-etx_status etx_bundle_open(etx_bundle* bundle, etx_bytes file, etx_diag* diag) {
+static etx_status open_file(etx_bundle* bundle, etx_bytes file,
+                            etx_diag* diag) {
   etx_bundle opened = {file, 0};
   if ((uintptr_t)file.data % ETX_ARENA_ALIGNMENT != 0) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
@@ -201,6 +202,10 @@ etx_status etx_bundle_open(etx_bundle* bundle, etx_bytes file, etx_diag* diag) {
   ETX_TRY(check_suites(&opened, diag));
   *bundle = opened;
   return ETX_OK;
+}
+
+etx_status etx_bundle_open(etx_bundle* bundle, etx_bytes file, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(bundle, file, diag));
 }
 
 etx_bytes etx_bundle_program(const etx_bundle* bundle) {

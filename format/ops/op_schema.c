@@ -150,27 +150,35 @@ const etx_op* etx_op_at(etx_op_id id) {
   return &rows[id];
 }
 
-// Compares a row with what a file states, both joined as "name.overload".
-static bool row_is_named(const etx_op* op, etx_text name, etx_text overload) {
-  const row_size size = row_sizes[op->id];
-  const size_t joined = size.name + 1u + size.overload;
-  if (name.size != size.name && name.size != joined) return false;
-  const etx_text own_name = {op->name, size.name};
-  const etx_text own_overload = {op->overload, size.overload};
+// True if a row with these sizes may be what a file states: both names apart,
+// or joined as "name.overload".
+static bool sizes_fit(row_size size, etx_text name, etx_text overload) {
   if (overload.size > 0) {
-    return etx_text_equal(name, own_name) &&
-           etx_text_equal(overload, own_overload);
+    return size.name == name.size && size.overload == overload.size;
   }
-  if (!etx_text_starts_with(name, own_name)) return false;
-  if (own_overload.size == 0) return name.size == own_name.size;
-  if (name.size != own_name.size + 1 + own_overload.size) return false;
-  const etx_text tail = {name.data + own_name.size + 1, own_overload.size};
-  return name.data[own_name.size] == '.' && etx_text_equal(tail, own_overload);
+  const size_t tail = size.overload == 0 ? 0 : 1u + size.overload;
+  return name.size == size.name + tail;
+}
+
+// Compares a row whose sizes fit.
+static bool row_is_named(const etx_op* op, row_size size, etx_text name,
+                         etx_text overload) {
+  if (memcmp(name.data, op->name, size.name) != 0) return false;
+  if (size.overload == 0) return true;
+  if (overload.size > 0) {
+    return memcmp(overload.data, op->overload, size.overload) == 0;
+  }
+  const char* const tail = name.data + size.name;
+  return *tail == '.' && memcmp(tail + 1, op->overload, size.overload) == 0;
 }
 
 const etx_op* etx_op_find(etx_text name, etx_text overload) {
   for (size_t i = 0; i < ETX_OP_COUNT; ++i) {
-    if (row_is_named(&rows[i], name, overload)) return &rows[i];
+    const row_size size = row_sizes[i];
+    if (sizes_fit(size, name, overload) &&
+        row_is_named(&rows[i], size, name, overload)) {
+      return &rows[i];
+    }
   }
   return NULL;
 }

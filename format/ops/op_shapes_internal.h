@@ -15,12 +15,11 @@ etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
 etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
                                const char* format, ...);
 #if !ETX_MESSAGES
-#define etx_shape_refuse(call, ...)            \
-  (0 ? (etx_shape_refuse)((call), __VA_ARGS__) \
-     : etx_diag_note((call)->diag, ETX_BAD_ARGUMENT))
-#define etx_shape_refuse_as(call, status, ...)              \
+#define etx_shape_refuse(call, ...) \
+  (0 ? (etx_shape_refuse)((call), __VA_ARGS__) : (etx_status)ETX_BAD_ARGUMENT)
+#define etx_shape_refuse_as(call, status, ...) \
   (0 ? (etx_shape_refuse_as)((call), (status), __VA_ARGS__) \
-     : etx_diag_note((call)->diag, (status)))
+     : (etx_status)(status))
 #endif
 
 // A size for a message: a number itself, a symbolic size's upper bound.

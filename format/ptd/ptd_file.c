@@ -215,7 +215,7 @@ static etx_status check_entries(const etx_ptd* ptd, etx_diag* diag) {
   return ETX_OK;
 }
 
-etx_status etx_ptd_open(etx_ptd* ptd, etx_bytes file, etx_diag* diag) {
+static etx_status open_file(etx_ptd* ptd, etx_bytes file, etx_diag* diag) {
   etx_ptd opened = {file, 0, 0, 0};
   uint64_t segment_bytes = 0;
   if ((uintptr_t)file.data % ETX_ARENA_ALIGNMENT != 0) {
@@ -237,6 +237,10 @@ etx_status etx_ptd_open(etx_ptd* ptd, etx_bytes file, etx_diag* diag) {
   ETX_TRY(check_entries(&opened, diag));
   *ptd = opened;
   return ETX_OK;
+}
+
+etx_status etx_ptd_open(etx_ptd* ptd, etx_bytes file, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(ptd, file, diag));
 }
 
 size_t etx_ptd_count(const etx_ptd* ptd) {

@@ -3,9 +3,9 @@
 
 #include "format/pte/etx_blob.h"
 
-#include "format/base/assertion.h"
-#include "format/pte/etx_named.h"
+#include "format/flatbuffers/fb_members.h"
 #include "format/pte/etx_blob_schema_internal.h"
+#include "format/pte/etx_named.h"
 
 #define FB_SCHEMA "format/pte/etx_blob_schema.def"
 #define FB_FIELD_COUNT(table) ETX_BLOB_##table##_FIELD_COUNT
@@ -13,49 +13,48 @@
 
 const etx_fb_schema etx_blob_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'P'}};
 
-static etx_fb_buffer buffer_of(const etx_blob* blob) {
-  const etx_fb_buffer buffer = {blob->bytes.data, (uint32_t)blob->bytes.size};
-  return buffer;
-}
-
-etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
+static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
+                            etx_diag* diag) {
   etx_blob opened;
   memset(&opened, 0, sizeof opened);
   const etx_fb_schema* const schema = ETX_VERIFIER ? &etx_blob_schema : NULL;
-  ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, schema, &opened.bytes, &opened.root,
+  ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, schema, &opened.fb, &opened.root,
                          diag));
   if (ETX_VERIFIER) ETX_TRY(etx_blob_check(&opened, pte, diag));
   *blob = opened;
   return ETX_OK;
 }
 
+etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
+  return etx_diag_seal(diag, open_blob(blob, pte, diag));
+}
+
 void etx_blob_fingerprint(const etx_blob* blob,
                           uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]) {
-  const etx_fb_buffer fb = buffer_of(blob);
+  const etx_fb_buffer* fb = &blob->fb;
   memcpy(out_fingerprint,
          etx_fb_elements(
-             &fb, etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_fingerprint)),
+             fb, etx_fb_vector_in(fb, blob->root, ETX_BLOB_Blob_fingerprint)),
          ETX_FINGERPRINT_BYTES);
 }
 
 etx_text etx_blob_target(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_string(&fb, blob->root, ETX_BLOB_Blob_target);
+  const etx_fb_buffer* fb = &blob->fb;
+  return etx_fb_string(fb, blob->root, ETX_BLOB_Blob_target);
 }
 
 etx_text etx_blob_options(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_string(&fb, blob->root, ETX_BLOB_Blob_options);
+  const etx_fb_buffer* fb = &blob->fb;
+  return etx_fb_string(fb, blob->root, ETX_BLOB_Blob_options);
 }
 
 uint64_t etx_blob_state_bytes(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_u64(&fb, blob->root, ETX_BLOB_Blob_state_bytes, 0);
+  const etx_fb_buffer* fb = &blob->fb;
+  return etx_fb_u64(fb, blob->root, ETX_BLOB_Blob_state_bytes, 0);
 }
 
 static etx_fb_vector concurrent_of(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_concurrent);
+  return etx_fb_vector_in(&blob->fb, blob->root, ETX_BLOB_Blob_concurrent);
 }
 
 size_t etx_blob_concurrent_count(const etx_blob* blob) {
@@ -63,38 +62,79 @@ size_t etx_blob_concurrent_count(const etx_blob* blob) {
 }
 
 etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const int32_t* const methods = etx_fb_elements(&fb, concurrent_of(blob));
+  const int32_t* const methods =
+      etx_fb_elements(&blob->fb, concurrent_of(blob));
   const etx_blob_pair pair = {(uint32_t)methods[2 * index],
                               (uint32_t)methods[2 * index + 1]};
   return pair;
 }
 
+// The members of each struct that is read, in the order of its table's fields.
+
+static const etx_fb_member input_members[] = {
+    ETX_FB_MEMBER(etx_blob_input, name, LIST),
+    ETX_FB_MEMBER(etx_blob_input, is_mutable, FLAG)};
+static const etx_fb_member output_members[] = {
+    ETX_FB_MEMBER(etx_blob_output, name, LIST),
+    ETX_FB_MEMBER(etx_blob_output, lifetime, UNSIGNED),
+    ETX_FB_MEMBER(etx_blob_output, mutated_input, NUMBER4)};
+static const etx_fb_member symbol_members[] = {
+    ETX_FB_MEMBER(etx_blob_symbol, name, LIST),
+    ETX_FB_MEMBER(etx_blob_symbol, minimum, NUMBER8),
+    ETX_FB_MEMBER(etx_blob_symbol, maximum, NUMBER8)};
+static const etx_fb_member input_dim_members[] = {
+    ETX_FB_MEMBER(etx_blob_input_dim, input, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_input_dim, dim, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_input_dim, symbol, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_input_dim, factor, NUMBER8),
+    ETX_FB_MEMBER(etx_blob_input_dim, offset, NUMBER8)};
+static const etx_fb_member view_members[] = {
+    ETX_FB_MEMBER(etx_blob_view, value, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_view, base, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_view, offset, NUMBER8)};
+static const etx_fb_member state_members[] = {
+    ETX_FB_MEMBER(etx_blob_state, name, LIST),
+    ETX_FB_MEMBER(etx_blob_state, dtype, CODE),
+    ETX_FB_MEMBER(etx_blob_state, sizes, LIST),  // and rank
+    ETX_FB_MEMBER(etx_blob_state, offset, NUMBER8),
+    ETX_FB_MEMBER(etx_blob_state, data_buffer_index, NUMBER4),
+    ETX_FB_MEMBER(etx_blob_state, is_uniform, FLAG)};
+
+typedef struct member_list {
+  const etx_fb_member* members;
+  uint8_t count;
+} member_list;
+
+#define MEMBERS(list) {list, sizeof list / sizeof list[0]}
+
+// What the tables of each list of a method are read into.
+static const member_list row_members[] = {
+    [ETX_BLOB_Method_inputs] = MEMBERS(input_members),
+    [ETX_BLOB_Method_outputs] = MEMBERS(output_members),
+    [ETX_BLOB_Method_symbols] = MEMBERS(symbol_members),
+    [ETX_BLOB_Method_input_dims] = MEMBERS(input_dim_members),
+    [ETX_BLOB_Method_views] = MEMBERS(view_members),
+};
+
+static etx_fb_vector states_of(const etx_blob* blob) {
+  return etx_fb_vector_in(&blob->fb, blob->root, ETX_BLOB_Blob_states);
+}
+
 size_t etx_blob_state_count(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_states).count;
+  return states_of(blob).count;
 }
 
 etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = etx_fb_table_at(
-      &fb, etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_states),
-      (uint32_t)index);
-  const etx_fb_vector sizes = etx_fb_vector_in(&fb, row, ETX_BLOB_State_sizes);
-  const etx_blob_state state = {
-      etx_fb_string(&fb, row, ETX_BLOB_State_name),
-      (etx_dtype)etx_fb_i8(&fb, row, ETX_BLOB_State_dtype, 0),
-      etx_fb_elements(&fb, sizes),
-      sizes.count,
-      etx_fb_u64(&fb, row, ETX_BLOB_State_offset, 0),
-      etx_fb_u32(&fb, row, ETX_BLOB_State_data_buffer_index, 0),
-      etx_fb_u8(&fb, row, ETX_BLOB_State_is_uniform, 0) != 0};
+  etx_blob_state state;
+  memset(&state, 0, sizeof state);
+  etx_fb_members_read(etx_fb_item(&blob->fb, states_of(blob), index),
+                      state_members,
+                      sizeof state_members / sizeof state_members[0], &state);
   return state;
 }
 
 static etx_fb_vector methods_of(const etx_blob* blob) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_methods);
+  return etx_fb_vector_in(&blob->fb, blob->root, ETX_BLOB_Blob_methods);
 }
 
 size_t etx_blob_method_count(const etx_blob* blob) {
@@ -102,13 +142,12 @@ size_t etx_blob_method_count(const etx_blob* blob) {
 }
 
 static uint32_t method_at(const etx_blob* blob, size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_table_at(&fb, methods_of(blob), (uint32_t)index);
+  return etx_fb_table_at(&blob->fb, methods_of(blob), (uint32_t)index);
 }
 
 etx_text etx_blob_method_name(const etx_blob* blob, size_t method) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_string(&fb, method_at(blob, method), ETX_BLOB_Method_name);
+  return etx_fb_string(&blob->fb, method_at(blob, method),
+                       ETX_BLOB_Method_name);
 }
 
 bool etx_blob_method_find(const etx_blob* blob, etx_text name,
@@ -122,90 +161,68 @@ bool etx_blob_method_find(const etx_blob* blob, etx_text name,
   return false;
 }
 
-// Rows of the vector of tables in field `id` of a method.
-static size_t count_of(const etx_blob* blob, size_t method, uint32_t id) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_vector_in(&fb, method_at(blob, method), id).count;
+// The vector of tables in field `id` of a method.
+static etx_fb_vector rows_of(const etx_blob* blob, size_t method, uint32_t id) {
+  return etx_fb_vector_in(&blob->fb, method_at(blob, method), id);
 }
 
-static uint32_t row_of(const etx_blob* blob, size_t method, uint32_t id,
-                       size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  return etx_fb_table_at(
-      &fb, etx_fb_vector_in(&fb, method_at(blob, method), id), (uint32_t)index);
+static void read_row(const etx_blob* blob, size_t method, uint32_t id,
+                     size_t index, void* out) {
+  etx_fb_members_read(etx_fb_item(&blob->fb, rows_of(blob, method, id), index),
+                      row_members[id].members, row_members[id].count, out);
 }
 
 size_t etx_blob_input_count(const etx_blob* blob, size_t method) {
-  return count_of(blob, method, ETX_BLOB_Method_inputs);
+  return rows_of(blob, method, ETX_BLOB_Method_inputs).count;
 }
 
 etx_blob_input etx_blob_input_at(const etx_blob* blob, size_t method,
                                  size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = row_of(blob, method, ETX_BLOB_Method_inputs, index);
-  const etx_blob_input input = {
-      etx_fb_string(&fb, row, ETX_BLOB_Input_name),
-      etx_fb_u8(&fb, row, ETX_BLOB_Input_is_mutable, 0) != 0};
+  etx_blob_input input = {{NULL, 0}, false};
+  read_row(blob, method, ETX_BLOB_Method_inputs, index, &input);
   return input;
 }
 
 size_t etx_blob_output_count(const etx_blob* blob, size_t method) {
-  return count_of(blob, method, ETX_BLOB_Method_outputs);
+  return rows_of(blob, method, ETX_BLOB_Method_outputs).count;
 }
 
 etx_blob_output etx_blob_output_at(const etx_blob* blob, size_t method,
                                    size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = row_of(blob, method, ETX_BLOB_Method_outputs, index);
-  const etx_blob_output output = {
-      etx_fb_string(&fb, row, ETX_BLOB_Output_name),
-      (etx_blob_lifetime)etx_fb_u8(&fb, row, ETX_BLOB_Output_lifetime, 0),
-      etx_fb_i32(&fb, row, ETX_BLOB_Output_mutated_input, -1)};
+  etx_blob_output output = {{NULL, 0}, ETX_LIFETIME_SCRATCH, -1};
+  read_row(blob, method, ETX_BLOB_Method_outputs, index, &output);
   return output;
 }
 
 size_t etx_blob_symbol_count(const etx_blob* blob, size_t method) {
-  return count_of(blob, method, ETX_BLOB_Method_symbols);
+  return rows_of(blob, method, ETX_BLOB_Method_symbols).count;
 }
 
 etx_blob_symbol etx_blob_symbol_at(const etx_blob* blob, size_t method,
                                    size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = row_of(blob, method, ETX_BLOB_Method_symbols, index);
-  const etx_blob_symbol symbol = {
-      etx_fb_string(&fb, row, ETX_BLOB_Symbol_name),
-      etx_fb_i64(&fb, row, ETX_BLOB_Symbol_minimum, 0),
-      etx_fb_i64(&fb, row, ETX_BLOB_Symbol_maximum, 0)};
+  etx_blob_symbol symbol = {{NULL, 0}, 0, 0};
+  read_row(blob, method, ETX_BLOB_Method_symbols, index, &symbol);
   return symbol;
 }
 
 size_t etx_blob_input_dim_count(const etx_blob* blob, size_t method) {
-  return count_of(blob, method, ETX_BLOB_Method_input_dims);
+  return rows_of(blob, method, ETX_BLOB_Method_input_dims).count;
 }
 
 etx_blob_input_dim etx_blob_input_dim_at(const etx_blob* blob, size_t method,
                                          size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = row_of(blob, method, ETX_BLOB_Method_input_dims, index);
-  const etx_blob_input_dim dim = {
-      etx_fb_u32(&fb, row, ETX_BLOB_InputDim_input, 0),
-      etx_fb_i32(&fb, row, ETX_BLOB_InputDim_dim, 0),
-      etx_fb_u32(&fb, row, ETX_BLOB_InputDim_symbol, 0),
-      etx_fb_i64(&fb, row, ETX_BLOB_InputDim_factor, 0),
-      etx_fb_i64(&fb, row, ETX_BLOB_InputDim_offset, 0)};
+  etx_blob_input_dim dim = {0, 0, 0, 0, 0};
+  read_row(blob, method, ETX_BLOB_Method_input_dims, index, &dim);
   return dim;
 }
 
 size_t etx_blob_view_count(const etx_blob* blob, size_t method) {
-  return count_of(blob, method, ETX_BLOB_Method_views);
+  return rows_of(blob, method, ETX_BLOB_Method_views).count;
 }
 
 etx_blob_view etx_blob_view_at(const etx_blob* blob, size_t method,
                                size_t index) {
-  const etx_fb_buffer fb = buffer_of(blob);
-  const uint32_t row = row_of(blob, method, ETX_BLOB_Method_views, index);
-  const etx_blob_view view = {etx_fb_u32(&fb, row, ETX_BLOB_View_value, 0),
-                              etx_fb_u32(&fb, row, ETX_BLOB_View_base, 0),
-                              etx_fb_u64(&fb, row, ETX_BLOB_View_offset, 0)};
+  etx_blob_view view = {0, 0, 0};
+  read_row(blob, method, ETX_BLOB_Method_views, index, &view);
   return view;
 }

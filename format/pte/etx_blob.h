@@ -122,7 +122,7 @@ ETX_MUST_USE etx_status etx_blob_write(const etx_blob_content* content,
 
 // An opened blob. Fields are private.
 typedef struct etx_blob {
-  etx_bytes bytes;
+  etx_fb_buffer fb;
   uint32_t root;
 } etx_blob;
 

@@ -17,6 +17,13 @@ typedef struct checker {
   etx_pte_plan plan;  // its plan
 } checker;
 
+typedef etx_status (*check)(checker* c);
+
+static etx_status check_all(checker* c, const check* checks, size_t count) {
+  for (size_t i = 0; i < count; ++i) ETX_TRY(checks[i](c));
+  return ETX_OK;
+}
+
 // ---- states ----
 
 // Bytes of a state; the product may not overflow.
@@ -86,16 +93,17 @@ static etx_status check_state_constant(checker* c,
 
 static etx_status check_states(checker* c) {
   const size_t count = etx_blob_state_count(c->blob);
+  etx_text before = {NULL, 0};
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_state state = etx_blob_state_at(c->blob, i);
     ETX_TRY(check_state_shape(c, &state));
     ETX_TRY(check_state_constant(c, &state));
-    if (i == 0) continue;
-    const etx_text before = etx_blob_state_at(c->blob, i - 1).name;
-    if (etx_text_compare(before, state.name) < 0) continue;
-    return etx_diag_fail(c->diag, ETX_BAD_FILE,
-                         "state '%t' follows '%t', expected ascending names",
-                         state.name, before);
+    if (i > 0 && etx_text_compare(before, state.name) >= 0) {
+      return etx_diag_fail(c->diag, ETX_BAD_FILE,
+                           "state '%t' follows '%t', expected ascending names",
+                           state.name, before);
+    }
+    before = state.name;
   }
   return ETX_OK;
 }
@@ -239,6 +247,10 @@ static etx_status check_ports(checker* c) {
   return ETX_OK;
 }
 
+// What is checked of each method.
+static const check method_checks[] = {check_ports, check_symbols,
+                                      check_input_dims, check_views};
+
 static etx_status check_methods(checker* c) {
   const size_t count = etx_blob_method_count(c->blob);
   if (count > etx_pte_plan_count(c->pte)) {
@@ -257,10 +269,8 @@ static etx_status check_methods(checker* c) {
                            "does not have, or describes it twice",
                            ETX_BLOB_KEY, c->method);
     }
-    ETX_TRY(check_ports(c));
-    ETX_TRY(check_symbols(c));
-    ETX_TRY(check_input_dims(c));
-    ETX_TRY(check_views(c));
+    ETX_TRY(check_all(c, method_checks,
+                      sizeof method_checks / sizeof method_checks[0]));
   }
   return ETX_OK;
 }
@@ -274,9 +284,9 @@ static bool pairs_ascend(etx_blob_pair a, etx_blob_pair b) {
 static etx_status check_concurrent(checker* c) {
   const size_t methods = etx_blob_method_count(c->blob);
   const size_t count = etx_blob_concurrent_count(c->blob);
-  const etx_fb_buffer fb = {c->blob->bytes.data, (uint32_t)c->blob->bytes.size};
+  const etx_fb_buffer* fb = &c->blob->fb;
   const etx_fb_vector all =
-      etx_fb_vector_in(&fb, c->blob->root, ETX_BLOB_Blob_concurrent);
+      etx_fb_vector_in(fb, c->blob->root, ETX_BLOB_Blob_concurrent);
   if (all.count % 2 != 0) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "'%s' has %u concurrent methods, expected pairs",
@@ -370,6 +380,20 @@ static etx_status check_plans(checker* c) {
   return ETX_OK;
 }
 
+static etx_status check_fingerprint(checker* c) {
+  const etx_fb_vector fingerprint =
+      etx_fb_vector_in(&c->blob->fb, c->blob->root, ETX_BLOB_Blob_fingerprint);
+  if (fingerprint.count == ETX_FINGERPRINT_BYTES) return ETX_OK;
+  return etx_diag_fail(c->diag, ETX_BAD_FILE,
+                       "the fingerprint in '%s' has %u bytes, expected %u",
+                       ETX_BLOB_KEY, (uint64_t)fingerprint.count,
+                       (uint64_t)ETX_FINGERPRINT_BYTES);
+}
+
+static const check blob_checks[] = {check_fingerprint, check_states,
+                                    check_methods, check_concurrent,
+                                    check_plans};
+
 etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
                           etx_diag* diag) {
   checker c;
@@ -377,17 +401,5 @@ etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
   c.blob = blob;
   c.pte = pte;
   c.diag = diag;
-  const etx_fb_buffer fb = {blob->bytes.data, (uint32_t)blob->bytes.size};
-  const etx_fb_vector fingerprint =
-      etx_fb_vector_in(&fb, blob->root, ETX_BLOB_Blob_fingerprint);
-  if (fingerprint.count != ETX_FINGERPRINT_BYTES) {
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "the fingerprint in '%s' has %u bytes, expected %u",
-                         ETX_BLOB_KEY, (uint64_t)fingerprint.count,
-                         (uint64_t)ETX_FINGERPRINT_BYTES);
-  }
-  ETX_TRY(check_states(&c));
-  ETX_TRY(check_methods(&c));
-  ETX_TRY(check_concurrent(&c));
-  return check_plans(&c);
+  return check_all(&c, blob_checks, sizeof blob_checks / sizeof blob_checks[0]);
 }

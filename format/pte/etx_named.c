@@ -4,7 +4,7 @@
 #include "format/flatbuffers/fb_reader.h"
 
 etx_status etx_named_open(const etx_pte* pte, const char* key,
-                          const etx_fb_schema* schema, etx_bytes* out_bytes,
+                          const etx_fb_schema* schema, etx_fb_buffer* out_fb,
                           uint32_t* out_root, etx_diag* diag) {
   etx_bytes bytes;
   if (!etx_pte_named_data_find(pte, key, &bytes)) return ETX_NOT_FOUND;
@@ -18,7 +18,7 @@ etx_status etx_named_open(const etx_pte* pte, const char* key,
   }
   const etx_fb_buffer fb = {bytes.data, (uint32_t)bytes.size};
   if (ETX_VERIFIER) ETX_TRY(etx_fb_verify(&fb, schema, 0, diag));
-  *out_bytes = bytes;
+  *out_fb = fb;
   *out_root = etx_fb_root(&fb);
   return ETX_OK;
 }

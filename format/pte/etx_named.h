@@ -7,13 +7,13 @@
 #include "format/flatbuffers/fb_verifier.h"
 #include "format/pte/pte_program.h"
 
-// Finds the data with the key and verifies it against the schema; `out_bytes`
+// Finds the data with the key and verifies it against the schema; `out_fb`
 // borrows from the file, `out_root` is the position of its root table.
 // ETX_NOT_FOUND without message if the file has none, ETX_BAD_FILE if it is too
 // large, does not lie at a multiple of ETX_ARENA_ALIGNMENT or is broken.
 ETX_MUST_USE etx_status etx_named_open(const etx_pte* pte, const char* key,
                                        const etx_fb_schema* schema,
-                                       etx_bytes* out_bytes, uint32_t* out_root,
-                                       etx_diag* diag);
+                                       etx_fb_buffer* out_fb,
+                                       uint32_t* out_root, etx_diag* diag);
 
 #endif

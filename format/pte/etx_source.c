@@ -14,12 +14,6 @@ const etx_fb_schema etx_source_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'S'}};
 
 enum { ROW_NUMBERS = 3 };  // of a line
 
-static etx_fb_buffer buffer_of(const etx_source* source) {
-  const etx_fb_buffer buffer = {source->bytes.data,
-                                (uint32_t)source->bytes.size};
-  return buffer;
-}
-
 // A vector of 32-bit numbers.
 typedef struct numbers {
   const int32_t* items;
@@ -28,27 +22,27 @@ typedef struct numbers {
 
 static numbers numbers_in(const etx_source* source, uint32_t table,
                           uint32_t id) {
-  const etx_fb_buffer fb = buffer_of(source);
-  const etx_fb_vector vector = etx_fb_vector_in(&fb, table, id);
-  const numbers list = {etx_fb_elements(&fb, vector), vector.count};
+  const etx_fb_buffer* fb = &source->fb;
+  const etx_fb_vector vector = etx_fb_vector_in(fb, table, id);
+  const numbers list = {etx_fb_elements(fb, vector), vector.count};
   return list;
 }
 
 // Rows of the vector of tables in field `id` of the root.
 static size_t count_of(const etx_source* source, uint32_t id) {
-  const etx_fb_buffer fb = buffer_of(source);
-  return etx_fb_vector_in(&fb, source->root, id).count;
+  const etx_fb_buffer* fb = &source->fb;
+  return etx_fb_vector_in(fb, source->root, id).count;
 }
 
 static uint32_t row_of(const etx_source* source, uint32_t id, size_t index) {
-  const etx_fb_buffer fb = buffer_of(source);
-  return etx_fb_table_at(&fb, etx_fb_vector_in(&fb, source->root, id),
+  const etx_fb_buffer* fb = &source->fb;
+  return etx_fb_table_at(fb, etx_fb_vector_in(fb, source->root, id),
                          (uint32_t)index);
 }
 
 static etx_text name_at(const etx_source* source, uint32_t id, size_t index) {
-  const etx_fb_buffer fb = buffer_of(source);
-  return etx_fb_string(&fb, row_of(source, id, index), ETX_SOURCE_Name_text);
+  const etx_fb_buffer* fb = &source->fb;
+  return etx_fb_string(fb, row_of(source, id, index), ETX_SOURCE_Name_text);
 }
 
 static uint32_t method_at(const etx_source* source, size_t index) {
@@ -56,8 +50,8 @@ static uint32_t method_at(const etx_source* source, size_t index) {
 }
 
 static etx_text method_name(const etx_source* source, size_t index) {
-  const etx_fb_buffer fb = buffer_of(source);
-  return etx_fb_string(&fb, method_at(source, index), ETX_SOURCE_Method_name);
+  const etx_fb_buffer* fb = &source->fb;
+  return etx_fb_string(fb, method_at(source, index), ETX_SOURCE_Method_name);
 }
 
 // ---- the door ----
@@ -175,14 +169,19 @@ static etx_status check(const etx_source* source, const etx_pte* pte,
   return ETX_OK;
 }
 
-etx_status etx_source_open(etx_source* source, const etx_pte* pte,
-                           etx_diag* diag) {
+static etx_status open_source(etx_source* source, const etx_pte* pte,
+                              etx_diag* diag) {
   etx_source opened = {{NULL, 0}, 0};
-  ETX_TRY(etx_named_open(pte, ETX_SOURCE_KEY, &etx_source_schema, &opened.bytes,
+  ETX_TRY(etx_named_open(pte, ETX_SOURCE_KEY, &etx_source_schema, &opened.fb,
                          &opened.root, diag));
   ETX_TRY(check(&opened, pte, diag));
   *source = opened;
   return ETX_OK;
+}
+
+etx_status etx_source_open(etx_source* source, const etx_pte* pte,
+                           etx_diag* diag) {
+  return etx_diag_seal(diag, open_source(source, pte, diag));
 }
 
 // ---- views ----

@@ -60,7 +60,7 @@ ETX_MUST_USE etx_status etx_source_write(const etx_source_content* content,
 
 // Opened source lines. Fields are private.
 typedef struct etx_source {
-  etx_bytes bytes;
+  etx_fb_buffer fb;
   uint32_t root;
 } etx_source;
 

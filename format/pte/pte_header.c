@@ -11,13 +11,18 @@ enum {
   SEGMENT_BYTES = 32
 };
 
-static const char magic[4] = {'e', 'h', '0', '0'};
+// The spliced part as it lies in the file.
+typedef struct splice {
+  char magic[4];
+  uint32_t length;
+  uint64_t program_bytes;
+  uint64_t segment_base;
+  uint64_t segment_bytes;
+} splice;
 
-static uint64_t read_u64(etx_bytes file, size_t position) {
-  uint64_t value = 0;
-  memcpy(&value, file.data + position, sizeof value);
-  return value;
-}
+_Static_assert(sizeof(splice) == ETX_PTE_HEADER_BYTES, "no gaps");
+
+static const char magic[4] = {'e', 'h', '0', '0'};
 
 static etx_status check_segments(etx_bytes file, const etx_pte_header* header,
                                  etx_diag* diag) {
@@ -46,9 +51,11 @@ static etx_status check_segments(etx_bytes file, const etx_pte_header* header,
   return ETX_OK;
 }
 
-static etx_status read_present(etx_bytes file, etx_pte_header* header,
-                               etx_diag* diag) {
-  memcpy(&header->length, file.data + LENGTH, sizeof header->length);
+static etx_status check_present(etx_bytes file, const splice* found,
+                                etx_pte_header* header, etx_diag* diag) {
+  header->length = found->length;
+  header->program_bytes = found->program_bytes;
+  header->segment_base = found->segment_base;
   if (header->length < ETX_PTE_HEADER_LEAST) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, LENGTH,
                             "the extended header has %u bytes, at least %u "
@@ -56,8 +63,6 @@ static etx_status read_present(etx_bytes file, etx_pte_header* header,
                             (uint64_t)header->length,
                             (uint64_t)ETX_PTE_HEADER_LEAST);
   }
-  header->program_bytes = read_u64(file, PROGRAM_BYTES);
-  header->segment_base = read_u64(file, SEGMENT_BASE);
   if (header->program_bytes > file.size ||
       header->program_bytes < (uint64_t)MAGIC + header->length) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, PROGRAM_BYTES,
@@ -67,7 +72,7 @@ static etx_status read_present(etx_bytes file, etx_pte_header* header,
                             (uint64_t)MAGIC + header->length);
   }
   if (header->length >= ETX_PTE_HEADER_BYTES) {
-    header->segment_bytes = read_u64(file, SEGMENT_BYTES);
+    header->segment_bytes = found->segment_bytes;
   } else if (header->segment_base != 0 && header->segment_base <= file.size) {
     header->segment_bytes = file.size - header->segment_base;
   }
@@ -77,26 +82,28 @@ static etx_status read_present(etx_bytes file, etx_pte_header* header,
 etx_status etx_pte_header_read(etx_bytes file, etx_pte_header* out_header,
                                etx_diag* diag) {
   etx_pte_header header = {false, 0, file.size, 0, 0};
+  splice found;
   if (file.size < ETX_PTE_LEAST_FILE) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, 0,
                             "the file has %u bytes, a program at least %u",
                             (uint64_t)file.size, (uint64_t)ETX_PTE_LEAST_FILE);
   }
-  header.is_present = memcmp(file.data + MAGIC, magic, sizeof magic) == 0;
-  if (header.is_present) ETX_TRY(read_present(file, &header, diag));
+  memcpy(&found, file.data + MAGIC, sizeof found);
+  header.is_present = memcmp(found.magic, magic, sizeof magic) == 0;
+  if (header.is_present) {
+    ETX_TRY(check_present(file, &found, &header, diag));
+  }
   *out_header = header;
   return ETX_OK;
 }
 
 void etx_pte_header_write(const etx_pte_header* header,
                           uint8_t out_bytes[ETX_PTE_HEADER_BYTES]) {
-  const uint32_t length = ETX_PTE_HEADER_BYTES;
-  memcpy(out_bytes, magic, sizeof magic);
-  memcpy(out_bytes + LENGTH - MAGIC, &length, sizeof length);
-  memcpy(out_bytes + PROGRAM_BYTES - MAGIC, &header->program_bytes,
-         sizeof header->program_bytes);
-  memcpy(out_bytes + SEGMENT_BASE - MAGIC, &header->segment_base,
-         sizeof header->segment_base);
-  memcpy(out_bytes + SEGMENT_BYTES - MAGIC, &header->segment_bytes,
-         sizeof header->segment_bytes);
+  splice written = {{0},
+                    ETX_PTE_HEADER_BYTES,
+                    header->program_bytes,
+                    header->segment_base,
+                    header->segment_bytes};
+  memcpy(written.magic, magic, sizeof magic);
+  memcpy(out_bytes, &written, sizeof written);
 }

@@ -14,17 +14,17 @@
 
 // What is left of the door where there is no verifier: a mistaken file.
 static etx_status believe(etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
-  if (!etx_fb_has_identifier(&fb, "ET12")) {
+  const etx_fb_buffer* fb = &pte->fb;
+  if (!etx_fb_has_identifier(fb, "ET12")) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
   }
-  pte->root = etx_fb_root(&fb);
-  etx_pte_constants_open(pte);
+  pte->root = etx_fb_root(fb);
+  etx_pte_pieces_open(pte);
   return ETX_OK;
 }
 
-etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
-                        const etx_pte_limits* limits, etx_diag* diag) {
+static etx_status open_file(etx_pte* pte, etx_bytes file,
+                            const etx_pte_limits* limits, etx_diag* diag) {
   etx_pte_header header;
   if (limits != NULL && limits->max_file_bytes != 0 &&
       file.size > limits->max_file_bytes) {
@@ -46,7 +46,7 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   etx_pte opened;
   memset(&opened, 0, sizeof opened);
   opened.file = file;
-  opened.program_size = header.program_bytes;
+  opened.fb = (etx_fb_buffer){file.data, (uint32_t)header.program_bytes};
   opened.segment_base = header.segment_base;
   opened.segment_bytes = header.segment_bytes;
   opened.has_header = header.is_present;
@@ -58,78 +58,97 @@ etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
   return ETX_OK;
 }
 
-static etx_fb_buffer buffer_of(const etx_pte_plan* plan) {
-  return etx_pte_buffer(plan->pte);
+etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
+                        const etx_pte_limits* limits, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(pte, file, limits, diag));
 }
 
-// Table `index` of the vector of tables in field `id` of the plan.
-static uint32_t plan_row(const etx_pte_plan* plan, uint32_t id, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  return etx_fb_table_at(&fb, etx_fb_vector_in(&fb, plan->table, id),
-                         (uint32_t)index);
+// The field of each list of a plan.
+static const uint8_t list_fields[ETX_PTE_LIST_COUNT] = {
+    [ETX_PTE_VALUES] = ETX_PTE_ExecutionPlan_values,
+    [ETX_PTE_INPUTS] = ETX_PTE_ExecutionPlan_inputs,
+    [ETX_PTE_OUTPUTS] = ETX_PTE_ExecutionPlan_outputs,
+    [ETX_PTE_CHAINS] = ETX_PTE_ExecutionPlan_chains,
+    [ETX_PTE_OPERATORS] = ETX_PTE_ExecutionPlan_operators,
+    [ETX_PTE_DELEGATES] = ETX_PTE_ExecutionPlan_delegates,
+    [ETX_PTE_ARENAS] = ETX_PTE_ExecutionPlan_non_const_buffer_sizes,
+    [ETX_PTE_DEVICES] = ETX_PTE_ExecutionPlan_non_const_buffer_device,
+};
+
+static const void* items_of(const etx_pte_plan* plan, etx_pte_list list) {
+  return etx_fb_elements(&plan->pte->fb, plan->lists[list]);
 }
 
-// Elements of the vector in field `id` of the plan.
-static size_t plan_count(const etx_pte_plan* plan, uint32_t id) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  return etx_fb_vector_in(&fb, plan->table, id).count;
+// Table `index` of a list of tables.
+static etx_fb_row row_of(const etx_pte_plan* plan, etx_pte_list list,
+                         size_t index) {
+  ETX_ASSERT(index < plan->lists[list].count);
+  return etx_fb_row_of(etx_fb_item(&plan->pte->fb, plan->lists[list], index));
 }
 
-static int32_t plan_i32(const etx_pte_plan* plan, uint32_t id, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_vector vector = etx_fb_vector_in(&fb, plan->table, id);
-  ETX_ASSERT(index < vector.count);
-  const int32_t* items = etx_fb_elements(&fb, vector);
-  return items[index];
+static etx_text text_in(etx_fb_row row, uint32_t id) {
+  const uint8_t* list = etx_fb_row_goal(row, id);
+  return (etx_text){etx_fb_list_elements(list), etx_fb_list_count(list)};
 }
 
 uint32_t etx_pte_version(const etx_pte* pte) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
-  return etx_fb_u32(&fb, pte->root, ETX_PTE_Program_version, 0);
+  const etx_fb_buffer* fb = &pte->fb;
+  return etx_fb_u32(fb, pte->root, ETX_PTE_Program_version, 0);
 }
 
 size_t etx_pte_plan_count(const etx_pte* pte) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
-  return etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan).count;
+  const etx_fb_buffer* fb = &pte->fb;
+  return etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_execution_plan).count;
+}
+
+static uint32_t plan_table(const etx_pte* pte, size_t index) {
+  const etx_fb_buffer* fb = &pte->fb;
+  return etx_fb_table_at(
+      fb, etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_execution_plan),
+      (uint32_t)index);
+}
+
+static void read_plan(const etx_pte* pte, uint32_t table,
+                      etx_pte_plan* out_plan) {
+  out_plan->pte = pte;
+  out_plan->table = table;
+  for (uint32_t i = 0; i < ETX_PTE_LIST_COUNT; ++i) {
+    out_plan->lists[i] = etx_fb_vector_in(&pte->fb, table, list_fields[i]);
+  }
 }
 
 etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
-  const etx_fb_vector plans =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_execution_plan);
   etx_pte_plan plan;
-  memset(&plan, 0, sizeof plan);
-  plan.pte = pte;
-  plan.table = etx_fb_table_at(&fb, plans, (uint32_t)index);
-  plan.values = etx_fb_vector_in(&fb, plan.table, ETX_PTE_ExecutionPlan_values);
-  plan.arenas = etx_fb_vector_in(&fb, plan.table,
-                                 ETX_PTE_ExecutionPlan_non_const_buffer_sizes);
+  read_plan(pte, plan_table(pte, index), &plan);
   return plan;
+}
+
+etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index) {
+  return etx_fb_string(&pte->fb, plan_table(pte, index),
+                       ETX_PTE_ExecutionPlan_name);
 }
 
 bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan) {
   const size_t count = etx_pte_plan_count(pte);
   for (size_t i = 0; i < count; ++i) {
-    const etx_pte_plan plan = etx_pte_plan_at(pte, i);
-    if (!etx_text_equal(etx_pte_plan_name(&plan), name)) continue;
-    *out_plan = plan;
+    if (!etx_text_equal(etx_pte_plan_name_at(pte, i), name)) continue;
+    read_plan(pte, plan_table(pte, i), out_plan);
     return true;
   }
   return false;
 }
 
 etx_text etx_pte_plan_name(const etx_pte_plan* plan) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  return etx_fb_string(&fb, plan->table, ETX_PTE_ExecutionPlan_name);
+  return etx_fb_string(&plan->pte->fb, plan->table, ETX_PTE_ExecutionPlan_name);
 }
 
 static etx_text tree(const etx_pte_plan* plan, uint32_t id) {
-  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_buffer* fb = &plan->pte->fb;
   const uint32_t meta =
-      etx_fb_table(&fb, plan->table, ETX_PTE_ExecutionPlan_container_meta_type);
+      etx_fb_table(fb, plan->table, ETX_PTE_ExecutionPlan_container_meta_type);
   const etx_text none = {NULL, 0};
-  return meta == 0 ? none : etx_fb_string(&fb, meta, id);
+  return meta == 0 ? none : etx_fb_string(fb, meta, id);
 }
 
 etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan) {
@@ -140,238 +159,180 @@ etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan) {
   return tree(plan, ETX_PTE_ContainerMetadata_encoded_out_str);
 }
 
-size_t etx_pte_value_count(const etx_pte_plan* plan) {
-  return plan->values.count;
-}
-
-etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_pair variant =
-      etx_fb_pair_at(plan->pte->file.data, plan->values, index);
-  return (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
-}
-
-static void read_allocation(const etx_fb_buffer* fb, uint32_t table,
-                            etx_pte_tensor* tensor) {
-  tensor->has_allocation = table != 0;
+static void read_allocation(const uint8_t* table,
+                            etx_pte_tensor* restrict tensor) {
+  tensor->has_allocation = table != NULL;
   tensor->memory_id = 0;
   tensor->memory_offset = 0;
-  if (table == 0) return;
-  const etx_fb_row row = etx_fb_row_of(fb, table);
-  tensor->memory_id =
-      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_id, 0);
+  if (table == NULL) return;
+  const etx_fb_row row = etx_fb_row_of(table);
+  tensor->memory_id = etx_fb_row_u32(row, ETX_PTE_AllocationDetails_memory_id);
   const uint64_t high =
-      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_offset_high, 0);
+      etx_fb_row_u32(row, ETX_PTE_AllocationDetails_memory_offset_high);
   tensor->memory_offset =
       high << 32 |
-      etx_fb_row_u32(&row, ETX_PTE_AllocationDetails_memory_offset_low, 0);
+      etx_fb_row_u32(row, ETX_PTE_AllocationDetails_memory_offset_low);
 }
 
-static void read_extra(const etx_fb_buffer* fb, uint32_t table,
-                       etx_pte_tensor* tensor) {
+static void read_extra(const uint8_t* table, etx_pte_tensor* restrict tensor) {
   tensor->location = (etx_pte_location)0;
   tensor->name = (etx_text){NULL, 0};
   tensor->device_type = 0;
   tensor->device_index = 0;
-  if (table == 0) return;
-  const etx_fb_row row = etx_fb_row_of(fb, table);
-  const etx_fb_vector name =
-      etx_fb_row_vector(&row, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
+  if (table == NULL) return;
+  const etx_fb_row row = etx_fb_row_of(table);
   tensor->location = (etx_pte_location)(int8_t)etx_fb_row_u8(
-      &row, ETX_PTE_ExtraTensorInfo_location, 0);
-  tensor->name = (etx_text){etx_fb_elements(fb, name), name.count};
+      row, ETX_PTE_ExtraTensorInfo_location);
+  tensor->name = text_in(row, ETX_PTE_ExtraTensorInfo_fully_qualified_name);
   tensor->device_type =
-      (int8_t)etx_fb_row_u8(&row, ETX_PTE_ExtraTensorInfo_device_type, 0);
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_ExtraTensorInfo_device_type);
   tensor->device_index =
-      (int8_t)etx_fb_row_u8(&row, ETX_PTE_ExtraTensorInfo_device_index, 0);
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_ExtraTensorInfo_device_index);
 }
 
 // Sets every field: most values are tensors, and clearing them first costs as
-// much as reading them.
-static void read_tensor(const etx_fb_buffer* fb, uint32_t table,
-                        etx_pte_tensor* tensor) {
-  const etx_fb_row row = etx_fb_row_of(fb, table);
-  const etx_fb_vector sizes = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes);
+// much as reading them. None of it is the file's memory, or vtables would be
+// read again after each field.
+static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
+  const etx_fb_row row = etx_fb_row_of(table);
+  const uint8_t* sizes = etx_fb_row_goal(row, ETX_PTE_Tensor_sizes);
   tensor->dtype =
-      (etx_dtype)(int8_t)etx_fb_row_u8(&row, ETX_PTE_Tensor_scalar_type, 0);
-  tensor->rank = (uint8_t)sizes.count;
-  tensor->sizes = etx_fb_elements(fb, sizes);
-  tensor->dim_order = etx_fb_row_elements(&row, ETX_PTE_Tensor_dim_order);
+      (etx_dtype)(int8_t)etx_fb_row_u8(row, ETX_PTE_Tensor_scalar_type);
+  tensor->rank = (uint8_t)etx_fb_list_count(sizes);
+  tensor->sizes = etx_fb_list_elements(sizes);
+  tensor->dim_order =
+      etx_fb_list_elements(etx_fb_row_goal(row, ETX_PTE_Tensor_dim_order));
   tensor->dynamism = (etx_pte_dynamism)(int8_t)etx_fb_row_u8(
-      &row, ETX_PTE_Tensor_shape_dynamism, 0);
+      row, ETX_PTE_Tensor_shape_dynamism);
   tensor->data_buffer_index =
-      etx_fb_row_u32(&row, ETX_PTE_Tensor_data_buffer_idx, 0);
-  read_allocation(fb, etx_fb_row_table(&row, ETX_PTE_Tensor_allocation_info),
-                  tensor);
-  read_extra(fb, etx_fb_row_table(&row, ETX_PTE_Tensor_extra_tensor_info),
-             tensor);
+      etx_fb_row_u32(row, ETX_PTE_Tensor_data_buffer_idx);
+  read_allocation(etx_fb_row_goal(row, ETX_PTE_Tensor_allocation_info), tensor);
+  read_extra(etx_fb_row_goal(row, ETX_PTE_Tensor_extra_tensor_info), tensor);
 }
 
-// The tensor that value `index` is; false if it is none.
-static bool tensor_row(const etx_pte_plan* plan, size_t index,
-                       etx_fb_row* out_row) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_row row = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
-  if (etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0) != ETX_PTE_TENSOR) {
-    return false;
-  }
-  *out_row = etx_fb_row_of(&fb, etx_fb_row_table(&row, ETX_PTE_EValue_val));
-  return true;
+// Kind of the value, and in field 1 what it is.
+static etx_fb_pair variant_at(const etx_pte_plan* plan, size_t index) {
+  return etx_fb_pair_of(
+      etx_fb_item(&plan->pte->fb, plan->lists[ETX_PTE_VALUES], index));
+}
+
+etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
+  return (etx_pte_kind)etx_fb_pair_u8(variant_at(plan, index),
+                                      ETX_PTE_EValue_val_type);
 }
 
 bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
                           etx_pte_outline* out_outline) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  etx_fb_row row;
-  if (!tensor_row(plan, index, &row)) return false;
-  const uint32_t extra =
-      etx_fb_row_table(&row, ETX_PTE_Tensor_extra_tensor_info);
-  out_outline->rank = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes).count;
-  out_outline->is_static =
-      etx_fb_row_u8(&row, ETX_PTE_Tensor_shape_dynamism, 0) == ETX_PTE_STATIC;
-  const uint32_t allocation =
-      etx_fb_row_table(&row, ETX_PTE_Tensor_allocation_info);
-  out_outline->memory_id = 0;
-  if (allocation != 0) {
-    const etx_fb_row details = etx_fb_row_of(&fb, allocation);
-    out_outline->memory_id =
-        etx_fb_row_u32(&details, ETX_PTE_AllocationDetails_memory_id, 0);
+  const etx_fb_pair variant = variant_at(plan, index);
+  if (etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type) != ETX_PTE_TENSOR) {
+    return false;
   }
+  const etx_fb_row row = etx_fb_row_of(
+      etx_fb_goal(etx_fb_pair_field(variant, ETX_PTE_EValue_val)));
+  const uint8_t* extra = etx_fb_row_goal(row, ETX_PTE_Tensor_extra_tensor_info);
+  const uint8_t* allocation =
+      etx_fb_row_goal(row, ETX_PTE_Tensor_allocation_info);
+  out_outline->rank =
+      etx_fb_list_count(etx_fb_row_goal(row, ETX_PTE_Tensor_sizes));
+  out_outline->is_static =
+      etx_fb_row_u8(row, ETX_PTE_Tensor_shape_dynamism) == ETX_PTE_STATIC;
+  out_outline->memory_id =
+      allocation == NULL ? 0
+                         : etx_fb_row_u32(etx_fb_row_of(allocation),
+                                          ETX_PTE_AllocationDetails_memory_id);
   out_outline->has_bytes =
-      allocation != 0 ||
-      etx_fb_row_u32(&row, ETX_PTE_Tensor_data_buffer_idx, 0) != 0 ||
-      (extra != 0 && etx_fb_i8(&fb, extra, ETX_PTE_ExtraTensorInfo_location,
-                               0) == ETX_PTE_EXTERNAL);
+      allocation != NULL ||
+      etx_fb_row_u32(row, ETX_PTE_Tensor_data_buffer_idx) != 0 ||
+      (extra != NULL &&
+       etx_fb_row_u8(etx_fb_row_of(extra), ETX_PTE_ExtraTensorInfo_location) ==
+           ETX_PTE_EXTERNAL);
   return true;
 }
 
-static double read_f64(const etx_fb_row* row, uint32_t id) {
-  const uint64_t bits = etx_fb_row_u64(row, id, 0);
-  double value = 0;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
+// All kinds but tensors are tables of at most one field, so its id is the same
+// for all of them.
 void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const etx_fb_row variant = etx_fb_row_at(&fb, plan->values, (uint32_t)index);
+  const etx_fb_pair variant = variant_at(plan, index);
+  const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
   out_value->kind =
-      (etx_pte_kind)etx_fb_row_u8(&variant, ETX_PTE_EValue_val_type, 0);
-  const uint32_t table = etx_fb_row_table(&variant, ETX_PTE_EValue_val);
+      (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
+  out_value->as.list.items = NULL;
+  out_value->as.list.count = 0;
+  if (content == NULL) return;
+  content = etx_fb_goal(content);
   if (out_value->kind == ETX_PTE_TENSOR) {
-    read_tensor(&fb, table, &out_value->as.tensor);
+    read_tensor(content, &out_value->as.tensor);
     return;
   }
-  memset(&out_value->as, 0, sizeof out_value->as);
-  if (out_value->kind == ETX_PTE_NULL) return;
-  const etx_fb_row row = etx_fb_row_of(&fb, table);
-  // All lists are tables of one field, so the id is the same for all of them.
-  const etx_fb_vector items =
-      out_value->kind >= ETX_PTE_INT_LIST
-          ? etx_fb_row_vector(&row, ETX_PTE_IntList_items)
-          : (etx_fb_vector){0, 0};
+  const uint8_t* field =
+      etx_fb_pair_field(etx_fb_pair_of(content), ETX_PTE_IntList_items);
+  if (field == NULL) return;
   switch (out_value->kind) {
     case ETX_PTE_NULL:
     case ETX_PTE_TENSOR:
       break;
-    case ETX_PTE_INT:
-      out_value->as.integer =
-          (int64_t)etx_fb_row_u64(&row, ETX_PTE_Int_int_val, 0);
-      break;
     case ETX_PTE_BOOL:
-      out_value->as.boolean =
-          etx_fb_row_u8(&row, ETX_PTE_Bool_bool_val, 0) != 0;
+      out_value->as.boolean = *field != 0;
       break;
+    case ETX_PTE_INT:
     case ETX_PTE_DOUBLE:
-      out_value->as.real = read_f64(&row, ETX_PTE_Double_double_val);
+      memcpy(&out_value->as, field, sizeof out_value->as.integer);
       break;
-    case ETX_PTE_STRING:
-      out_value->as.string =
-          etx_fb_string(&fb, table, ETX_PTE_String_string_val);
-      break;
-    case ETX_PTE_INT_LIST:
-      out_value->as.integers.items = etx_fb_elements(&fb, items);
-      out_value->as.integers.count = items.count;
-      break;
-    case ETX_PTE_DOUBLE_LIST:
-      out_value->as.reals.items = etx_fb_elements(&fb, items);
-      out_value->as.reals.count = items.count;
-      break;
-    case ETX_PTE_BOOL_LIST:
-      out_value->as.booleans.items = etx_fb_elements(&fb, items);
-      out_value->as.booleans.count = items.count;
-      break;
-    case ETX_PTE_TENSOR_LIST:
-    case ETX_PTE_OPTIONAL_TENSOR_LIST:
-      out_value->as.tensors.items = etx_fb_elements(&fb, items);
-      out_value->as.tensors.count = items.count;
+    default:
+      field = etx_fb_goal(field);
+      out_value->as.list.items = etx_fb_list_elements(field);
+      out_value->as.list.count = etx_fb_list_count(field);
       break;
   }
 }
 
-size_t etx_pte_input_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_inputs);
-}
-
 int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index) {
-  return plan_i32(plan, ETX_PTE_ExecutionPlan_inputs, index);
-}
-
-size_t etx_pte_output_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_outputs);
+  ETX_ASSERT(index < etx_pte_input_count(plan));
+  return ((const int32_t*)items_of(plan, ETX_PTE_INPUTS))[index];
 }
 
 int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index) {
-  return plan_i32(plan, ETX_PTE_ExecutionPlan_outputs, index);
-}
-
-size_t etx_pte_operator_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_operators);
+  ETX_ASSERT(index < etx_pte_output_count(plan));
+  return ((const int32_t*)items_of(plan, ETX_PTE_OUTPUTS))[index];
 }
 
 etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_operators, index);
-  const etx_pte_operator op = {
-      etx_fb_string(&fb, row, ETX_PTE_Operator_name),
-      etx_fb_string(&fb, row, ETX_PTE_Operator_overload)};
+  const etx_fb_row row = row_of(plan, ETX_PTE_OPERATORS, index);
+  const etx_pte_operator op = {text_in(row, ETX_PTE_Operator_name),
+                               text_in(row, ETX_PTE_Operator_overload)};
   return op;
 }
 
-size_t etx_pte_delegate_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_delegates);
-}
-
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row = plan_row(plan, ETX_PTE_ExecutionPlan_delegates, index);
-  const uint32_t data =
-      etx_fb_table(&fb, row, ETX_PTE_BackendDelegate_processed);
+  const etx_fb_row row = row_of(plan, ETX_PTE_DELEGATES, index);
+  const etx_fb_row data =
+      etx_fb_row_of(etx_fb_row_goal(row, ETX_PTE_BackendDelegate_processed));
   const etx_pte_delegate delegate = {
-      etx_fb_string(&fb, row, ETX_PTE_BackendDelegate_id),
-      etx_fb_i8(&fb, data, ETX_PTE_BackendDelegateDataReference_location, 0) ==
-          0,
-      etx_fb_u32(&fb, data, ETX_PTE_BackendDelegateDataReference_index, 0)};
+      text_in(row, ETX_PTE_BackendDelegate_id),
+      etx_fb_row_u8(data, ETX_PTE_BackendDelegateDataReference_location) == 0,
+      etx_fb_row_u32(data, ETX_PTE_BackendDelegateDataReference_index)};
   return delegate;
 }
 
 etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_buffer* fb = &plan->pte->fb;
   const etx_pte_delegate delegate = etx_pte_delegate_at(plan, index);
   if (!delegate.inline_data) {
     return etx_pte_segment_data(plan->pte, delegate.data_index);
   }
   const etx_fb_vector rows = etx_fb_vector_in(
-      &fb, plan->pte->root, ETX_PTE_Program_backend_delegate_data);
-  const uint32_t row = etx_fb_table_at(&fb, rows, delegate.data_index);
+      fb, plan->pte->root, ETX_PTE_Program_backend_delegate_data);
+  const uint32_t row = etx_fb_table_at(fb, rows, delegate.data_index);
   return etx_fb_bytes(
-      &fb, etx_fb_vector_in(&fb, row, ETX_PTE_BackendDelegateInlineData_data));
+      fb, etx_fb_vector_in(fb, row, ETX_PTE_BackendDelegateInlineData_data));
 }
 
 static etx_fb_vector specs_of(const etx_pte_plan* plan, size_t delegate) {
-  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_buffer* fb = &plan->pte->fb;
   return etx_fb_vector_in(
-      &fb, plan_row(plan, ETX_PTE_ExecutionPlan_delegates, delegate),
+      fb,
+      etx_fb_table_at(fb, plan->lists[ETX_PTE_DELEGATES], (uint32_t)delegate),
       ETX_PTE_BackendDelegate_compile_specs);
 }
 
@@ -381,24 +342,20 @@ size_t etx_pte_compile_spec_count(const etx_pte_plan* plan, size_t delegate) {
 
 etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
                                              size_t delegate, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
+  const etx_fb_buffer* fb = &plan->pte->fb;
   const uint32_t row =
-      etx_fb_table_at(&fb, specs_of(plan, delegate), (uint32_t)index);
+      etx_fb_table_at(fb, specs_of(plan, delegate), (uint32_t)index);
   const etx_pte_compile_spec spec = {
-      etx_fb_string(&fb, row, ETX_PTE_CompileSpec_key),
-      etx_fb_bytes(&fb, etx_fb_vector_in(&fb, row, ETX_PTE_CompileSpec_value))};
+      etx_fb_string(fb, row, ETX_PTE_CompileSpec_key),
+      etx_fb_bytes(fb, etx_fb_vector_in(fb, row, ETX_PTE_CompileSpec_value))};
   return spec;
 }
 
-size_t etx_pte_chain_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_chains);
-}
-
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  return etx_fb_vector_in(&fb,
-                          plan_row(plan, ETX_PTE_ExecutionPlan_chains, chain),
-                          ETX_PTE_Chain_instructions);
+  const etx_fb_buffer* fb = &plan->pte->fb;
+  return etx_fb_vector_in(
+      fb, etx_fb_table_at(fb, plan->lists[ETX_PTE_CHAINS], (uint32_t)chain),
+      ETX_PTE_Chain_instructions);
 }
 
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
@@ -409,67 +366,65 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
 // second number or a vector, so their ids are the same. Results are written
 // field by field where the caller wants them: read back from a copy, as wide as
 // it is moved, they would have to wait for one another.
-etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
-                                           etx_fb_vector chain, size_t index) {
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out) {
   const etx_fb_pair variant =
-      etx_fb_pair_at(plan->pte->file.data, chain, index);
+      etx_fb_pair_of(etx_fb_item(&plan->pte->fb, chain, index));
   const uint8_t* content =
       etx_fb_pair_field(variant, ETX_PTE_Instruction_instr_args);
-  if (content == NULL) {
-    return (etx_pte_instruction){.kind = (etx_pte_instruction_kind)0};
-  }
+  out->kind = (etx_pte_instruction_kind)0;
+  out->index = 0;
+  out->target = 0;
+  out->arguments = NULL;
+  out->argument_count = 0;
+  if (content == NULL) return;
   const etx_fb_pair row = etx_fb_pair_of(etx_fb_goal(content));
-  const etx_pte_instruction_kind kind =
-      (etx_pte_instruction_kind)etx_fb_pair_u8(
-          variant, ETX_PTE_Instruction_instr_args_type);
-  const int32_t first =
-      (int32_t)etx_fb_pair_u32(row, ETX_PTE_KernelCall_op_index);
   const uint8_t* second = etx_fb_pair_field(row, ETX_PTE_KernelCall_args);
-  if (second == NULL || kind == ETX_PTE_FREE_CALL) {
-    return (etx_pte_instruction){.kind = kind, .index = first};
-  }
-  if (kind > ETX_PTE_DELEGATE_CALL) {
-    return (etx_pte_instruction){.kind = kind,
-                                 .index = first,
-                                 .target = (int32_t)etx_fb_row_u32_at(second)};
+  out->kind = (etx_pte_instruction_kind)etx_fb_pair_u8(
+      variant, ETX_PTE_Instruction_instr_args_type);
+  out->index = (int32_t)etx_fb_pair_u32(row, ETX_PTE_KernelCall_op_index);
+  if (second == NULL || out->kind == ETX_PTE_FREE_CALL) return;
+  if (out->kind > ETX_PTE_DELEGATE_CALL) {
+    out->target = (int32_t)etx_fb_u32_at(second);
+    return;
   }
   const uint8_t* arguments = etx_fb_goal(second);
-  return (etx_pte_instruction){
-      .kind = kind,
-      .index = first,
-      .arguments = (const int32_t*)(const void*)(arguments + 4),
-      .argument_count = etx_fb_row_u32_at(arguments)};
+  out->arguments = etx_fb_list_elements(arguments);
+  out->argument_count = etx_fb_list_count(arguments);
 }
 
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
-  return etx_pte_instruction_in(plan, etx_pte_chain_at(plan, chain), index);
+  etx_pte_instruction instruction;
+  etx_pte_instruction_read(plan, etx_pte_chain_at(plan, chain), index,
+                           &instruction);
+  return instruction;
 }
 
-size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
-  return plan->arenas.count;
+bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
+                              etx_pte_instruction* out_instruction) {
+  while (cursor->instruction == cursor->rows.count) {
+    if (cursor->chain == etx_pte_chain_count(plan)) return false;
+    cursor->rows = etx_pte_chain_at(plan, cursor->chain++);
+    cursor->instruction = 0;
+  }
+  etx_pte_instruction_read(plan, cursor->rows, cursor->instruction++,
+                           out_instruction);
+  return true;
 }
 
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  ETX_ASSERT(index < plan->arenas.count);
-  const int64_t* items = etx_fb_elements(&fb, plan->arenas);
-  return items[index];
-}
-
-size_t etx_pte_buffer_device_count(const etx_pte_plan* plan) {
-  return plan_count(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device);
+  ETX_ASSERT(index < etx_pte_buffer_size_count(plan));
+  return ((const int64_t*)items_of(plan, ETX_PTE_ARENAS))[index];
 }
 
 etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
                                                size_t index) {
-  const etx_fb_buffer fb = buffer_of(plan);
-  const uint32_t row =
-      plan_row(plan, ETX_PTE_ExecutionPlan_non_const_buffer_device, index);
+  const etx_fb_row row = row_of(plan, ETX_PTE_DEVICES, index);
   const etx_pte_buffer_device device = {
-      etx_fb_i32(&fb, row, ETX_PTE_NonConstBufferDevice_buffer_idx, 0),
-      etx_fb_i8(&fb, row, ETX_PTE_NonConstBufferDevice_device_type, 0),
-      etx_fb_i8(&fb, row, ETX_PTE_NonConstBufferDevice_device_index, 0)};
+      (int32_t)etx_fb_row_u32(row, ETX_PTE_NonConstBufferDevice_buffer_idx),
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_NonConstBufferDevice_device_type),
+      (int8_t)etx_fb_row_u8(row, ETX_PTE_NonConstBufferDevice_device_index)};
   return device;
 }
 

@@ -28,30 +28,45 @@ typedef struct etx_pte_limits {
   bool tells_plan_faults;
 } etx_pte_limits;
 
+// Pieces of a segment, which run from where they start to its end.
+typedef struct etx_pte_pieces {
+  etx_fb_vector starts;  // of each, in bytes; the first is none
+  etx_bytes segment;
+} etx_pte_pieces;
+
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
 typedef struct etx_pte {
   etx_bytes file;
-  uint64_t program_size;   // bytes of the FlatBuffer part
-  uint64_t segment_base;   // 0: no segments
-  uint64_t segment_bytes;  // from there to the end of the last segment, or to
-                           // the end of the file if the header does not say
-  uint32_t root;           // offset of the root table
-  bool has_header;         // extended header present
-  uint32_t header_length;  // 0, 24, 32, ...
-  // What is read again and again: where each constant starts in the bytes of
-  // its segment. None if constants are in the FlatBuffer.
-  etx_fb_vector constant_starts;
-  etx_bytes constants;
-  etx_status plan_fault;  // how a wrong plan ends: see etx_pte_limits
+  etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file
+  uint64_t segment_base;     // 0: no segments
+  uint64_t segment_bytes;    // from there to the end of the last segment, or to
+                             // the end of the file if the header does not say
+  uint32_t root;             // offset of the root table
+  bool has_header;           // extended header present
+  uint32_t header_length;    // 0, 24, 32, ...
+  etx_pte_pieces constants;  // none if they are in the FlatBuffer
+  etx_pte_pieces initial;    // initial data of planned tensors
+  etx_status plan_fault;     // how a wrong plan ends: see etx_pte_limits
 } etx_pte;
+
+// The lists of a plan.
+typedef enum etx_pte_list {
+  ETX_PTE_VALUES,
+  ETX_PTE_INPUTS,
+  ETX_PTE_OUTPUTS,
+  ETX_PTE_CHAINS,
+  ETX_PTE_OPERATORS,
+  ETX_PTE_DELEGATES,
+  ETX_PTE_ARENAS,
+  ETX_PTE_DEVICES,
+  ETX_PTE_LIST_COUNT
+} etx_pte_list;
 
 // One method's plan. Fields are private.
 typedef struct etx_pte_plan {
   const etx_pte* pte;
   uint32_t table;
-  // What is read again and again when a method is loaded.
-  etx_fb_vector values;
-  etx_fb_vector arenas;
+  etx_fb_vector lists[ETX_PTE_LIST_COUNT];  // read again and again
 } etx_pte_plan;
 
 // Opens and verifies. On failure `diag` says where (byte offset), what was
@@ -71,10 +86,14 @@ bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan);
 
 etx_text etx_pte_plan_name(const etx_pte_plan* plan);
+// The same of a plan of which nothing else is wanted.
+etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index);
 etx_text etx_pte_plan_input_tree(const etx_pte_plan* plan);
 etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
 
-size_t etx_pte_value_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_value_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_VALUES].count;
+}
 void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value);
 // The same as a result: for where a copy more does not count.
@@ -87,35 +106,61 @@ static inline etx_pte_value etx_pte_value_at(const etx_pte_plan* plan,
 // Only the kind: cheaper than the whole value.
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index);
 
-size_t etx_pte_input_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_input_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_INPUTS].count;
+}
 int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index);
-size_t etx_pte_output_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_output_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_OUTPUTS].count;
+}
 int32_t etx_pte_output_at(const etx_pte_plan* plan, size_t index);
 
-size_t etx_pte_operator_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_operator_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_OPERATORS].count;
+}
 etx_pte_operator etx_pte_operator_at(const etx_pte_plan* plan, size_t index);
-size_t etx_pte_delegate_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_delegate_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_DELEGATES].count;
+}
 etx_pte_delegate etx_pte_delegate_at(const etx_pte_plan* plan, size_t index);
 etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index);
 size_t etx_pte_compile_spec_count(const etx_pte_plan* plan, size_t delegate);
 etx_pte_compile_spec etx_pte_compile_spec_at(const etx_pte_plan* plan,
                                              size_t delegate, size_t index);
 
-size_t etx_pte_chain_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_chain_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_CHAINS].count;
+}
 size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain);
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index);
 // The same for a walk: the instructions of a chain, found once, and one of
 // them.
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
-etx_pte_instruction etx_pte_instruction_in(const etx_pte_plan* plan,
-                                           etx_fb_vector chain, size_t index);
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out);
+
+// Where a walk over all instructions of a plan is, chain by chain; it starts
+// with zeros.
+typedef struct etx_pte_cursor {
+  size_t chain;        // that comes next
+  size_t instruction;  // that comes next, in the chain at hand
+  etx_fb_vector rows;  // of the chain at hand
+} etx_pte_cursor;
+
+// Goes on to the next instruction; false at the end.
+bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
+                              etx_pte_instruction* out_instruction);
 
 // Entries of non_const_buffer_sizes, the dummy entry 0 included.
-size_t etx_pte_buffer_size_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_buffer_size_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_ARENAS].count;
+}
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index);
 // Arenas that are not in the CPU's memory.
-size_t etx_pte_buffer_device_count(const etx_pte_plan* plan);
+static inline size_t etx_pte_buffer_device_count(const etx_pte_plan* plan) {
+  return plan->lists[ETX_PTE_DEVICES].count;
+}
 etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
                                                size_t index);
 

@@ -10,14 +10,8 @@
 #include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_program.h"
 
-// The FlatBuffer part of an opened file.
-static inline etx_fb_buffer etx_pte_buffer(const etx_pte* pte) {
-  const etx_fb_buffer buffer = {pte->file.data, (uint32_t)pte->program_size};
-  return buffer;
-}
-
-// Notes where constants are, once segments are checked.
-void etx_pte_constants_open(etx_pte* pte);
+// Notes where constants and initial data are, once segments are checked.
+void etx_pte_pieces_open(etx_pte* pte);
 
 // Refuses segments that pass the end of what the header states. Needs a
 // program whose FlatBuffer is verified.

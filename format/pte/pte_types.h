@@ -82,8 +82,23 @@ typedef struct etx_pte_value {
       const int32_t* items;
       size_t count;
     } tensors;
+    struct {  // any of the lists, or the text
+      const void* items;
+      size_t count;
+    } list;
   } as;
 } etx_pte_value;
+
+// True for lists whose items are values of the method.
+static inline bool etx_pte_lists_values(etx_pte_kind kind) {
+  return kind == ETX_PTE_INT_LIST || kind >= ETX_PTE_TENSOR_LIST;
+}
+
+// Item of such a list: the index of a value, or -1.
+static inline int64_t etx_pte_item_at(const etx_pte_value* list, size_t index) {
+  return list->kind == ETX_PTE_INT_LIST ? list->as.integers.items[index]
+                                        : list->as.tensors.items[index];
+}
 
 // Codes of the InstructionArguments union.
 typedef enum etx_pte_instruction_kind {

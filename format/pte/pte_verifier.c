@@ -23,6 +23,7 @@ etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
 // Says which part of the method the following checks are about; NULL for the
 // method as a whole.
 static void enter(etx_pte_verifier* v, const char* part, size_t index) {
+  if (!ETX_MESSAGES) return;
   v->part = part;
   v->part_index = index;
 }
@@ -105,16 +106,14 @@ static etx_status check_input(etx_pte_verifier* v, size_t index) {
 }
 
 static etx_status check_ports(etx_pte_verifier* v) {
-  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
-  const etx_fb_vector inputs =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_inputs);
-  const etx_fb_vector outputs =
-      etx_fb_vector_in(&fb, v->plan.table, ETX_PTE_ExecutionPlan_outputs);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
   v->position = v->plan.table;
   enter(v, NULL, 0);
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, inputs), inputs.count));
-  ETX_TRY(check_value_indexes(v, etx_fb_elements(&fb, outputs), outputs.count));
-  for (size_t i = 0; i < inputs.count; ++i) {
+  for (etx_pte_list list = ETX_PTE_INPUTS; list <= ETX_PTE_OUTPUTS; ++list) {
+    const etx_fb_vector values = v->plan.lists[list];
+    ETX_TRY(check_value_indexes(v, etx_fb_elements(fb, values), values.count));
+  }
+  for (size_t i = 0; i < etx_pte_input_count(&v->plan); ++i) {
     enter(v, "input", i);
     ETX_TRY(check_input(v, i));
   }
@@ -139,10 +138,10 @@ static etx_status check_operators(etx_pte_verifier* v) {
 
 static etx_status check_delegates(etx_pte_verifier* v) {
   const etx_pte* pte = v->plan.pte;
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const size_t count = etx_pte_delegate_count(&v->plan);
   const size_t inline_count =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_backend_delegate_data)
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_backend_delegate_data)
           .count;
   for (size_t i = 0; i < count; ++i) {
     const etx_pte_delegate delegate = etx_pte_delegate_at(&v->plan, i);
@@ -156,64 +155,63 @@ static etx_status check_delegates(etx_pte_verifier* v) {
   return ETX_OK;
 }
 
-// Verifies that `index` is below `count`.
-static etx_status check_index(etx_pte_verifier* v, const char* what,
-                              int64_t index, size_t count) {
-  if (index >= 0 && (uint64_t)index < count) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it names %s %i of %z", what,
-                       index, count);
+// Verifies that the list has an item of that index.
+static etx_status check_index(etx_pte_verifier* v, etx_pte_list list,
+                              int32_t index) {
+  const uint32_t count = v->plan.lists[list].count;
+  // A negative one is larger than any count.
+  if ((uint32_t)index < count) return ETX_OK;
+  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it names %s %i of %z",
+                       list == ETX_PTE_OPERATORS   ? "operator"
+                       : list == ETX_PTE_DELEGATES ? "delegate"
+                                                   : "value",
+                       (int64_t)index, (size_t)count);
 }
 
-static etx_status check_call(etx_pte_verifier* v,
-                             const etx_pte_instruction* call, const char* what,
-                             size_t count) {
-  ETX_TRY(check_index(v, what, call->index, count));
-  return check_value_indexes(v, call->arguments, call->argument_count);
-}
+// What an instruction of each kind names: with its index an item of a list, and
+// with its target another value, or an instruction; one past the end leaves the
+// chain.
+static const struct {
+  uint8_t list;  // an etx_pte_list
+  bool has_target_value;
+} instruction_rules[] = {
+    [ETX_PTE_KERNEL_CALL] = {ETX_PTE_OPERATORS, false},
+    [ETX_PTE_DELEGATE_CALL] = {ETX_PTE_DELEGATES, false},
+    [ETX_PTE_MOVE_CALL] = {ETX_PTE_VALUES, true},
+    [ETX_PTE_JUMP_FALSE_CALL] = {ETX_PTE_VALUES, false},
+    [ETX_PTE_FREE_CALL] = {ETX_PTE_VALUES, false},
+};
 
-// A jump may lead past the end, which leaves the chain.
-static etx_status check_jump(etx_pte_verifier* v,
-                             const etx_pte_instruction* jump) {
-  ETX_TRY(check_index(v, "value", jump->index, v->value_count));
-  if (jump->target >= 0) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                       "it jumps to the negative instruction %i",
-                       (int64_t)jump->target);
-}
-
-static etx_status check_free(etx_pte_verifier* v,
-                             const etx_pte_instruction* release) {
-  ETX_TRY(check_index(v, "value", release->index, v->value_count));
-  const size_t value = (size_t)release->index;
-  if (etx_pte_value_kind(&v->plan, value) == ETX_PTE_TENSOR) return ETX_OK;
-  return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                       "it frees value %z, which is not a tensor", value);
-}
-
+// What kinds do not have is 0 or empty.
 static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                                     size_t index) {
-  const etx_pte_instruction instruction =
-      etx_pte_instruction_in(&v->plan, chain, index);
-  switch (instruction.kind) {
-    case ETX_PTE_KERNEL_CALL:
-      return check_call(v, &instruction, "operator", v->operator_count);
-    case ETX_PTE_DELEGATE_CALL:
-      return check_call(v, &instruction, "delegate",
-                        etx_pte_delegate_count(&v->plan));
-    case ETX_PTE_MOVE_CALL:
-      ETX_TRY(check_index(v, "value", instruction.index, v->value_count));
-      return check_index(v, "value", instruction.target, v->value_count);
-    case ETX_PTE_JUMP_FALSE_CALL:
-      return check_jump(v, &instruction);
-    case ETX_PTE_FREE_CALL:
-      return check_free(v, &instruction);
-  }
+  etx_pte_instruction it;
+  etx_pte_instruction_read(&v->plan, chain, index, &it);
   // The union's code is known to be one of these.
-  return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
+  if ((int)it.kind == 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE, "it has no content");
+  }
+  const etx_pte_list list = (etx_pte_list)instruction_rules[it.kind].list;
+  ETX_TRY(check_index(v, list, it.index));
+  if (instruction_rules[it.kind].has_target_value) {
+    ETX_TRY(check_index(v, ETX_PTE_VALUES, it.target));
+  }
+  if (it.target < 0) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "it jumps to the negative instruction %i",
+                         (int64_t)it.target);
+  }
+  if (it.kind == ETX_PTE_FREE_CALL &&
+      etx_pte_value_kind(&v->plan, (size_t)it.index) != ETX_PTE_TENSOR) {
+    return etx_diag_fail(v->diag, ETX_BAD_FILE,
+                         "it frees value %z, which is not a tensor",
+                         (size_t)it.index);
+  }
+  return check_value_indexes(v, it.arguments, it.argument_count);
 }
 
 static etx_status check_chains(etx_pte_verifier* v) {
-  const etx_fb_buffer fb = etx_pte_buffer(v->plan.pte);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
   const size_t count = etx_pte_chain_count(&v->plan);
   uint64_t total = 0;
   if (count == 0) {
@@ -231,7 +229,7 @@ static etx_status check_chains(etx_pte_verifier* v) {
       enter(v, "instruction", k);
       const etx_status status = check_instruction(v, chain, k);
       if (status == ETX_OK) continue;
-      v->position = etx_fb_table_at(&fb, chain, k);
+      v->position = etx_fb_table_at(fb, chain, k);
       return status;
     }
   }
@@ -248,8 +246,7 @@ static etx_status check_name(etx_pte_verifier* v, size_t index) {
                          name.size, (uint64_t)ETX_MAX_METHOD_NAME);
   }
   for (size_t i = 0; i < index; ++i) {
-    const etx_pte_plan other = etx_pte_plan_at(pte, i);
-    if (!etx_text_equal(name, etx_pte_plan_name(&other))) continue;
+    if (!etx_text_equal(name, etx_pte_plan_name_at(pte, i))) continue;
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "methods '%z' and '%z' have the same name", i, index);
   }
@@ -270,17 +267,17 @@ static etx_status check_plan(etx_pte_verifier* v, size_t index) {
 
 // Constants are in the FlatBuffer or in a segment, never in both.
 static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const uint32_t table =
-      etx_fb_table(&fb, pte->root, ETX_PTE_Program_constant_segment);
+      etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
   if (table == 0) return ETX_OK;
   const uint32_t entries =
-      etx_fb_vector_in(&fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
+      etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
   if (entries <= 1) return ETX_OK;
   const uint32_t buffers =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_constant_buffer).count;
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_constant_buffer).count;
   const uint32_t segment =
-      etx_fb_u32(&fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
+      etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
   if (buffers > 0) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
                             "there are %u constants in a segment and %u in "
@@ -296,14 +293,14 @@ static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
 }
 
 static etx_status check_named_data(const etx_pte* pte, etx_diag* diag) {
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   const etx_fb_vector named =
-      etx_fb_vector_in(&fb, pte->root, ETX_PTE_Program_named_data);
+      etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_named_data);
   const size_t segment_count = etx_pte_segment_count(pte);
   for (uint32_t i = 0; i < named.count; ++i) {
-    const uint32_t row = etx_fb_table_at(&fb, named, i);
+    const uint32_t row = etx_fb_table_at(fb, named, i);
     const uint32_t segment =
-        etx_fb_u32(&fb, row, ETX_PTE_NamedData_segment_index, 0);
+        etx_fb_u32(fb, row, ETX_PTE_NamedData_segment_index, 0);
     if (segment < segment_count) continue;
     return etx_diag_fail_at(
         diag, ETX_BAD_FILE, row, "named data '%t' is in segment '%u' of %z",
@@ -336,7 +333,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
                           etx_diag* diag) {
   static const etx_pte_limits no_limits = {0, 0, 0, 0, false};
   if (limits == NULL) limits = &no_limits;
-  const etx_fb_buffer fb = etx_pte_buffer(pte);
+  const etx_fb_buffer* fb = &pte->fb;
   etx_pte_verifier v;
   memset(&v, 0, sizeof v);
   v.diag = diag;
@@ -348,12 +345,12 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   }
   v.max_instructions =
       limits->max_instructions == 0 ? UINT64_MAX : limits->max_instructions;
-  ETX_TRY(etx_fb_verify(&fb, &etx_pte_schema, limits->max_tables, diag));
-  pte->root = etx_fb_root(&fb);
+  ETX_TRY(etx_fb_verify(fb, &etx_pte_schema, limits->max_tables, diag));
+  pte->root = etx_fb_root(fb);
   pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
   ETX_TRY(check_constants(pte, diag));
-  etx_pte_constants_open(pte);
+  etx_pte_pieces_open(pte);
   ETX_TRY(check_named_data(pte, diag));
   return check_plans(pte, &v);
 }

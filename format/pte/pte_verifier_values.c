@@ -4,10 +4,6 @@
 #include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_verifier_internal.h"
 
-static etx_fb_buffer buffer_of(const etx_pte_verifier* v) {
-  return etx_pte_buffer(v->plan.pte);
-}
-
 // Verifies that `sizes` and `dim_order` fit together. Strides are 32 bits wide
 // in every runtime of this format, and an element count must fit a size_t even
 // if a size of 0 is taken for 1, as strides do.
@@ -142,17 +138,19 @@ static etx_status check_data(etx_pte_verifier* v,
   return check_length(v, "initial data", tensor, is_found, data);
 }
 
-// Verifies what must hold before an etx_pte_tensor can be made of the table.
-static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
-  const etx_fb_buffer fb = buffer_of(v);
-  const etx_fb_row row = etx_fb_row_of(&fb, table);
-  const uint32_t rank = etx_fb_row_vector(&row, ETX_PTE_Tensor_sizes).count;
-  const uint32_t order =
-      etx_fb_row_vector(&row, ETX_PTE_Tensor_dim_order).count;
-  const int8_t dtype =
-      (int8_t)etx_fb_row_u8(&row, ETX_PTE_Tensor_scalar_type, 0);
-  const int32_t start =
-      (int32_t)etx_fb_row_u32(&row, ETX_PTE_Tensor_storage_offset, 0);
+// Elements of a vector that was read: their number stands in front of them.
+static uint32_t count_of(const void* elements) {
+  return etx_fb_u32_at((const uint8_t*)elements - sizeof(uint32_t));
+}
+
+// Verifies what is a code or a number of entries; the tensor's rank is that of
+// the file only if it is possible.
+static etx_status check_codes(etx_pte_verifier* v, const uint8_t* table,
+                              const etx_pte_tensor* tensor) {
+  const uint32_t rank = count_of(tensor->sizes);
+  const uint32_t order = count_of(tensor->dim_order);
+  const int32_t start = (int32_t)etx_fb_row_u32(etx_fb_row_of(table),
+                                                ETX_PTE_Tensor_storage_offset);
   if (rank > ETX_MAX_RANK) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has rank %u, at most %u is possible",
@@ -163,10 +161,10 @@ static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
                          "a tensor of rank %u has a dim order of %u entries",
                          (uint64_t)rank, (uint64_t)order);
   }
-  if (!etx_dtype_is_valid(dtype)) {
+  if (!etx_dtype_is_valid((int)tensor->dtype)) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown scalar type %i",
-                         (int64_t)dtype);
+                         (int64_t)(int)tensor->dtype);
   }
   if (start != 0) {
     return etx_diag_fail(v->diag, ETX_UNSUPPORTED,
@@ -174,15 +172,6 @@ static etx_status check_tensor_fields(etx_pte_verifier* v, uint32_t table) {
                          "supported",
                          (int64_t)start);
   }
-  return ETX_OK;
-}
-
-static etx_status check_tensor(etx_pte_verifier* v, uint32_t table,
-                               size_t index) {
-  ETX_TRY(check_tensor_fields(v, table));
-  etx_pte_value value;
-  etx_pte_value_read(&v->plan, index, &value);
-  const etx_pte_tensor* const tensor = &value.as.tensor;
   if ((int)tensor->dynamism < 0 || tensor->dynamism > ETX_PTE_DYNAMIC_UNBOUND) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has the unknown dynamism %i",
@@ -193,13 +182,21 @@ static etx_status check_tensor(etx_pte_verifier* v, uint32_t table,
                          "a tensor has the unknown data location %i",
                          (int64_t)tensor->location);
   }
+  return ETX_OK;
+}
+
+static etx_status check_tensor(etx_pte_verifier* v, const uint8_t* table,
+                               size_t index) {
+  etx_pte_value value;
+  etx_pte_value_read(&v->plan, index, &value);
+  const etx_pte_tensor* const tensor = &value.as.tensor;
+  ETX_TRY(check_codes(v, table, tensor));
   ETX_TRY(check_layout(v, tensor));
   return check_data(v, tensor);
 }
 
 static etx_status check_int_list(etx_pte_verifier* v,
                                  const etx_pte_value* list) {
-  ETX_TRY(etx_pte_verifier_spend(v, list->as.integers.count));
   for (size_t i = 0; i < list->as.integers.count; ++i) {
     const int64_t item = list->as.integers.items[i];
     if (item < 0 || (uint64_t)item >= v->value_count) {
@@ -219,7 +216,6 @@ static etx_status check_int_list(etx_pte_verifier* v,
 
 static etx_status check_bool_list(etx_pte_verifier* v,
                                   const etx_pte_value* list) {
-  ETX_TRY(etx_pte_verifier_spend(v, list->as.booleans.count));
   for (size_t i = 0; i < list->as.booleans.count; ++i) {
     const uint8_t item = list->as.booleans.items[i];
     if (item > 1) {
@@ -236,7 +232,6 @@ static etx_status check_bool_list(etx_pte_verifier* v,
 static etx_status check_tensor_list(etx_pte_verifier* v,
                                     const etx_pte_value* list, size_t index) {
   const bool is_optional = list->kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-  ETX_TRY(etx_pte_verifier_spend(v, list->as.tensors.count));
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
     const int32_t item = list->as.tensors.items[i];
     if (item == -1 && is_optional) continue;
@@ -259,29 +254,33 @@ static etx_status check_tensor_list(etx_pte_verifier* v,
 }
 
 static etx_status check_list(etx_pte_verifier* v, size_t index) {
-  const etx_pte_value list = etx_pte_value_at(&v->plan, index);
+  etx_pte_value list;
+  etx_pte_value_read(&v->plan, index, &list);
+  if (list.kind == ETX_PTE_DOUBLE_LIST) return ETX_OK;
+  ETX_TRY(etx_pte_verifier_spend(v, list.as.list.count));
   if (list.kind == ETX_PTE_INT_LIST) return check_int_list(v, &list);
   if (list.kind == ETX_PTE_BOOL_LIST) return check_bool_list(v, &list);
-  if (list.kind == ETX_PTE_DOUBLE_LIST) return ETX_OK;
   return check_tensor_list(v, &list, index);
 }
 
 etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
-  const etx_fb_buffer fb = buffer_of(v);
-  const etx_fb_row row = etx_fb_row_at(&fb, v->plan.values, (uint32_t)index);
-  const uint32_t table = etx_fb_row_table(&row, ETX_PTE_EValue_val);
+  const etx_fb_buffer* fb = &v->plan.pte->fb;
+  const uint8_t* row = etx_fb_item(fb, v->plan.lists[ETX_PTE_VALUES], index);
+  const etx_fb_pair variant = etx_fb_pair_of(row);
+  const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
   const etx_pte_kind kind =
-      (etx_pte_kind)etx_fb_row_u8(&row, ETX_PTE_EValue_val_type, 0);
-  v->position = row.position;
+      (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
+  v->position = (uint32_t)(row - fb->data);
   // The union's code is known to be at most the last kind.
   if ((int)kind == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "a value has no kind");
   }
   if (kind == ETX_PTE_NULL) return ETX_OK;
-  if (table == 0) {
+  if (content == NULL) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a value of kind %u has no content", (uint64_t)kind);
   }
-  if (kind == ETX_PTE_TENSOR) return check_tensor(v, table, index);
+  if (kind == ETX_PTE_TENSOR)
+    return check_tensor(v, etx_fb_goal(content), index);
   return kind >= ETX_PTE_INT_LIST ? check_list(v, index) : ETX_OK;
 }

@@ -70,9 +70,9 @@ static etx_status open_data(etx_module* module,
   return etx_program_use_data(&module->program, module->data, count, diag);
 }
 
-etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
-                                 const etx_module_options* options,
-                                 etx_diag* diag) {
+static etx_status open_bytes(etx_module* module, etx_bytes file,
+                             const etx_module_options* options,
+                             etx_diag* diag) {
   static const etx_module_options no_options = {NULL, NULL, NULL,
                                                 NULL, 0,    NULL};
   if (options == NULL) options = &no_options;
@@ -91,8 +91,14 @@ etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
   return status;
 }
 
-etx_status etx_module_open(etx_module* module, const char* path,
-                           const etx_module_options* options, etx_diag* diag) {
+etx_status etx_module_open_bytes(etx_module* module, etx_bytes file,
+                                 const etx_module_options* options,
+                                 etx_diag* diag) {
+  return etx_diag_seal(diag, open_bytes(module, file, options, diag));
+}
+
+static etx_status open_path(etx_module* module, const char* path,
+                            const etx_module_options* options, etx_diag* diag) {
   etx_bytes file;
   memset(module, 0, sizeof *module);
   ETX_TRY(etx_module_file_map(path, &file, diag));
@@ -104,6 +110,11 @@ etx_status etx_module_open(etx_module* module, const char* path,
   etx_module_file_unmap(file);
   memset(module, 0, sizeof *module);
   return status;
+}
+
+etx_status etx_module_open(etx_module* module, const char* path,
+                           const etx_module_options* options, etx_diag* diag) {
+  return etx_diag_seal(diag, open_path(module, path, options, diag));
 }
 
 void etx_module_share(etx_module* module, const etx_module* owner) {
@@ -120,13 +131,18 @@ void etx_module_close(etx_module* module) {
   memset(module, 0, sizeof *module);
 }
 
-etx_status etx_module_shared_open(etx_module_shared* shared, etx_module* module,
-                                  etx_diag* diag) {
+static etx_status open_shared(etx_module_shared* shared, etx_module* module,
+                              etx_diag* diag) {
   memset(shared, 0, sizeof *shared);
   ETX_TRY(etx_module_start_session(module, "a session", &shared->memory,
                                    &shared->block, diag));
   shared->module = module;
   return ETX_OK;
+}
+
+etx_status etx_module_shared_open(etx_module_shared* shared, etx_module* module,
+                                  etx_diag* diag) {
+  return etx_diag_seal(diag, open_shared(shared, module, diag));
 }
 
 void etx_module_shared_close(etx_module_shared* shared) {
@@ -154,9 +170,9 @@ static etx_status loaded(etx_module* module, const char* name,
   return ETX_OK;
 }
 
-etx_status etx_module_execute(etx_module* module, const char* name,
-                              const etx_value* inputs, size_t input_count,
-                              etx_diag* diag) {
+static etx_status execute(etx_module* module, const char* name,
+                          const etx_value* inputs, size_t input_count,
+                          etx_diag* diag) {
   etx_method* method = NULL;
   ETX_TRY(loaded(module, name, &method, diag));
   for (size_t i = 0; i < input_count; ++i) {
@@ -165,8 +181,15 @@ etx_status etx_module_execute(etx_module* module, const char* name,
   return etx_method_run(method, diag);
 }
 
-etx_status etx_module_output(etx_module* module, const char* name, size_t index,
-                             const etx_value** out_value, etx_diag* diag) {
+etx_status etx_module_execute(etx_module* module, const char* name,
+                              const etx_value* inputs, size_t input_count,
+                              etx_diag* diag) {
+  return etx_diag_seal(diag, execute(module, name, inputs, input_count, diag));
+}
+
+static etx_status find_output(etx_module* module, const char* name,
+                              size_t index, const etx_value** out_value,
+                              etx_diag* diag) {
   const etx_method* method = etx_module_method(module, name);
   if (method == NULL) {
     return etx_diag_fail(diag, ETX_BAD_STATE, "method '%s' is not loaded",
@@ -176,6 +199,11 @@ etx_status etx_module_output(etx_module* module, const char* name, size_t index,
   return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                        "output %z asked for, method '%s' has %z", index, name,
                        method->output_count);
+}
+
+etx_status etx_module_output(etx_module* module, const char* name, size_t index,
+                             const etx_value** out_value, etx_diag* diag) {
+  return etx_diag_seal(diag, find_output(module, name, index, out_value, diag));
 }
 
 etx_value etx_module_tensor(void* data, etx_dtype dtype, const int32_t* sizes,

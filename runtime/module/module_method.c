@@ -204,10 +204,9 @@ static etx_status rebind(etx_module* module, etx_module_method_entry* entry,
   return etx_method_bind(&entry->method, allocator, diag);
 }
 
-etx_status etx_module_load_method_telling(etx_module* module, const char* name,
-                                          const etx_planned_memory* allocator,
-                                          const etx_missing_sink* missing,
-                                          etx_diag* diag) {
+static etx_status load_method(etx_module* module, const char* name,
+                              const etx_planned_memory* allocator,
+                              const etx_missing_sink* missing, etx_diag* diag) {
   const etx_text text = etx_text_of(name);
   etx_module_method_entry* entry = find_entry(module, text);
   if (entry != NULL) return rebind(module, entry, allocator, diag);
@@ -223,6 +222,14 @@ etx_status etx_module_load_method_telling(etx_module* module, const char* name,
   entry->next = module->methods;
   module->methods = entry;
   return ETX_OK;
+}
+
+etx_status etx_module_load_method_telling(etx_module* module, const char* name,
+                                          const etx_planned_memory* allocator,
+                                          const etx_missing_sink* missing,
+                                          etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       load_method(module, name, allocator, missing, diag));
 }
 
 etx_status etx_module_load_method(etx_module* module, const char* name,

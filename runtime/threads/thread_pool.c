@@ -190,8 +190,8 @@ static bool start_workers(etx_thread_pool* pool, size_t count) {
   return true;
 }
 
-etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
-                                etx_bytes_mut memory, etx_diag* diag) {
+static etx_status init(etx_thread_pool* pool, size_t thread_count,
+                       etx_bytes_mut memory, etx_diag* diag) {
   ETX_TRY(check(thread_count, memory, diag));
   memset(pool, 0, sizeof *pool);
   pool->parallel = (etx_parallel){
@@ -209,6 +209,11 @@ etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
   return etx_diag_fail(diag, ETX_HOST_FAILED,
                        "cannot start thread %z of %z: ask for fewer", refused,
                        thread_count - 1);
+}
+
+etx_status etx_thread_pool_init(etx_thread_pool* pool, size_t thread_count,
+                                etx_bytes_mut memory, etx_diag* diag) {
+  return etx_diag_seal(diag, init(pool, thread_count, memory, diag));
 }
 
 void etx_thread_pool_close(etx_thread_pool* pool) {

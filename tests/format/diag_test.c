@@ -106,6 +106,12 @@ static void a_note_has_no_words(void** state) {
   assert_int_equal(diag.status, ETX_BAD_FILE);
   assert_int_equal(diag.offset, 7);
   assert_string_equal(diag.text, "");
+  etx_diag_init(&diag);
+  diag.line = 3;
+  assert_int_equal(etx_diag_note(&diag, ETX_OK), ETX_OK);
+  assert_int_equal(etx_diag_note(&diag, ETX_BAD_FILE), ETX_BAD_FILE);
+  assert_int_equal(diag.status, ETX_BAD_FILE);
+  assert_int_equal(diag.line, 3);
 }
 
 static void a_diag_is_optional(void** state) {

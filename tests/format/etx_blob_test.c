@@ -298,7 +298,7 @@ static void half_a_pair_is_refused(void** state) {
   assert_int_equal(etx_blob_concurrent_count(&blob), 1);
   assert_int_equal(etx_blob_concurrent_at(&blob, 0).first, 0);
   assert_int_equal(etx_blob_concurrent_at(&blob, 0).second, 1);
-  size_t at = (size_t)(blob.bytes.data - file.data);
+  size_t at = (size_t)(blob.fb.data - file.data);
   while (memcmp(file.data + at, vector, sizeof vector) != 0) at += 4;
   file.data[at] = 1;
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));

@@ -18,7 +18,7 @@ static int open_sample(void** state) {
   static fixture f;
   f.file = sample_write(sample_content());
   assert_ok(etx_pte_open(&f.pte, sample_view(f.file), NULL, NULL));
-  f.fb = etx_pte_buffer(&f.pte);
+  f.fb = f.pte.fb;
   *state = &f;
   return 0;
 }

@@ -22,8 +22,8 @@ static void a_file_with_segments_has_the_long_header(void** state) {
   assert_memory_equal(file.data + 4, "ET12eh00", 8);
   assert_int_equal(read_u32(file.data + 12), 32);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
-  assert_int_equal(pte.program_size % 16, 0);
-  for (uint64_t i = pte.program_size; i < pte.segment_base; ++i) {
+  assert_int_equal(pte.fb.size % 16, 0);
+  for (uint64_t i = pte.fb.size; i < pte.segment_base; ++i) {
     assert_int_equal(file.data[i], 0);
   }
   sample_release(file);
@@ -41,7 +41,7 @@ static void a_file_without_segments_has_no_header(void** state) {
   const etx_bytes_mut file = sample_write(&content);
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
   assert_false(pte.has_header);
-  assert_int_equal(pte.program_size, file.size);
+  assert_int_equal(pte.fb.size, file.size);
   assert_int_equal(etx_pte_segment_count(&pte), 1);
   assert_int_equal(etx_pte_constant_count(&pte), 1);
   sample_release(file);

@@ -48,7 +48,7 @@ static void every_length_within_header_and_program(void** state) {
     etx_pte pte;
     assert_int_equal(etx_pte_open(&pte, sample_view(sample->bytes), NULL, NULL),
                      ETX_OK);
-    for (size_t size = 0; size < pte.program_size; ++size) {
+    for (size_t size = 0; size < pte.fb.size; ++size) {
       cut(sample, size, &counts);
     }
     hostile_print(sample->name, &counts);

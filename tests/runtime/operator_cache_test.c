@@ -61,7 +61,7 @@ static bool fits(test_program* p) {
   etx_operator_cache_init(&cache, &plan, NULL);
   const etx_pte_instruction call = etx_pte_instruction_at(&plan, 0, 0);
   return etx_plan_operator_fits(
-      etx_operator_cache_at(&cache, (size_t)call.index), &plan, &call);
+      etx_operator_cache_at(&cache, (size_t)call.index), &plan, NULL, &call);
 }
 
 // A program with one add whose alpha is a number, a text, none.

@@ -32,6 +32,7 @@
 #define assert_refused(call, wanted, part)                             \
   do {                                                                 \
     assert_status(call, wanted);                                       \
+    assert_int_equal(diag.status, wanted);                             \
     if (!test_said(&diag, part)) {                                     \
       fail_msg("message '%s' does not contain '%s'", diag.text, part); \
     }                                                                  \

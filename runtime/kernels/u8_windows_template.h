@@ -12,6 +12,8 @@
 //                                       NULL is zeros
 //   turn_signed(from, count, out)       the same of weights
 //   add_products(sum, bytes, weights)
+//   HALF_OF_LESS  where turned bytes are less than the image's: half of that in
+//                 all bytes of a register; else it is not defined
 //   byte_bounds, bounds_of(results)     what the last steps of bytes need,
 //   store_bytes(f, results, bounds, count, to)  and these
 
@@ -62,7 +64,15 @@ static void start_channels(turned* t) {
         const size_t tap = (s * SIDE + i) * w->kernel_x + x;
         rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
       }
-      turn_signed(rows, t->count, t->weights[x * t->sides + s]);
+      ints* turned_weights = t->weights[x * t->sides + s];
+      turn_signed(rows, t->count, turned_weights);
+#ifdef HALF_OF_LESS
+      for (size_t k = 0; k < SOME; ++k) {
+        ints* sum = &t->offsets[k];
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+      }
+#endif
     }
   }
 }

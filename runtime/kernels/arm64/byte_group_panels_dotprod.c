@@ -90,6 +90,7 @@ static inline __attribute__((always_inline)) void add_half(
   ETX_UNROLLED
   for (size_t i = 0; i < LANES; ++i, panel += 2 * FOUR) {
     int8x16_t w[QUARTERS];
+    READS_STAY;
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) w[q] = load_bytes(panel + q * BYTES);
     ETX_UNROLLED
@@ -118,9 +119,11 @@ static inline __attribute__((always_inline)) void sum_group(
       sums[r][q] = vld1q_s32(own + q * LANES) * -base;
     }
   }
-  for (size_t k = 0; k < b->group; k += LEAST_GROUP) {
-    add_half(left + k, b->left_row, panel, sums);
-    add_half(left + k + BYTES, b->left_row, panel + FOUR, sums);
+  const ptrdiff_t left_row = b->left_row;
+  const uint8_t* const end = left + b->group;
+  for (; left < end; left += LEAST_GROUP) {
+    add_half(left, left_row, panel, sums);
+    add_half(left + BYTES, left_row, panel + FOUR, sums);
     panel += 2 * LANES * FOUR;
   }
 }

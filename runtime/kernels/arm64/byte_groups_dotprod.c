@@ -15,7 +15,6 @@ enum {
   COLUMNS = 2,       // the same
   GROUPS = 4,        // the same, of each of them
   PART = 2 * BYTES,  // elements of a register of weights
-  MOST_PARTS = 4,    // of a group
   MOST_GROUPS = ETX_BYTE_MOST / PART,
 };
 
@@ -49,64 +48,97 @@ typedef struct step {
   const uint8_t* rows[ROWS];
 } step;
 
-// The sums of four groups, whose bytes of sums of halves are at most 4 * 30.
-static inline __attribute__((always_inline)) ints
-sums_of_weights(const uint8x16_t both[GROUPS], size_t parts) {
-  const int8x16_t ones = vdupq_n_s8(1);
-  if (parts == 1) {
-    const uint8x16_t all =
-        vpaddq_u8(vpaddq_u8(both[0], both[1]), vpaddq_u8(both[2], both[3]));
-    return add_dots((ints){0}, vreinterpretq_s8_u8(all), ones);
+// Sums of one group's products, from register `from` of each column on; and of
+// its weights, in bytes: four halves and four others are at most 120.
+static inline __attribute__((always_inline)) void group_sums(
+    const step* s, size_t from, size_t rows, size_t parts,
+    ints sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
+  ETX_UNROLLED
+  for (size_t c = 0; c < COLUMNS; ++c) {
+    both[c] = vdupq_n_u8(0);
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) sums[r][c] = vdupq_n_s32(0);
   }
+  for (size_t at = from * BYTES; at < (from + parts) * BYTES; at += BYTES) {
+    int8x16_t x[ROWS][2];
+    READS_STAY;
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) {
+      x[r][0] = load_bytes(s->rows[r] + 2 * at);
+      x[r][1] = load_bytes(s->rows[r] + 2 * at + BYTES);
+    }
+    ETX_UNROLLED
+    for (size_t c = 0; c < COLUMNS; ++c) {
+      const uint8x16_t w = vld1q_u8(s->weights + (ptrdiff_t)c * s->pitch + at);
+      const uint8x16_t high = vshrq_n_u8(w, 4), low = w & 15;
+      both[c] += high + low;
+      ETX_UNROLLED
+      for (size_t r = 0; r < rows; ++r) {
+        sums[r][c] = add_dots(sums[r][c], vreinterpretq_s8_u8(high), x[r][0]);
+        sums[r][c] = add_dots(sums[r][c], vreinterpretq_s8_u8(low), x[r][1]);
+      }
+    }
+  }
+}
+
+// The sums of four groups' bytes. Of short groups these are added to each other
+// first, which keeps them below 128.
+static inline __attribute__((always_inline)) ints
+byte_sums(uint8x16_t both[GROUPS][COLUMNS], size_t column, bool are_short) {
+  const int8x16_t ones = vdupq_n_s8(1);
   ints sums[GROUPS];
+  if (are_short) {
+    const uint8x16_t all =
+        vpaddq_u8(vpaddq_u8(both[0][column], both[1][column]),
+                  vpaddq_u8(both[2][column], both[3][column]));
+    return add_dots(vdupq_n_s32(0), vreinterpretq_s8_u8(all), ones);
+  }
   ETX_UNROLLED
   for (size_t g = 0; g < GROUPS; ++g) {
-    sums[g] = add_dots((ints){0}, vreinterpretq_s8_u8(both[g]), ones);
+    sums[g] =
+        add_dots(vdupq_n_s32(0), vreinterpretq_s8_u8(both[g][column]), ones);
   }
   return totals(sums);
 }
 
-// Sums of `groups` groups of `parts` registers, zeros where there are none.
+// Sums of `groups` groups of `parts` registers, one if they are short; zeros
+// where there are none.
 static inline __attribute__((always_inline)) void step_sums(
     const step* s, const int32_t* base, size_t rows, size_t groups,
-    size_t parts, ints out[ROWS][COLUMNS]) {
-  ints sums[ROWS][COLUMNS][GROUPS] = {{{{0}}}};
-  uint8x16_t both[COLUMNS][GROUPS] = {{{0}}};
+    size_t parts, bool are_short, ints out[ROWS][COLUMNS]) {
+  ints sums[GROUPS][ROWS][COLUMNS] = {{{{0}}}};
+  uint8x16_t both[GROUPS][COLUMNS] = {{{0}}};
   ETX_UNROLLED
   for (size_t g = 0; g < GROUPS; ++g) {
     if (g >= groups) break;
-    ETX_UNROLLED
-    for (size_t p = 0; p < parts; ++p) {
-      const size_t at = (g * parts + p) * BYTES;
-      int8x16_t x[ROWS][2];
-      ETX_UNROLLED
-      for (size_t r = 0; r < rows; ++r) {
-        x[r][0] = load_bytes(s->rows[r] + 2 * at);
-        x[r][1] = load_bytes(s->rows[r] + 2 * at + BYTES);
-      }
-      ETX_UNROLLED
-      for (size_t c = 0; c < COLUMNS; ++c) {
-        const uint8x16_t w =
-            vld1q_u8(s->weights + (ptrdiff_t)c * s->pitch + at);
-        const uint8x16_t high = vshrq_n_u8(w, 4), low = w & 15;
-        both[c][g] += high + low;
-        ETX_UNROLLED
-        for (size_t r = 0; r < rows; ++r) {
-          ints* own = &sums[r][c][g];
-          *own = add_dots(*own, vreinterpretq_s8_u8(high), x[r][0]);
-          *own = add_dots(*own, vreinterpretq_s8_u8(low), x[r][1]);
-        }
-      }
-    }
+    group_sums(s, g * parts, rows, parts, sums[g], both[g]);
   }
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
-    const ints own = sums_of_weights(both[c], parts);
+    const ints own = byte_sums(both, c, are_short);
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      out[r][c] = vmlsq_n_s32(totals(sums[r][c]), own, base[r]);
+      const ints all[GROUPS] = {sums[0][r][c], sums[1][r][c], sums[2][r][c],
+                                sums[3][r][c]};
+      out[r][c] = vmlsq_n_s32(totals(all), own, base[r]);
     }
   }
+}
+
+// Four numbers of a column, those of `groups` groups, followed by zeros.
+static inline __attribute__((always_inline)) floats
+some_scales(const float* from, size_t groups) {
+  float some[GROUPS] = {0};
+  memcpy(some, from, groups * sizeof *some);
+  return vld1q_f32(some);
+}
+
+static inline __attribute__((always_inline)) ints some_zeros(const int8_t* from,
+                                                             size_t groups) {
+  uint32_t some = 0;
+  memcpy(&some, from, groups);
+  const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(some)));
+  return vmovl_s16(vget_low_s16(wide));
 }
 
 // Adds a step's sums times their scales to the partial sums. Which of the two
@@ -116,18 +148,15 @@ static inline __attribute__((always_inline)) void add_step(
     size_t rows, ints whole[ROWS][COLUMNS], floats sums[ROWS][COLUMNS][2]) {
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < COLUMNS; ++c) {
-    float scales[GROUPS] = {0};
-    int8_t zeros[GROUPS] = {0};
-    const float* own_scales = s->scales + c * s->to_groups;
-    const int8_t* own_zeros =
-        s->zeros == NULL ? NULL : s->zeros + c * s->to_groups;
-    memcpy(scales, own_scales, groups * sizeof *scales);
-    if (own_zeros != NULL) memcpy(zeros, own_zeros, groups);
-    const floats scale = vld1q_f32(scales);
-    const ints zero = {8 + zeros[0], 8 + zeros[1], 8 + zeros[2], 8 + zeros[3]};
+    const floats scale = some_scales(s->scales + c * s->to_groups, groups);
+    ints zero = vdupq_n_s32(8);
+    if (s->zeros != NULL) {
+      zero += some_zeros(s->zeros + c * s->to_groups, groups);
+    }
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      const ints sum = whole[r][c] - vld1q_s32(g->sums[r] + group) * zero;
+      const ints own = vld1q_s32(g->sums[r] + group);
+      const ints sum = vmlsq_s32(whole[r][c], own, zero);
       const floats next = sums[r][c][1];
       sums[r][c][1] = sums[r][c][0] + scale * vcvtq_f32_s32(sum);
       sums[r][c][0] = next;
@@ -144,7 +173,7 @@ static __attribute__((noinline)) void add_last(const step* s,
                                                floats sums[ROWS][COLUMNS][2]) {
   const size_t left = b->groups - group;
   ints whole[ROWS][COLUMNS];
-  step_sums(s, g->base, rows, left, b->group / PART, whole);
+  step_sums(s, g->base, rows, left, b->group / PART, false, whole);
   add_step(s, g, group, left, rows, whole, sums);
 }
 
@@ -152,7 +181,8 @@ static __attribute__((noinline)) void add_last(const step* s,
 // constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void some_columns(
     const etx_byte_groups* b, const group_rows* g, size_t row, size_t rows,
-    size_t column, size_t apart, size_t parts) {
+    size_t column, size_t apart, bool are_short) {
+  const size_t parts = are_short ? 1 : b->group / PART;
   floats sums[ROWS][COLUMNS][2] = {{{{0}}}};
   step s = {.weights = b->right + (ptrdiff_t)column * b->right_row,
             .pitch = (ptrdiff_t)apart * b->right_row,
@@ -164,7 +194,7 @@ static inline __attribute__((always_inline)) void some_columns(
   size_t group = 0;
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     ints whole[ROWS][COLUMNS];
-    step_sums(&s, g->base, rows, GROUPS, parts, whole);
+    step_sums(&s, g->base, rows, GROUPS, parts, are_short, whole);
     add_step(&s, g, group, GROUPS, rows, whole, sums);
     s.weights += GROUPS * parts * BYTES;
     s.scales += GROUPS;
@@ -195,26 +225,19 @@ static inline __attribute__((always_inline)) void some_columns(
 
 static inline __attribute__((always_inline)) void all_columns(
     const etx_byte_groups* b, const group_rows* g, size_t row, size_t rows,
-    size_t parts) {
-  size_t column = 0;
-  for (; column + COLUMNS <= b->columns; column += COLUMNS) {
-    some_columns(b, g, row, rows, column, 1, parts);
+    bool are_short) {
+  for (size_t column = 0; column < b->columns; column += COLUMNS) {
+    const size_t apart = column + 1 < b->columns ? 1 : 0;
+    some_columns(b, g, row, rows, column, apart, are_short);
   }
-  if (column < b->columns) some_columns(b, g, row, rows, column, 0, parts);
 }
 
 static inline __attribute__((always_inline)) void some_rows(
     const etx_byte_groups* b, const group_rows* g, size_t row, size_t rows) {
-  switch (b->group) {
-    case PART:
-      all_columns(b, g, row, rows, 1);
-      break;
-    case 2 * PART:
-      all_columns(b, g, row, rows, 2);
-      break;
-    default:
-      all_columns(b, g, row, rows, MOST_PARTS);
-      break;
+  if (b->group == PART) {
+    all_columns(b, g, row, rows, true);
+  } else {
+    all_columns(b, g, row, rows, false);
   }
 }
 

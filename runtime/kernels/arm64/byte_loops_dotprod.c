@@ -263,6 +263,7 @@ static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[PANEL_ROWS], size_t place,
     ints sums[PANEL_ROWS][QUARTERS]) {
   int8x16_t w[QUARTERS];
+  READS_STAY;
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) w[q] = load_bytes(panel + q * BYTES);
   ETX_UNROLLED
@@ -281,24 +282,32 @@ static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS + part * SQUARE;
   ints sums[PANEL_ROWS][QUARTERS] = {{{0}}};
   int8x16_t x[PANEL_ROWS];
-  for (size_t r = 0; r < PANEL_ROWS && !b->starts; ++r) {
-    memcpy(sums[r], at + r * ETX_BYTE_COLUMNS, sizeof sums[r]);
-  }
-  size_t k = 0;
-  for (; k + BYTES <= b->count; k += BYTES) {
+  const ptrdiff_t left_row = b->left_row, panel_row = b->panel_row;
+  const size_t count = b->count;
+  if (!b->starts) {
     ETX_UNROLLED
     for (size_t r = 0; r < PANEL_ROWS; ++r) {
-      x[r] = load_bytes(left + (ptrdiff_t)r * b->left_row + k);
+      ETX_UNROLLED
+      for (size_t q = 0; q < QUARTERS; ++q) {
+        sums[r][q] = vld1q_s32(at + r * ETX_BYTE_COLUMNS + q * LANES);
+      }
+    }
+  }
+  size_t k = 0;
+  for (; k + BYTES <= count; k += BYTES) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < PANEL_ROWS; ++r) {
+      x[r] = load_bytes(left + (ptrdiff_t)r * left_row + k);
     }
     ETX_UNROLLED
-    for (size_t i = 0; i < LANES; ++i, panel += b->panel_row) {
+    for (size_t i = 0; i < LANES; ++i, panel += panel_row) {
       add_columns(panel, x, i, sums);
     }
   }
-  for (; k < b->count; k += 4, panel += b->panel_row) {
+  for (; k < count; k += 4, panel += panel_row) {
     ETX_UNROLLED
     for (size_t r = 0; r < PANEL_ROWS; ++r) {
-      x[r] = load_four(left + (ptrdiff_t)r * b->left_row + k);
+      x[r] = load_four(left + (ptrdiff_t)r * left_row + k);
     }
     add_columns(panel, x, 0, sums);
   }
@@ -308,7 +317,10 @@ static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
   }
   ETX_UNROLLED
   for (size_t r = 0; r < PANEL_ROWS; ++r) {
-    memcpy(at + r * ETX_BYTE_COLUMNS, sums[r], sizeof sums[r]);
+    ETX_UNROLLED
+    for (size_t q = 0; q < QUARTERS; ++q) {
+      vst1q_s32(at + r * ETX_BYTE_COLUMNS + q * LANES, sums[r][q]);
+    }
   }
 }
 

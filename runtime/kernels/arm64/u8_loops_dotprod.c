@@ -13,59 +13,56 @@ enum {
   SUM_ROW = ETX_U8_PANELS * COLUMNS,
 };
 
-// Rows are multiplied as signed bytes, 128 less than they are: the products
-// lack 128 times the sums of columns, which the first rows add up beside theirs
-// for all that follow.
-typedef struct block_sums {
-  ints of_rows[ROWS][QUARTERS];
-  ints of_columns[QUARTERS];
-} block_sums;
-
-// One more four of each row, in one of four places of a register.
+// One more four of each row, in one of four places of a register; and of ones,
+// for the sums of the columns.
 static inline __attribute__((always_inline)) void add_columns(
     const int8_t* panel, const int8x16_t x[ROWS], size_t place, size_t rows,
-    bool is_first, block_sums* s) {
+    bool is_first, ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
   int8x16_t w[QUARTERS];
-  ETX_UNROLLED
-  for (size_t q = 0; q < QUARTERS; ++q) w[q] = load_bytes(panel + q * BYTES);
+  READS_STAY;
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
+    w[q] = load_bytes(panel + q * BYTES);
     if (!is_first) continue;
-    s->of_columns[q] = add_dots(s->of_columns[q], w[q], vdupq_n_s8(1));
+    of_columns[q] = add_dots(of_columns[q], w[q], vdupq_n_s8(1));
   }
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
-      s->of_rows[r][q] = add_four(s->of_rows[r][q], w[q], x[r], place);
+      sums[r][q] = add_four(sums[r][q], w[q], x[r], place);
     }
   }
 }
 
 // All fours of some rows.
-static inline __attribute__((always_inline)) void add_rows_of(
+static inline __attribute__((always_inline)) void add_taps(
     const etx_u8_block* b, size_t row, size_t rows, const int8_t* panel,
-    bool is_first, block_sums* s) {
+    bool is_first, ints sums[ROWS][QUARTERS], ints of_columns[QUARTERS]) {
+  const size_t fours = b->fours;
   for (size_t t = 0; t < b->taps; ++t) {
     const uint8_t* const* seen = b->seen + t * b->pitch + row;
+    const uint8_t* at[ROWS];
     int8x16_t x[ROWS];
     size_t k = 0;
-    for (; k + LANES <= b->fours; k += LANES) {
+    ETX_UNROLLED
+    for (size_t r = 0; r < rows; ++r) at[r] = seen[r];
+    for (; k + LANES <= fours; k += LANES) {
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        x[r] = less_128(vld1q_u8(seen[r] + k * SIDE));
+        x[r] = less_128(vld1q_u8(at[r] + k * SIDE));
       }
       ETX_UNROLLED
       for (size_t i = 0; i < LANES; ++i, panel += FOUR) {
-        add_columns(panel, x, i, rows, is_first, s);
+        add_columns(panel, x, i, rows, is_first, sums, of_columns);
       }
     }
-    for (; k < b->fours; ++k, panel += FOUR) {
+    for (; k < fours; ++k, panel += FOUR) {
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        x[r] = less_128(vreinterpretq_u8_s8(load_four(seen[r] + k * SIDE)));
+        x[r] = less_128(vreinterpretq_u8_s8(load_four(at[r] + k * SIDE)));
       }
-      add_columns(panel, x, 0, rows, is_first, s);
+      add_columns(panel, x, 0, rows, is_first, sums, of_columns);
     }
   }
 }
@@ -88,12 +85,17 @@ static void store_sixteen(const etx_u8_results* r, const ints own[QUARTERS],
   vst1q_u8((uint8_t*)out + at, bytes_of(f, r->low, r->high, r->zero));
 }
 
-static void store_row(const etx_u8_block* b, size_t row, size_t column,
-                      const ints own[QUARTERS]) {
+// A row's sums, added to those that are there already, are kept or stored.
+static void end_row(const etx_u8_block* b, size_t row, size_t column,
+                    ints own[QUARTERS]) {
   const size_t left = b->columns - column;
   const size_t at = row * b->out_row + column, channel = b->channel + column;
+  int32_t* const kept = b->sums + row * SUM_ROW + column;
+  for (size_t q = 0; q < QUARTERS && !b->starts; ++q) {
+    own[q] = vaddq_s32(own[q], vld1q_s32(kept + q * LANES));
+  }
   if (!b->ends) {
-    memcpy(b->sums + row * SUM_ROW + column, own, FOUR);
+    memcpy(kept, own, FOUR);
   } else if (left >= COLUMNS) {
     store_sixteen(b->results, own, channel, b->out, at);
   } else {
@@ -103,44 +105,44 @@ static void store_row(const etx_u8_block* b, size_t row, size_t column,
   }
 }
 
-// Some rows with a panel's columns, whose sums are known unless these are the
-// first rows.
+// Some rows with a panel's columns. They are multiplied as signed bytes, 128
+// less than they are, and lack as many times the sums of the columns: these the
+// first rows add up beside theirs for all that follow.
 static inline __attribute__((always_inline)) void some_rows(
     const etx_u8_block* b, size_t row, size_t rows, size_t column,
-    bool is_first, ints columns[QUARTERS]) {
+    bool is_first, ints lacking[QUARTERS]) {
+  const int8_t* panel = b->panels + column / COLUMNS * b->panel_bytes;
   const size_t left = b->rows - row;
-  block_sums s = {.of_rows = {{{0}}}, .of_columns = {{0}}};
-  add_rows_of(b, row, rows, b->panels + column / COLUMNS * b->panel_bytes,
-              is_first, &s);
+  ints sums[ROWS][QUARTERS] = {{{0}}}, of_columns[QUARTERS] = {{0}};
+  add_taps(b, row, rows, panel, is_first, sums, of_columns);
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) {
-    if (is_first) columns[q] = vshlq_n_s32(s.of_columns[q], 7);
+    if (is_first) lacking[q] = vshlq_n_s32(of_columns[q], 7);
   }
+  // Sums whose address is known stay in no registers.
+  ints own[ROWS][QUARTERS];
   ETX_UNROLLED
   for (size_t r = 0; r < rows; ++r) {
-    if (r >= left) break;
-    ints own[QUARTERS];
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
-      own[q] = vaddq_s32(s.of_rows[r][q], columns[q]);
-      if (b->starts) continue;
-      own[q] = vaddq_s32(own[q], vld1q_s32(b->sums + (row + r) * SUM_ROW +
-                                           column + q * LANES));
+      own[r][q] = vaddq_s32(sums[r][q], lacking[q]);
     }
-    store_row(b, row + r, column, own);
+  }
+  for (size_t r = 0; r < rows && r < left; ++r) {
+    end_row(b, row + r, column, own[r]);
   }
 }
 
 static void block(const etx_u8_block* b) {
   for (size_t column = 0; column < b->columns; column += COLUMNS) {
-    ints columns[QUARTERS];
+    ints lacking[QUARTERS];
     if (b->rows == 1) {
-      some_rows(b, 0, 1, column, true, columns);
+      some_rows(b, 0, 1, column, true, lacking);
       continue;
     }
-    some_rows(b, 0, ROWS, column, true, columns);
+    some_rows(b, 0, ROWS, column, true, lacking);
     for (size_t row = ROWS; row < b->rows; row += ROWS) {
-      some_rows(b, row, ROWS, column, false, columns);
+      some_rows(b, row, ROWS, column, false, lacking);
     }
   }
 }

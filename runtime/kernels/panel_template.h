@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
   const ptrdiff_t sum_row = b->sum_row;
   T *sums = (T *)b->sums + (ptrdiff_t)row * sum_row + group * NAME(GROUP);
-  const ptrdiff_t panel_row = b->panel_row;
+  const ptrdiff_t panel_row = b->panel_row, weight_row = b->weight_row;
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
@@ -119,9 +119,20 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
                    v % NAME(PARTS) * NAME(WIDTH),
                VECTOR_BYTES);
       }
+#ifdef PANEL_READS_STAY
+      T next_weight = weights[k];
+#endif
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
-        const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+#ifdef PANEL_READS_STAY
+        const T weight = next_weight;
+        if (r + 1 < rows) {
+          next_weight = weights[(ptrdiff_t)(r + 1) * weight_row + (ptrdiff_t)k];
+        }
+        PANEL_READS_STAY;
+#else
+        const T weight = weights[(ptrdiff_t)r * weight_row + (ptrdiff_t)k];
+#endif
         ETX_UNROLLED
         for (size_t v = 0; v < vectors; ++v) {
           own[r][v] = STEP(weight, seen[v], own[r][v]);

@@ -297,7 +297,8 @@ static void panels_are_alike(void** state) {
                                  {5, 16, 0, 0},     {3, 16, 40000, 0},
                                  {29, 16, 32768, 0}, {9, 1, 512, 0},
                                  {33, 17, 512, 0},   {40, 31, 768, 0},
-                                 {2, 45, 512, 0},
+                                 {2, 45, 512, 0},    {1, 96, 512, 0},
+                                 {5, 64, 516, 0},
                                  // In parts; and results that go far.
                                  {90, 48, 4096, 0},  {17, 4096, 64, 0}};
   enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };

@@ -238,10 +238,10 @@ static void compare_results(const etx_byte_line* line, size_t row, size_t c,
 }
 
 static inline __attribute__((always_inline)) void store_results(
-    const etx_byte_line* line, size_t row, size_t c,
+    const etx_byte_line* line, size_t row, size_t rows, size_t c,
     ints sums[PANEL_ROWS][QUARTERS]) {
   ETX_UNROLLED
-  for (size_t r = 0; r < PANEL_ROWS; ++r) {
+  for (size_t r = 0; r < rows; ++r) {
     if (row + r >= line->rows) break;
     floats results[QUARTERS];
     ETX_UNROLLED
@@ -260,14 +260,14 @@ static inline __attribute__((always_inline)) void store_results(
 
 // One more four of rows' registers, with sixteen columns.
 static inline __attribute__((always_inline)) void add_columns(
-    const int8_t* panel, const int8x16_t x[PANEL_ROWS], size_t place,
-    ints sums[PANEL_ROWS][QUARTERS]) {
+    const int8_t* panel, const int8x16_t x[PANEL_ROWS], size_t rows,
+    size_t place, ints sums[PANEL_ROWS][QUARTERS]) {
   int8x16_t w[QUARTERS];
   READS_STAY;
   ETX_UNROLLED
   for (size_t q = 0; q < QUARTERS; ++q) w[q] = load_bytes(panel + q * BYTES);
   ETX_UNROLLED
-  for (size_t r = 0; r < PANEL_ROWS; ++r) {
+  for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
       sums[r][q] = add_four(sums[r][q], w[q], x[r], place);
@@ -275,8 +275,9 @@ static inline __attribute__((always_inline)) void add_columns(
   }
 }
 
-// Four rows with one of the panel's parts.
-static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
+// Some rows with one of the panel's parts.
+static inline __attribute__((always_inline)) void panel_rows(
+    const etx_byte_panel* b, size_t row, size_t rows, size_t part) {
   const uint8_t* left = b->left + (ptrdiff_t)row * b->left_row;
   const int8_t* panel = b->panel + (ptrdiff_t)part * b->panel_part;
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS + part * SQUARE;
@@ -286,7 +287,7 @@ static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
   const size_t count = b->count;
   if (!b->starts) {
     ETX_UNROLLED
-    for (size_t r = 0; r < PANEL_ROWS; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       ETX_UNROLLED
       for (size_t q = 0; q < QUARTERS; ++q) {
         sums[r][q] = vld1q_s32(at + r * ETX_BYTE_COLUMNS + q * LANES);
@@ -296,27 +297,27 @@ static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
   size_t k = 0;
   for (; k + BYTES <= count; k += BYTES) {
     ETX_UNROLLED
-    for (size_t r = 0; r < PANEL_ROWS; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       x[r] = load_bytes(left + (ptrdiff_t)r * left_row + k);
     }
     ETX_UNROLLED
     for (size_t i = 0; i < LANES; ++i, panel += panel_row) {
-      add_columns(panel, x, i, sums);
+      add_columns(panel, x, rows, i, sums);
     }
   }
   for (; k < count; k += 4, panel += panel_row) {
     ETX_UNROLLED
-    for (size_t r = 0; r < PANEL_ROWS; ++r) {
+    for (size_t r = 0; r < rows; ++r) {
       x[r] = load_four(left + (ptrdiff_t)r * left_row + k);
     }
-    add_columns(panel, x, 0, sums);
+    add_columns(panel, x, rows, 0, sums);
   }
   if (b->line != NULL) {
-    store_results(b->line, row, part * SQUARE, sums);
+    store_results(b->line, row, rows, part * SQUARE, sums);
     return;
   }
   ETX_UNROLLED
-  for (size_t r = 0; r < PANEL_ROWS; ++r) {
+  for (size_t r = 0; r < rows; ++r) {
     ETX_UNROLLED
     for (size_t q = 0; q < QUARTERS; ++q) {
       vst1q_s32(at + r * ETX_BYTE_COLUMNS + q * LANES, sums[r][q]);
@@ -324,9 +325,18 @@ static void panel_rows(const etx_byte_panel* b, size_t row, size_t part) {
   }
 }
 
+// A row that is alone, as a step of a model has it, is not multiplied with what
+// follows it.
 static void whole(const etx_byte_panel* b) {
   for (size_t row = 0; row < b->rows; row += PANEL_ROWS) {
-    for (size_t part = 0; part < PARTS; ++part) panel_rows(b, row, part);
+    const bool is_lone = b->line != NULL && row + 1 == b->line->rows;
+    for (size_t part = 0; part < PARTS; ++part) {
+      if (is_lone) {
+        panel_rows(b, row, 1, part);
+      } else {
+        panel_rows(b, row, PANEL_ROWS, part);
+      }
+    }
   }
 }
 

@@ -84,17 +84,20 @@ static inline __attribute__((always_inline)) void turn_columns(
   const etx_u8_windows* w = t->w;
   const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
   for (size_t s = 0; s < t->sides; ++s) {
-    const uint8_t* from[SIDE] = {NULL};
+    const uint8_t *from[SIDE] = {NULL}, *own[SIDE] = {NULL};
+    const size_t left = w->kernel_y - s * SIDE;
+    for (size_t i = 0; i < SIDE && i < left; ++i) {
+      own[i] = rows[(s * SIDE + i) * w->dilation_y];
+    }
     for (size_t c = 0; c < count; ++c) {
       const int64_t at = column + (int64_t)c;
       const bool is_inside = at >= 0 && at < (int64_t)w->columns;
       const size_t place = (size_t)at * w->channels + t->first;
       ETX_UNROLLED
       for (size_t i = 0; i < SIDE; ++i) {
-        if (s * SIDE + i >= w->kernel_y) break;
-        const uint8_t* row = rows[(s * SIDE + i) * w->dilation_y];
+        if (i >= left) break;
         from[i] =
-            row == NULL || !is_inside ? w->outside + t->first : row + place;
+            own[i] == NULL || !is_inside ? w->outside + t->first : own[i] + place;
       }
       turn_bytes(from, bytes, t->columns[c * t->sides + s]);
     }

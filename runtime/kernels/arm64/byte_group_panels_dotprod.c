@@ -2,8 +2,8 @@
 
 #include "runtime/kernels/arm64/byte_loops_dotprod.h"
 
-#include "runtime/kernels/arm64/byte_vectors_template.h"
-#include "runtime/kernels/arm64/byte_turn_template.h"
+#include "runtime/kernels/arm64/byte_dots_template.h"
+#include "runtime/kernels/arm64/byte_columns_template.h"
 
 enum {
   LEAST_GROUP = 2 * BYTES,  // elements

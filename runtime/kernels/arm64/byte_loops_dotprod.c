@@ -1,7 +1,7 @@
 #include "runtime/kernels/arm64/byte_loops_dotprod.h"
 
-#include "runtime/kernels/arm64/byte_vectors_template.h"
-#include "runtime/kernels/arm64/byte_turn_template.h"
+#include "runtime/kernels/arm64/byte_dots_template.h"
+#include "runtime/kernels/arm64/byte_columns_template.h"
 
 // ------------------------------------------------ rows as they are stored
 

@@ -1,6 +1,5 @@
-// The loops of bytes for processors with dot products. Their rows are of signed
-// bytes, 128 less than byte_loops.h says, and a number's base is less by as
-// much: the sums are what they would be.
+// The loops of bytes for processors with dot products, whose rows are of signed
+// bytes.
 
 #ifndef ETX_RUNTIME_KERNELS_ARM64_BYTE_LOOPS_DOTPROD_H
 #define ETX_RUNTIME_KERNELS_ARM64_BYTE_LOOPS_DOTPROD_H

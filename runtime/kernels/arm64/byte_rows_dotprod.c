@@ -2,7 +2,7 @@
 
 #include "runtime/kernels/arm64/byte_loops_dotprod.h"
 
-#include "runtime/kernels/arm64/byte_vectors_template.h"
+#include "runtime/kernels/arm64/byte_dots_template.h"
 
 // ------------------------------------------------ the range
 

@@ -1,6 +1,6 @@
 #include "runtime/kernels/arm64/u8_loops_dotprod.h"
 
-#include "runtime/kernels/arm64/u8_vectors_template.h"
+#include "runtime/kernels/arm64/u8_dots_template.h"
 
 // ------------------------------------------------ products
 

@@ -7,7 +7,9 @@
 
 extern const etx_u8_loops etx_u8_loops_dotprod;
 
-// Its member `windows`.
+// Its member `windows`; and the same of at most sixteen channels whose windows
+// fit.
 void etx_u8_windows_dotprod(const etx_u8_windows* windows);
+void etx_u8_narrow_windows_dotprod(const etx_u8_windows* windows);
 
 #endif

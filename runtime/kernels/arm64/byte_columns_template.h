@@ -1,5 +1,5 @@
 // How rows of weights become panels: four fours of bytes of sixteen columns at
-// a time. Read after byte_vectors_template.h.
+// a time. Read after byte_dots_template.h.
 
 enum {
   SQUARE = 16,  // columns that are turned at a time

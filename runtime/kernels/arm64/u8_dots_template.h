@@ -1,7 +1,7 @@
 // Floats of four registers become bytes. Read by files for processors with dot
 // products.
 
-#include "runtime/kernels/arm64/byte_vectors_template.h"
+#include "runtime/kernels/arm64/byte_dots_template.h"
 #include "runtime/kernels/u8_results.h"
 
 enum { SIXTEEN = BYTES / LANES };  // registers of sixteen sums

@@ -5,6 +5,8 @@
 //
 //   sum of (w - 8 - zero) * (x - base) =
 //       sum of w * x - base * sum of w - (8 + zero) * sum of (x - base)
+//
+// where what follows the 8 is known of a row, and sums begin with it.
 
 #include "runtime/kernels/arm64/byte_loops_dotprod.h"
 
@@ -18,7 +20,8 @@ enum {
   MOST_GROUPS = ETX_BYTE_MOST / PART,
 };
 
-// What the rows are, and the sums of their groups without their bases.
+// What the rows are, and minus eight times the sums of their groups without
+// their bases.
 typedef struct group_rows {
   const uint8_t* bytes[ROWS];
   int32_t base[ROWS];
@@ -32,7 +35,7 @@ static void sum_row(const uint8_t* row, int32_t base, size_t group,
     for (size_t k = 0; k < group; k += BYTES, row += BYTES) {
       sum = add_dots(sum, load_bytes(row), vdupq_n_s8(1));
     }
-    out[g] = vaddvq_s32(sum) - (int32_t)group * base;
+    out[g] = -8 * (vaddvq_s32(sum) - (int32_t)group * base);
   }
   memset(out + groups, 0, GROUPS * sizeof *out);
 }
@@ -46,20 +49,33 @@ typedef struct step {
   const int8_t* zeros;  // NULL: none
   ptrdiff_t to_groups;  // from a column's scales to the next one's
   const uint8_t* rows[ROWS];
+  const int32_t* sums[ROWS];  // of rows' groups
 } step;
 
-// Sums of one group's products, from register `from` of each column on; and of
-// its weights, in bytes: four halves and four others are at most 120.
+// A number in the first lane and zeros in the others, which compilers make of
+// two instructions.
+static inline ints first_lane(const int32_t* from) {
+  ints x;
+  __asm__("ldr %s0, %1" : "=w"(x) : "m"(*from));
+  return x;
+}
+
+// Sums of one group's products, from register `group * parts` of each column
+// on; and of its weights, in bytes: four halves and four others are at most
+// 120.
 static inline __attribute__((always_inline)) void group_sums(
-    const step* s, size_t from, size_t rows, size_t parts,
+    const step* s, size_t group, size_t rows, size_t parts,
     ints sums[ROWS][COLUMNS], uint8x16_t both[COLUMNS]) {
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
     both[c] = vdupq_n_u8(0);
     ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) sums[r][c] = vdupq_n_s32(0);
+    for (size_t r = 0; r < rows; ++r) {
+      sums[r][c] = first_lane(s->sums[r] + group);
+    }
   }
-  for (size_t at = from * BYTES; at < (from + parts) * BYTES; at += BYTES) {
+  const size_t end = (group + 1) * parts * BYTES;
+  for (size_t at = group * parts * BYTES; at < end; at += BYTES) {
     int8x16_t x[ROWS][2];
     READS_STAY;
     ETX_UNROLLED
@@ -111,7 +127,7 @@ static inline __attribute__((always_inline)) void step_sums(
   ETX_UNROLLED
   for (size_t g = 0; g < GROUPS; ++g) {
     if (g >= groups) break;
-    group_sums(s, g * parts, rows, parts, sums[g], both[g]);
+    group_sums(s, g, rows, parts, sums[g], both[g]);
   }
   ETX_UNROLLED
   for (size_t c = 0; c < COLUMNS; ++c) {
@@ -144,19 +160,19 @@ static inline __attribute__((always_inline)) ints some_zeros(const int8_t* from,
 // Adds a step's sums times their scales to the partial sums. Which of the two
 // registers of these is next is told by their places.
 static inline __attribute__((always_inline)) void add_step(
-    const step* s, const group_rows* g, size_t group, size_t groups,
-    size_t rows, ints whole[ROWS][COLUMNS], floats sums[ROWS][COLUMNS][2]) {
+    const step* s, size_t groups, size_t rows, ints whole[ROWS][COLUMNS],
+    floats sums[ROWS][COLUMNS][2]) {
   ETX_UNROLLED
   for (ptrdiff_t c = 0; c < COLUMNS; ++c) {
     const floats scale = some_scales(s->scales + c * s->to_groups, groups);
-    ints zero = vdupq_n_s32(8);
+    ints zero = vdupq_n_s32(0);
     if (s->zeros != NULL) {
-      zero += some_zeros(s->zeros + c * s->to_groups, groups);
+      zero = some_zeros(s->zeros + c * s->to_groups, groups);
     }
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      const ints own = vld1q_s32(g->sums[r] + group);
-      const ints sum = vmlsq_s32(whole[r][c], own, zero);
+      ints sum = whole[r][c];
+      if (s->zeros != NULL) sum += vld1q_s32(s->sums[r]) * zero >> 3;
       const floats next = sums[r][c][1];
       sums[r][c][1] = sums[r][c][0] + scale * vcvtq_f32_s32(sum);
       sums[r][c][0] = next;
@@ -174,7 +190,7 @@ static __attribute__((noinline)) void add_last(const step* s,
   const size_t left = b->groups - group;
   ints whole[ROWS][COLUMNS];
   step_sums(s, g->base, rows, left, b->group / PART, false, whole);
-  add_step(s, g, group, left, rows, whole, sums);
+  add_step(s, left, rows, whole, sums);
 }
 
 // Rows times two columns that are `apart` from each other, 1 or 0. Inlined with
@@ -190,17 +206,23 @@ static inline __attribute__((always_inline)) void some_columns(
             .zeros = b->zeros == NULL ? NULL : b->zeros + column * b->groups,
             .to_groups = (ptrdiff_t)(apart * b->groups)};
   ETX_UNROLLED
-  for (size_t r = 0; r < rows; ++r) s.rows[r] = g->bytes[r];
+  for (size_t r = 0; r < rows; ++r) {
+    s.rows[r] = g->bytes[r];
+    s.sums[r] = g->sums[r];
+  }
   size_t group = 0;
   for (; group + GROUPS <= b->groups; group += GROUPS) {
     ints whole[ROWS][COLUMNS];
     step_sums(&s, g->base, rows, GROUPS, parts, are_short, whole);
-    add_step(&s, g, group, GROUPS, rows, whole, sums);
+    add_step(&s, GROUPS, rows, whole, sums);
     s.weights += GROUPS * parts * BYTES;
     s.scales += GROUPS;
     if (s.zeros != NULL) s.zeros += GROUPS;
     ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) s.rows[r] += GROUPS * parts * PART;
+    for (size_t r = 0; r < rows; ++r) {
+      s.rows[r] += GROUPS * parts * PART;
+      s.sums[r] += GROUPS;
+    }
   }
   if (group < b->groups) {
     // Copies: what has an address is in memory all the time.

@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
                    v % NAME(PARTS) * NAME(WIDTH),
                VECTOR_BYTES);
       }
-#ifdef PANEL_READS_STAY
+#ifdef PANEL_READS_STAY  // one is read ahead of its row
       T next_weight = weights[k];
 #endif
       ETX_UNROLLED

@@ -96,8 +96,8 @@ static inline __attribute__((always_inline)) void turn_columns(
       ETX_UNROLLED
       for (size_t i = 0; i < SIDE; ++i) {
         if (i >= left) break;
-        from[i] =
-            own[i] == NULL || !is_inside ? w->outside + t->first : own[i] + place;
+        from[i] = own[i] == NULL || !is_inside ? w->outside + t->first
+                                               : own[i] + place;
       }
       turn_bytes(from, bytes, t->columns[c * t->sides + s]);
     }

@@ -303,7 +303,8 @@ int main(int argc, char** argv) {
       const size_t i = (size_t)(at / KINDS) % SHAPES;
       const size_t threads = (size_t)at / (KINDS * SHAPES);
       // The plain set need not be near any limit: once is enough.
-      for (int set = round == 0 ? ETX_SET_BASE : best; set <= best; set = test_next_set(set)) {
+      for (int set = round == 0 ? ETX_SET_BASE : best; set <= best;
+           set = test_next_set(set)) {
         etx_parallel parallel = *all[threads];
         parallel.instruction_set = (etx_instruction_set)set;
         measure(&shapes[i], k, parallel, &results[k][i][set][threads]);

@@ -212,7 +212,8 @@ static void run_sets(operands* o, bool is_near) {
   run_set(o, ETX_SET_BASE);
   if (is_near) check_near(o);
   if (size > 0) memcpy(first, o->result.bytes.data, size);
-  for (int set = test_next_set(ETX_SET_BASE); set <= (int)best; set = test_next_set(set)) {
+  for (int set = test_next_set(ETX_SET_BASE); set <= (int)best;
+       set = test_next_set(set)) {
     run_set(o, (etx_instruction_set)set);
     if (size == 0 || memcmp(first, o->result.bytes.data, size) == 0) continue;
     fail_msg("%s differs: %zu bits, %d x %zu x %zu, group %zu",

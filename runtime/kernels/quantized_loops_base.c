@@ -6,7 +6,7 @@
 
 typedef float four __attribute__((vector_size(16)));
 
-#ifdef __aarch64__
+#ifdef __AARCH64EL__
 // Four bytes in the high ends of lanes, which are shifted by numbers of their
 // own there: of vectors of four bytes gcc makes single elements.
 typedef int32_t four_ints __attribute__((vector_size(16)));

@@ -36,8 +36,8 @@ static inline uint8x16_t last_bytes(size_t count) {
 }
 
 // Rows times four columns from `column` on, `pitch` bytes from each other; or
-// times one of them, with a pitch of 0. What is left of whole registers is
-// read with what was there before, which is made zero.
+// times one of them, with a pitch of 0. What is left of whole registers, of
+// which there are some, is read with what was before it, which is made zero.
 static inline __attribute__((always_inline)) void dot_block(
     const etx_byte_block* b, size_t row, size_t rows, bool has_ones,
     size_t column, ptrdiff_t pitch) {

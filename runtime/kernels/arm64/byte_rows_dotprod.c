@@ -71,8 +71,8 @@ static inline int8x8_t quantize_eight(const float* x, double inverse,
   return vqmovn_s16(vcombine_s16(low, high));
 }
 
-// Where the factor is a number above 0 the row has numbers alone: these come
-// from what their range gives. Else NaN becomes zero, in a loop of its own.
+// One by one, what is no number too. There is none where the factor is above 0,
+// which comes from the row's range.
 static void quantize_any(const float* x, size_t count, double inverse,
                          double zero, int8_t* out) {
   for (size_t i = 0; i < count; ++i) {

@@ -40,7 +40,10 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
   const ptrdiff_t sum_row = b->sum_row;
   T *sums = (T *)b->sums + (ptrdiff_t)row * sum_row + group * NAME(GROUP);
-  const ptrdiff_t panel_row = b->panel_row, weight_row = b->weight_row;
+  const ptrdiff_t panel_row = b->panel_row;
+#ifdef PANEL_READS_STAY
+  const ptrdiff_t weight_row = b->weight_row;
+#endif
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
@@ -131,7 +134,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
         }
         PANEL_READS_STAY;
 #else
-        const T weight = weights[(ptrdiff_t)r * weight_row + (ptrdiff_t)k];
+        const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
 #endif
         ETX_UNROLLED
         for (size_t v = 0; v < vectors; ++v) {

@@ -33,14 +33,6 @@ uint64_t etx_machine_multiply(uint64_t turns, float* sink) {
   return turns * SUMS * LANES;
 }
 
-// Without an instruction for bytes they are multiplied as what they become.
-uint64_t etx_machine_multiply_bytes(uint64_t turns, int32_t* sink) {
-  float single = (float)*sink;
-  const uint64_t done = etx_machine_multiply(turns, &single);
-  *sink = single > 0;
-  return done;
-}
-
 uint64_t etx_machine_read(const uint64_t* words, size_t count) {
   return etx_machine_read_plain(words, count);
 }

@@ -2,7 +2,8 @@
 # shared memory, module and threads in the other.
 #
 #   awk -v root=DIR -v out=DIR -v version=0.1.0 -v avx2=avx2,fma,f16c
-#     -v avx512=... -v avx512vnni=... -f amalgamate.awk FILE.c ...        (paths from root)
+#     -v avx512=... -v avx512vnni=... -v dotprod=dotprod
+#     -f amalgamate.awk FILE.c ...                          (paths from root)
 #
 # Headers with a guard are written once, before the sources; templates and .def
 # lists where they are included. What would clash when files become one is told
@@ -159,6 +160,8 @@ function is_name(text) { return text ~ /^[A-Za-z_]/ }
 
 function define(unit, name) {
   if (name in keyword || (unit, name) in defines) return
+  # A vector of <arm_neon.h> where a line ends.
+  if (name ~ /^(u?int|float)[0-9]+x[0-9]+_t$/) return
   defines[unit, name] = 1
   name_of[unit, ++name_count[unit]] = name
   ++definers[name]
@@ -405,7 +408,8 @@ function put_body(unit,    i, k, t, changed, line, in_members) {
 
 function condition_of(path) {
   if (path ~ /\/x86\//) return "defined(__x86_64__)"
-  if (path ~ /\/portable\//) return "!defined(__x86_64__)"
+  if (path ~ /\/arm64\//) return "defined(__AARCH64EL__)"
+  if (path ~ /\/portable\//) return "!defined(__x86_64__) && !defined(__AARCH64EL__)"
   if (path ~ /_host_linux\.c$/) return "defined(ETX_WITH_THREADS) && defined(__linux__)"
   if (path ~ /_host_generic\.c$/) return "defined(ETX_WITH_THREADS) && !defined(__linux__)"
   if (path ~ /^runtime\/threads\//) return "defined(ETX_WITH_THREADS)"
@@ -417,6 +421,7 @@ function set_of(path) {
   if (path ~ /_avx2\.c$/) return avx2
   if (path ~ /_avx512\.c$/) return avx512
   if (path ~ /_avx512vnni\.c$/) return avx512vnni
+  if (path ~ /_dotprod\.c$/) return dotprod
   return ""
 }
 
@@ -453,7 +458,15 @@ function put_set(set) {
     "\\\"))), apply_to = function)\")" > source
   print "#else" > source
   print "#pragma GCC push_options" > source
-  print "#pragma GCC target(\"" set "\")" > source
+  if (set == dotprod) {
+    # The assembler wants its architecture, too; and functions of <arm_neon.h>
+    # are inlined where all is known that the build has asked for.
+    print "#ifndef __ARM_FEATURE_DOTPROD" > source
+    print "#pragma GCC target(\"arch=armv8.2-a+dotprod+fp16+crypto\")" > source
+    print "#endif" > source
+  } else {
+    print "#pragma GCC target(\"" set "\")" > source
+  }
   print "#endif" > source
 }
 

@@ -5,7 +5,8 @@
 // (x86/u8_loops_avx512vnni.c: look_up).
 //
 // Nothing is remembered: the compiler's support library has asked the processor
-// before, and the operating system whether it keeps the wide registers.
+// before, and the operating system whether it keeps the wide registers; on
+// ARM64 the system has.
 
 #ifndef ETX_RUNTIME_INSTRUCTION_SET_H
 #define ETX_RUNTIME_INSTRUCTION_SET_H

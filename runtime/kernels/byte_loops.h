@@ -1,5 +1,7 @@
-// The inner loops of quantized_bytes.h, for processors that multiply unsigned
-// bytes by signed ones and add the products four at a time.
+// The inner loops of quantized_bytes.h, for processors that multiply bytes and
+// add the products four at a time. What bytes rows have is between the loops of
+// a set: unsigned ones, as it is written here, or signed ones, 128 less, whose
+// bases are less by as much.
 
 #ifndef ETX_RUNTIME_KERNELS_BYTE_LOOPS_H
 #define ETX_RUNTIME_KERNELS_BYTE_LOOPS_H
@@ -39,8 +41,8 @@ typedef struct etx_byte_block {
 } etx_byte_block;
 
 // Rows of bytes times rows of weights of 4 bits, as packed_rows.h has them. Of
-// each 128 bytes of a row the even ones stand first, and the odd ones begin
-// with the 65th, even if there are less.
+// each 128 bytes of a row, or each 32, the even ones stand first, and the odd
+// ones begin behind half of them, even if there are less.
 typedef struct etx_byte_groups {
   const uint8_t* left;
   ptrdiff_t left_row;

@@ -2,9 +2,9 @@
 // once for each instruction set that is worth it. All sets give the same bits:
 // a wider set computes more elements at once and nothing else.
 //
-// Which sets there are depends on the machine, so one of two folders belongs to
-// a build: x86 (AVX2 or AVX-512 where the processor has it) or portable (the
-// plain set).
+// Which sets there are depends on the machine, so one of three folders belongs
+// to a build: x86 (AVX2 or AVX-512 where the processor has it), arm64 (dot
+// products of bytes, the same) or portable (the plain set).
 
 #ifndef ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H
 #define ETX_RUNTIME_KERNELS_FLOAT_LOOPS_H

@@ -44,7 +44,7 @@ enum {
 #if defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)
 
 static inline etx_fused etx_fused_add(etx_fused a, etx_fused b, etx_fused c) {
-#if defined(__aarch64__) && defined(__clang__)
+#if defined(__aarch64__) && __has_builtin(__builtin_elementwise_fma)
   return __builtin_elementwise_fma(a, b, c);
 #else
   for (int i = 0; i < ETX_FUSED_LANES; ++i) {

@@ -4,6 +4,7 @@
 #define DOT_COLUMNS_ONE 2
 #ifdef __aarch64__  // 32 registers
 #define PANEL_ROWS 6
+#define PANEL_READS_STAY __asm__ volatile("" ::: "memory")
 #define PANEL_FEW_SUMS 16
 #define DOT_ROWS 3
 #define DOT_COLUMNS 2

@@ -3,7 +3,8 @@
 // or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; PANEL_FEW_SUMS
 // vectors of them hide how long a step takes. PANEL_FLOAT_TAPS and
 // DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
-// taps.
+// taps. PANEL_READS_STAY, if it is defined, is what keeps a compiler from
+// reading the weights of all rows at once, for which there are no registers.
 
 #include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/power_template.h"

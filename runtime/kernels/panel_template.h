@@ -41,6 +41,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const ptrdiff_t sum_row = b->sum_row;
   T *sums = (T *)b->sums + (ptrdiff_t)row * sum_row + group * NAME(GROUP);
   const ptrdiff_t panel_row = b->panel_row;
+#ifdef PANEL_READS_STAY
+  const ptrdiff_t weight_row = b->weight_row;
+#endif
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
@@ -119,9 +122,20 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
                    v % NAME(PARTS) * NAME(WIDTH),
                VECTOR_BYTES);
       }
+#ifdef PANEL_READS_STAY  // one is read ahead of its row
+      T next_weight = weights[k];
+#endif
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
+#ifdef PANEL_READS_STAY
+        const T weight = next_weight;
+        if (r + 1 < rows) {
+          next_weight = weights[(ptrdiff_t)(r + 1) * weight_row + (ptrdiff_t)k];
+        }
+        PANEL_READS_STAY;
+#else
         const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+#endif
         ETX_UNROLLED
         for (size_t v = 0; v < vectors; ++v) {
           own[r][v] = STEP(weight, seen[v], own[r][v]);

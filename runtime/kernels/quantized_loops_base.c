@@ -6,6 +6,29 @@
 
 typedef float four __attribute__((vector_size(16)));
 
+#ifdef __AARCH64EL__
+// Four bytes in the high ends of lanes, which are shifted by numbers of their
+// own there: of vectors of four bytes gcc makes single elements.
+typedef int32_t four_ints __attribute__((vector_size(16)));
+typedef uint32_t four_bits __attribute__((vector_size(16)));
+
+static inline four_bits high_ends(const void* from) {
+  uint32_t x;
+  memcpy(&x, from, sizeof x);
+  return (four_bits){x, x, x, x} << (four_bits){24, 16, 8, 0};
+}
+
+static inline four widen(const int8_t* w) {
+  return __builtin_convertvector((four_ints)high_ends(w) >> 24, four);
+}
+
+static inline void halves(const uint8_t* w, int32_t zero, four* even,
+                          four* odd) {
+  const four_bits both = high_ends(w) >> 24;
+  *even = __builtin_convertvector((four_ints)(both >> 4) - zero, four);
+  *odd = __builtin_convertvector((four_ints)(both & 15) - zero, four);
+}
+#else
 static inline four widen(const int8_t* w) {
   return (four){(float)w[0], (float)w[1], (float)w[2], (float)w[3]};
 }
@@ -17,6 +40,7 @@ static inline void halves(const uint8_t* w, int32_t zero, four* even,
     (*odd)[i] = (float)((w[i] & 15) - zero);
   }
 }
+#endif
 
 #include "runtime/kernels/quantized_floats_template.h"
 

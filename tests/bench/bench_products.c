@@ -19,6 +19,7 @@
 #include "runtime/kernels/quantized_linear.h"
 #include "runtime/program.h"
 #include "runtime/threads/thread_pool.h"
+#include "tests/support/test_sets.h"
 
 enum { ROUNDS = 15, MOST_ROWS = 512, MOST_INNER = 2048, GROUP = 32 };
 enum { MOST_WEIGHTS = 59520 * 512, MOST_OUT = 512 * 2048, THREADS = 2 };
@@ -302,7 +303,8 @@ int main(int argc, char** argv) {
       const size_t i = (size_t)(at / KINDS) % SHAPES;
       const size_t threads = (size_t)at / (KINDS * SHAPES);
       // The plain set need not be near any limit: once is enough.
-      for (int set = round == 0 ? ETX_SET_BASE : best; set <= best; ++set) {
+      for (int set = round == 0 ? ETX_SET_BASE : best; set <= best;
+           set = test_next_set(set)) {
         etx_parallel parallel = *all[threads];
         parallel.instruction_set = (etx_instruction_set)set;
         measure(&shapes[i], k, parallel, &results[k][i][set][threads]);
@@ -311,7 +313,7 @@ int main(int argc, char** argv) {
   }
   for (int k = 0; k < KINDS; ++k) {
     for (size_t i = 0; i < SHAPES; ++i) {
-      for (int set = ETX_SET_BASE; set <= best; ++set) {
+      for (int set = ETX_SET_BASE; set <= best; set = test_next_set(set)) {
         for (size_t t = 0; t < THREADS; ++t) {
           print(&shapes[i], (kind)k, (etx_instruction_set)set, t + 1,
                 &results[k][i][set][t]);

@@ -7,6 +7,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 #include "tests/support/test_random.h"
+#include "tests/support/test_sets.h"
 
 static etx_diag diag;
 
@@ -111,7 +112,7 @@ static void check(const convolution* c, const char* text) {
   add_chain(&chain, c, text);
   assert_ok(test_call_run(&chain, ETX_DTYPE_FLOAT32));
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_set(set)) {
     test_call both;
     begin(&both, "etx::convolution_chain.out", c);
     both.instruction_set = (etx_instruction_set)set;

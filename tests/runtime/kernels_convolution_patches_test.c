@@ -10,6 +10,7 @@
 #include "tests/runtime/convolution_panels.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/test_random.h"
+#include "tests/support/test_sets.h"
 
 enum { ROUNDS = 300, MOST_WORK = 400000, MOST_DEEP_WORK = 2000000 };
 
@@ -237,13 +238,13 @@ static void check_sets(const operands* o) {
                             .thread_count = 1,
                             .instruction_set = ETX_SET_BASE};
   etx_convolution_run(&o->sparse, &one);
-  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_set(set)) {
     check_set(o, &o->dense, (etx_instruction_set)set);
   }
   if (o->dense.out_channels % ETX_CONVOLUTION_PANEL != 0) return;
   test_block panels;
   const etx_convolution packed = test_in_panels(&o->dense, &panels);
-  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_set(set)) {
     check_set(o, &packed, (etx_instruction_set)set);
   }
   assert_true(test_block_end(&panels));

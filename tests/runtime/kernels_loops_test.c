@@ -13,6 +13,7 @@
 #include "runtime/kernels/strided_copy.h"
 #include "tests/format/format_test.h"
 #include "tests/support/test_random.h"
+#include "tests/support/test_sets.h"
 
 #define VECTOR_BYTES 16
 #include "runtime/kernels/fused_template.h"
@@ -72,7 +73,8 @@ static void every_instruction_set_gives_the_same_bits(void** state) {
   test_random_start();
   fill(x);
   fill(y);
-  for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+  for (int set = test_next_set(ETX_SET_BASE); set <= (int)widest();
+       set = test_next_set(set)) {
     same_floats_as_base(etx_float_loops_of((etx_instruction_set)set), x, y);
   }
 }
@@ -91,7 +93,8 @@ static void rounded_steps_give_the_same_bits(void** state) {
     }
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
       etx_float_loops_base.unary[rows[row]](one, x, COUNT, none);
-      for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+      for (int set = test_next_set(ETX_SET_BASE); set <= (int)widest();
+           set = test_next_set(set)) {
         etx_float_loops_of((etx_instruction_set)set)
             ->unary[rows[row]](other, x, COUNT, none);
         if (!same_floats(one, other)) fail_msg("row %zu differs", row);
@@ -109,7 +112,7 @@ static void gates_are_products_with_a_sigmoid(void** state) {
   test_random_start();
   fill(x);
   fill(y);
-  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     loops->unary[ETX_UNARY_sigmoid](sigmoid, y, COUNT, none);
     loops->unary[ETX_UNARY_silu](silu, y, COUNT, none);
@@ -177,7 +180,7 @@ static void lines_of_any_length(void** state) {
   for (size_t i = 0; i < COUNT; ++i) {
     x[i] = (float)(((double)test_random_bits() * 0x1p-31 - 1) * 100);
   }
-  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
     const etx_line_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 0; count < 600; count += count < 80 ? 1 : 13) {
@@ -223,7 +226,7 @@ static void rows_of_any_length_are_normalised(void** state) {
   (void)state;
   test_random_start();
   test_random_floats(x, COUNT, 3);
-  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
     const etx_line_loops* line =
         &etx_float_loops_of((etx_instruction_set)set)->line;
     for (size_t count = 1; count < 300; count += count < 80 ? 1 : 13) {
@@ -367,7 +370,7 @@ static void try_far_shifts(const etx_panel_loops* loops) {
 static void scores_become_weights(void** state) {
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
     const etx_panel_loops* loops = etx_panel_loops_of((etx_instruction_set)set);
     for (size_t count = 16; count <= 96; count += 16) {
       for (int round = 0; round < 20; ++round) try_scores(loops, count);
@@ -395,7 +398,8 @@ static void whole_numbers_too(void** state) {
     x[i] = (int64_t)((uint64_t)test_random_bits() << 33 ^ test_random_bits());
     y[i] = i % 2 == 0 ? (int64_t)(i % 140) - 71 : x[COUNT - 1 - i] | 1;
   }
-  for (int set = ETX_SET_AVX2; set <= (int)widest(); ++set) {
+  for (int set = test_next_set(ETX_SET_BASE); set <= (int)widest();
+       set = test_next_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t row = 0; row < ETX_BINARY_COUNT; ++row) {
       if (etx_float_loops_base.whole[row] == NULL) continue;
@@ -449,7 +453,7 @@ static void bits_are_kept_and_turned(void** state) {
   uint64_t x[70], out[70];
   (void)state;
   test_random_start();
-  for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
     const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
     for (size_t count = 0; count < 70; ++count) {
       const uint64_t keep = (uint64_t)test_random_bits() << 32 | 0xf0f0u;
@@ -507,7 +511,8 @@ static void integers_divide_exactly(void** state) {
       if (x[i] == INT64_MIN) x[i] = 1;
       if (y[i] == 0) y[i] = i % 2 == 0 ? 1 : -1;
     }
-    for (int set = ETX_SET_BASE; set <= (int)widest(); ++set) {
+    for (int set = ETX_SET_BASE; set <= (int)widest();
+         set = test_next_set(set)) {
       check_quotients(etx_float_loops_of((etx_instruction_set)set), x, y);
     }
   }

@@ -9,6 +9,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 #include "tests/support/test_random.h"
+#include "tests/support/test_sets.h"
 
 enum {
   MOST = 1 << 18,       // elements of a tensor
@@ -235,7 +236,7 @@ static void check_result(const image_case* c, const test_call* call) {
 static void check_call(const image_case* c, fill_call fill,
                        const int32_t* weight_sizes) {
   const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
-  for (int set = ETX_SET_BASE; set <= (int)best; ++set) {
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_set(set)) {
     test_call call;
     fill(&call, c, weight_sizes);
     call.instruction_set = (etx_instruction_set)set;

@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void store_bytes(
   __builtin_ia32_storedquqi256_mask((place)to, all, mask_of(count));
 }
 
-#include "runtime/kernels/x86/u8_windows_template.h"
+#include "runtime/kernels/u8_windows_template.h"
 
 void etx_u8_narrow_windows_avx512vnni(const etx_u8_windows* windows) {
   sum_channels(windows);

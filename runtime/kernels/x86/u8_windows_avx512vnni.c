@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void store_bytes(
   }
 }
 
-#include "runtime/kernels/x86/u8_windows_template.h"
+#include "runtime/kernels/u8_windows_template.h"
 
 void etx_u8_windows_avx512vnni(const etx_u8_windows* w) {
   etx_u8_windows part = *w;

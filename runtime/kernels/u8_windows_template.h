@@ -12,6 +12,8 @@
 //                                       NULL is zeros
 //   turn_signed(from, count, out)       the same of weights
 //   add_products(sum, bytes, weights)
+//   HALF_OF_LESS  where turned bytes are less than the image's: half of that in
+//                 all bytes of a register; else it is not defined
 //   byte_bounds, bounds_of(results)     what the last steps of bytes need,
 //   store_bytes(f, results, bounds, count, to)  and these
 
@@ -62,7 +64,15 @@ static void start_channels(turned* t) {
         const size_t tap = (s * SIDE + i) * w->kernel_x + x;
         rows[i] = (const uint8_t*)w->weights + tap * w->channels + t->first;
       }
-      turn_signed(rows, t->count, t->weights[x * t->sides + s]);
+      ints* turned_weights = t->weights[x * t->sides + s];
+      turn_signed(rows, t->count, turned_weights);
+#ifdef HALF_OF_LESS
+      for (size_t k = 0; k < SOME; ++k) {
+        ints* sum = &t->offsets[k];
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+        *sum = add_products(*sum, HALF_OF_LESS, turned_weights[k]);
+      }
+#endif
     }
   }
 }
@@ -74,17 +84,20 @@ static inline __attribute__((always_inline)) void turn_columns(
   const etx_u8_windows* w = t->w;
   const size_t bytes = is_whole ? (size_t)CHANNELS : t->count;
   for (size_t s = 0; s < t->sides; ++s) {
-    const uint8_t* from[SIDE] = {NULL};
+    const uint8_t *from[SIDE] = {NULL}, *own[SIDE] = {NULL};
+    const size_t left = w->kernel_y - s * SIDE;
+    for (size_t i = 0; i < SIDE && i < left; ++i) {
+      own[i] = rows[(s * SIDE + i) * w->dilation_y];
+    }
     for (size_t c = 0; c < count; ++c) {
       const int64_t at = column + (int64_t)c;
       const bool is_inside = at >= 0 && at < (int64_t)w->columns;
       const size_t place = (size_t)at * w->channels + t->first;
       ETX_UNROLLED
       for (size_t i = 0; i < SIDE; ++i) {
-        if (s * SIDE + i >= w->kernel_y) break;
-        const uint8_t* row = rows[(s * SIDE + i) * w->dilation_y];
-        from[i] =
-            row == NULL || !is_inside ? w->outside + t->first : row + place;
+        if (i >= left) break;
+        from[i] = own[i] == NULL || !is_inside ? w->outside + t->first
+                                               : own[i] + place;
       }
       turn_bytes(from, bytes, t->columns[c * t->sides + s]);
     }

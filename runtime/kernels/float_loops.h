@@ -25,6 +25,10 @@ typedef struct etx_float_loops {
   // those of `turn`. `out` may be `in`.
   void (*bits)(char* out, const char* in, size_t count, uint64_t keep,
                uint64_t turn);
+  // Sixteen rows of sixteen elements of four bytes, `from_row` bytes apart, as
+  // columns of rows that are `to_row` bytes apart.
+  void (*turn_tile)(char* to, ptrdiff_t to_row, const char* from,
+                    ptrdiff_t from_row);
   etx_line_loops line;
 } etx_float_loops;
 

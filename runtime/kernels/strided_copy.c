@@ -254,9 +254,43 @@ static void copy_small(size_t bytes, const etx_copy_dim* a,
   })
 }
 
-static void copy_tiles(size_t bytes, const etx_copy_dim* a,
+// Tiles of a block, in each direction.
+enum { TILES = 8 };
+
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
+static void copy_any_tile(size_t bytes, const etx_copy_dim* a,
+                          const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  if (bytes == 4 && a->size >= side && b->size >= side) {
+    etx_float_loops_best()->turn_tile(to, a->to, from, b->from);
+    return;
+  }
+  copy_tile(bytes, a, b, (size_t)least(a->size, side),
+            (size_t)least(b->size, side), to, from);
+}
+
+// Tile after tile along the side whose rows are closer to each other: those of
+// the other are read or written some lines at a time.
+static void copy_block(size_t bytes, const etx_copy_dim* a,
                        const etx_copy_dim* b, char* to, const char* from) {
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
+  const bool a_is_inner = b->from > a->to;
+  const etx_copy_dim *outer = a_is_inner ? b : a, *inner = a_is_inner ? a : b;
+  for (ptrdiff_t i = 0; i < outer->size; i += side) {
+    for (ptrdiff_t j = 0; j < inner->size; j += side) {
+      etx_copy_dim left_a = *a, left_b = *b;
+      left_a.size -= a_is_inner ? j : i;
+      left_b.size -= a_is_inner ? i : j;
+      copy_any_tile(bytes, &left_a, &left_b, to + i * outer->to + j * inner->to,
+                    from + i * outer->from + j * inner->from);
+    }
+  }
+}
+
+static void copy_tiles(size_t bytes, const etx_copy_dim* a,
+                       const etx_copy_dim* b, char* to, const char* from) {
+  const ptrdiff_t side = TILES * (ptrdiff_t)(TILE_BYTES / bytes);
   if (bytes == 1 && etx_byte_squares_copy(a, b, to, from)) return;
   if (a->size * b->size * (ptrdiff_t)bytes <= SMALL_SQUARE) {
     copy_small(bytes, a, b, to, from);
@@ -267,13 +301,13 @@ static void copy_tiles(size_t bytes, const etx_copy_dim* a,
     copy_long_rows(bytes, a_is_short ? a : b, a_is_short ? b : a, to, from);
     return;
   }
-  for (ptrdiff_t i = 0; i < a->size; i += side) {
-    const ptrdiff_t left_a = a->size - i;
-    for (ptrdiff_t j = 0; j < b->size; j += side) {
-      const ptrdiff_t left_b = b->size - j;
-      copy_tile(bytes, a, b, (size_t)(left_a < side ? left_a : side),
-                (size_t)(left_b < side ? left_b : side),
-                to + i * a->to + j * b->to, from + i * a->from + j * b->from);
+  for (ptrdiff_t j = 0; j < b->size; j += side) {
+    for (ptrdiff_t i = 0; i < a->size; i += side) {
+      etx_copy_dim some_a = *a, some_b = *b;
+      some_a.size = least(a->size - i, side);
+      some_b.size = least(b->size - j, side);
+      copy_block(bytes, &some_a, &some_b, to + i * a->to + j * b->to,
+                 from + i * a->from + j * b->from);
     }
   }
 }

@@ -472,6 +472,30 @@ static void bits_are_kept_and_turned(void** state) {
   }
 }
 
+// Any bits, also those that are no numbers; nothing beside the columns is written.
+static void tiles_are_turned(void** state) {
+  enum { SIDE = 16, PITCH = 21, ALL = SIDE * PITCH };
+  uint32_t x[ALL], out[ALL];
+  (void)state;
+  test_random_start();
+  for (int set = ETX_SET_BASE; set <= (int)widest(); set = test_next_set(set)) {
+    const etx_float_loops* loops = etx_float_loops_of((etx_instruction_set)set);
+    for (size_t pitch = SIDE; pitch <= PITCH; ++pitch) {
+      for (size_t i = 0; i < ALL; ++i) {
+        x[i] = (uint32_t)test_random_bits() | (i % 3 == 0 ? 0x7f800000u : 0);
+        out[i] = (uint32_t)i;
+      }
+      loops->turn_tile((char*)out, (ptrdiff_t)(pitch * sizeof *out),
+                       (const char*)x, PITCH * sizeof *x);
+      for (size_t i = 0; i < ALL; ++i) {
+        const size_t row = i / pitch, column = i % pitch;
+        const bool is_there = row < SIDE && column < SIDE;
+        assert_int_equal(out[i], is_there ? x[column * PITCH + row] : i);
+      }
+    }
+  }
+}
+
 static void check_quotients(const etx_float_loops* loops, const int64_t* x,
                             const int64_t* y) {
   static int64_t rests[COUNT], signed_rests[COUNT], floors[COUNT];
@@ -670,6 +694,7 @@ int main(void) {
       cmocka_unit_test(whole_numbers_too),
       cmocka_unit_test(fills_write_each_element),
       cmocka_unit_test(bits_are_kept_and_turned),
+      cmocka_unit_test(tiles_are_turned),
       cmocka_unit_test(integers_divide_exactly),
       cmocka_unit_test(loops_take_any_number_of_elements),
       cmocka_unit_test(padding_is_no_divisor_of_its_own),

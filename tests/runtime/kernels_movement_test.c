@@ -101,6 +101,36 @@ static void bytes_become_columns(void** unused) {
   }
 }
 
+// Several blocks of tiles in both directions, and what is left of tiles.
+static void large_planes_are_turned(void** unused) {
+  enum { LEAST = 120, MOST = 300 };
+  static const etx_dtype types[] = {ETX_DTYPE_INT32, ETX_DTYPE_INT64,
+                                    ETX_DTYPE_INT16, ETX_DTYPE_FLOAT32};
+  static uint8_t numbers[8 * MOST * MOST];
+  (void)unused;
+  for (size_t i = 0; i < sizeof numbers; ++i) {
+    numbers[i] = (uint8_t)test_random_bits();
+  }
+  for (size_t round = 0; round < 12; ++round) {
+    const etx_dtype dtype = types[round % 4];
+    const size_t bytes = etx_dtype_bytes(dtype);
+    const int32_t sizes[] = {(int32_t)test_random_integer(LEAST, MOST),
+                             (int32_t)test_random_integer(LEAST, MOST)};
+    test_call c;
+    test_call_begin(&c, "aten::permute_copy.out");
+    test_call_tensor(&c, dtype, 2, sizes, NULL, numbers);
+    test_call_integers(&c, 2, (int64_t[]){1, 0});
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const uint8_t* out = test_call_result(&c, 0)->data;
+    for (int32_t i = 0; i < sizes[0] * sizes[1]; ++i) {
+      const int32_t from = i % sizes[0] * sizes[1] + i / sizes[0];
+      assert_memory_equal(out + (size_t)i * bytes,
+                          numbers + (size_t)from * bytes, bytes);
+    }
+    test_call_end(&c);
+  }
+}
+
 static void slices_take_every_step(void** unused) {
   (void)unused;
   for (int round = 0; round < ROUNDS; ++round) {
@@ -315,6 +345,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_view_of_a_part_starts_within),
       cmocka_unit_test(permute_moves_every_dimension),
+      cmocka_unit_test(large_planes_are_turned),
       cmocka_unit_test(bytes_become_columns),
       cmocka_unit_test(slices_take_every_step),
       cmocka_unit_test(expand_repeats_sizes_of_one),

@@ -5,6 +5,7 @@
 #include "runtime/kernels/binary_i64_template.h"
 #include "runtime/kernels/line_f32_template.h"
 #include "runtime/kernels/norm_f32_template.h"
+#include "runtime/kernels/tile_template.h"
 #include "runtime/kernels/unary_f32_template.h"
 
 void etx_normalize_rows_avx2(const etx_line_norm* norm) {
@@ -12,5 +13,11 @@ void etx_normalize_rows_avx2(const etx_line_norm* norm) {
 }
 
 const etx_float_loops etx_float_loops_avx2 = {
-    "avx2",   unary_loops, binary_loops, whole_loops,
-    spread, turn_bits, {scale_line, raise_line, etx_normalize_rows_avx2}};
+    "avx2",
+    unary_loops,
+    binary_loops,
+    whole_loops,
+    spread,
+    turn_bits,
+    turn_tile,
+    {scale_line, raise_line, etx_normalize_rows_avx2}};

@@ -28,6 +28,11 @@ typedef struct softmax {
 // Lines too short for loops of their own set.
 enum { FEW = 32 };
 
+// Lines of softmax so short that powers of several are computed together: where
+// each would leave a rest, and where it is of few vectors. So many elements stay
+// in the first cache.
+enum { UNEVEN_ROW = 256, EVEN_ROW = 64, VECTOR = 16, ROWS_TOGETHER = 1024 };
+
 // NaN does not matter for the largest: it comes back through the sum.
 static float largest_of_few(const float* x, size_t count) {
   float largest = x[0];
@@ -58,6 +63,28 @@ static void softmax_dense(const softmax* s, float* out, const float* in,
   const float m = largest_of(s, out, in, count);
   const float scale = 1.0f / s->line->raise(out, out, count, m);
   (void)s->line->scale(out, out, count, scale, 0);
+}
+
+// Rows that follow each other.
+static void softmax_rows(const softmax* s, float* out, const float* in,
+                         size_t rows, size_t count) {
+  for (size_t r = 0; r < rows; ++r) {
+    float* const row = out + r * count;
+    const float* const from = in + r * count;
+    const float m = count < FEW ? largest_of_few(from, count)
+                                : largest_of(s, row, from, count);
+    for (size_t i = 0; i < count; ++i) row[i] = from[i] - m;
+  }
+  (void)s->line->raise(out, out, rows * count, 0);
+  for (size_t r = 0; r < rows; ++r) {
+    float* const row = out + r * count;
+    const float scale = 1.0f / etx_sum_f32(row, count);
+    if (count < FEW) {
+      for (size_t i = 0; i < count; ++i) row[i] *= scale;
+    } else {
+      (void)s->line->scale(row, row, count, scale, 0);
+    }
+  }
 }
 
 static void log_softmax_dense(const softmax* s, float* out, const float* in,
@@ -314,11 +341,25 @@ static bool is_dense(const etx_elements* elements) {
 static void visit_dense(const softmax* s, const etx_lines* lines) {
   float* out = (float*)(void*)lines->out.data;
   const float* in = (const float*)(const void*)lines->in.data;
-  for (size_t line = 0; line < lines->width; ++line) {
-    if (s->is_log) log_softmax_dense(s, out, in, lines->count);
-    if (!s->is_log) softmax_dense(s, out, in, lines->count);
-    out += lines->out.step;
-    in += lines->in.step;
+  const size_t count = lines->count;
+  const bool follow = lines->out.step == (ptrdiff_t)count &&
+                      lines->in.step == (ptrdiff_t)count;
+  const bool is_short =
+      count <= (size_t)(count % VECTOR == 0 ? EVEN_ROW : UNEVEN_ROW);
+  const size_t together =
+      follow && !s->is_log && is_short ? ROWS_TOGETHER / count : 1;
+  for (size_t line = 0, some; line < lines->width; line += some) {
+    const size_t left = lines->width - line;
+    some = left < together ? left : together;
+    if (some > 1) {
+      softmax_rows(s, out, in, some, count);
+    } else if (s->is_log) {
+      log_softmax_dense(s, out, in, count);
+    } else {
+      softmax_dense(s, out, in, count);
+    }
+    out += (ptrdiff_t)some * lines->out.step;
+    in += (ptrdiff_t)some * lines->in.step;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/kernels/lanes.h"
+#include "runtime/kernels/math_functions.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 #include "tests/support/test_random.h"
@@ -191,6 +193,34 @@ static void softmax_of_any_dimension_sums_to_one(void** unused) {
           exp((double)elements[i]) / sums[kept_position(&s, 1u << dim, i)];
       const double want = is_log ? log(part) : part;
       assert_true(fabs(got[i] - want) <= 2e-6 * fabs(want) + 1e-7 * is_log);
+    }
+    test_call_end(&c);
+  }
+}
+
+// Rows that are computed together have the bits of one after the other.
+static void softmax_of_short_rows_is_that_of_each(void** unused) {
+  enum { MOST_ROWS = 40, MOST_COUNT = 270 };
+  static float x[MOST_ROWS * MOST_COUNT], y[MOST_COUNT];
+  (void)unused;
+  for (int32_t count = 1; count <= MOST_COUNT; ++count) {
+    const int32_t sizes[] = {(int32_t)test_random_integer(1, MOST_ROWS), count};
+    test_random_floats(x, (size_t)(sizes[0] * count), 9);
+    test_call c;
+    test_call_begin(&c, "aten::_softmax.out");
+    test_call_floats(&c, 2, sizes, x);
+    test_call_integer(&c, -1);
+    test_call_boolean(&c, false);
+    assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+    const float* const out = test_call_result(&c, 0)->data;
+    for (int32_t r = 0; r < sizes[0]; ++r) {
+      const float* const row = x + r * count;
+      float m = row[0];
+      for (int32_t i = 1; i < count; ++i) m = row[i] > m ? row[i] : m;
+      for (int32_t i = 0; i < count; ++i) y[i] = etx_exp_f32(row[i] - m);
+      const float scale = 1.0f / etx_sum_f32(y, (size_t)count);
+      for (int32_t i = 0; i < count; ++i) y[i] *= scale;
+      assert_memory_equal(out + r * count, y, (size_t)count * sizeof *y);
     }
     test_call_end(&c);
   }
@@ -394,6 +424,7 @@ int main(void) {
       cmocka_unit_test(the_sum_of_nothing_is_zero),
       cmocka_unit_test(any_sees_a_single_true),
       cmocka_unit_test(softmax_of_any_dimension_sums_to_one),
+      cmocka_unit_test(softmax_of_short_rows_is_that_of_each),
       cmocka_unit_test(softmax_of_masked_rows_is_nan),
       cmocka_unit_test(layer_norm_centres_and_scales_rows),
       cmocka_unit_test(threads_share_the_rows_of_a_norm),

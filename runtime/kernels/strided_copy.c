@@ -259,11 +259,12 @@ enum { TILES = 8 };
 
 static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
-static void copy_any_tile(size_t bytes, const etx_copy_dim* a,
-                          const etx_copy_dim* b, char* to, const char* from) {
+static void copy_any_tile(const etx_float_loops* loops, size_t bytes,
+                          const etx_copy_dim* a, const etx_copy_dim* b,
+                          char* to, const char* from) {
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
   if (bytes == 4 && a->size >= side && b->size >= side) {
-    etx_float_loops_best()->turn_tile(to, a->to, from, b->from);
+    loops->turn_tile(to, a->to, from, b->from);
     return;
   }
   copy_tile(bytes, a, b, (size_t)least(a->size, side),
@@ -277,12 +278,14 @@ static void copy_block(size_t bytes, const etx_copy_dim* a,
   const ptrdiff_t side = (ptrdiff_t)(TILE_BYTES / bytes);
   const bool a_is_inner = b->from > a->to;
   const etx_copy_dim *outer = a_is_inner ? b : a, *inner = a_is_inner ? a : b;
+  const etx_float_loops* const loops = etx_float_loops_best();
   for (ptrdiff_t i = 0; i < outer->size; i += side) {
     for (ptrdiff_t j = 0; j < inner->size; j += side) {
       etx_copy_dim left_a = *a, left_b = *b;
       left_a.size -= a_is_inner ? j : i;
       left_b.size -= a_is_inner ? i : j;
-      copy_any_tile(bytes, &left_a, &left_b, to + i * outer->to + j * inner->to,
+      copy_any_tile(loops, bytes, &left_a, &left_b,
+                    to + i * outer->to + j * inner->to,
                     from + i * outer->from + j * inner->from);
     }
   }

@@ -11,7 +11,8 @@ arch=${1:?usage: scripts/cross.sh arm64|armhf [build directory]}
 build=${2:-$here/build-$arch}
 case $arch in
   arm64) triple=aarch64-linux-gnu; processor=aarch64; qemu=qemu-aarch64 ;;
-  armhf) triple=arm-linux-gnueabihf; processor=arm; qemu=qemu-arm ;;
+  # As a kernel of 64 bits says beneath programs of 32.
+  armhf) triple=arm-linux-gnueabihf; processor=aarch64; qemu=qemu-arm ;;
   *) echo "cross.sh: unknown architecture '$arch': arm64 or armhf" >&2; exit 2 ;;
 esac
 

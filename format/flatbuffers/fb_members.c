@@ -1,6 +1,7 @@
 #include "format/flatbuffers/fb_members.h"
 
-// An enum is as wide as an int.
+// An enum is as wide as an int, or where compilers make it shorter followed by a
+// gap: no struct has two in a row.
 static void put_code(uint8_t* to, int code) { memcpy(to, &code, sizeof code); }
 
 static void put_list(uint8_t* to, const uint8_t* list) {

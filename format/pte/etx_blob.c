@@ -26,7 +26,9 @@ static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
 }
 
 etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
-  return etx_diag_seal(diag, open_blob(blob, pte, diag));
+  const etx_status status = open_blob(blob, pte, diag);
+  // A stock file has none, which is no refusal.
+  return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
 }
 
 void etx_blob_fingerprint(const etx_blob* blob,

@@ -181,7 +181,9 @@ static etx_status open_source(etx_source* source, const etx_pte* pte,
 
 etx_status etx_source_open(etx_source* source, const etx_pte* pte,
                            etx_diag* diag) {
-  return etx_diag_seal(diag, open_source(source, pte, diag));
+  const etx_status status = open_source(source, pte, diag);
+  // A program need not have any, which is no refusal.
+  return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
 }
 
 // ---- views ----

@@ -95,10 +95,14 @@ static void everything_is_read_back(void** state) {
 static void a_stock_file_has_none(void** state) {
   etx_pte pte;
   etx_blob blob;
+  etx_diag diag;
   (void)state;
+  etx_diag_init(&diag);
   const etx_bytes_mut file = sample_write(sample_runnable_content());
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
-  assert_int_equal(etx_blob_open(&blob, &pte, NULL), ETX_NOT_FOUND);
+  assert_int_equal(etx_blob_open(&blob, &pte, &diag), ETX_NOT_FOUND);
+  // What is refused later has the diag to itself.
+  assert_int_equal(diag.status, ETX_OK);
   sample_release(file);
 }
 

@@ -96,10 +96,13 @@ static void everything_is_read_back(void** state) {
 static void a_program_need_not_have_any(void** state) {
   etx_pte pte;
   etx_source source;
+  etx_diag diag;
   (void)state;
+  etx_diag_init(&diag);
   const etx_bytes_mut file = sample_write(sample_runnable_content());
   assert_ok(etx_pte_open(&pte, sample_view(file), NULL, NULL));
-  assert_int_equal(etx_source_open(&source, &pte, NULL), ETX_NOT_FOUND);
+  assert_int_equal(etx_source_open(&source, &pte, &diag), ETX_NOT_FOUND);
+  assert_int_equal(diag.status, ETX_OK);
   sample_release(file);
 }
 

@@ -368,11 +368,13 @@ static bool lies_ready(const etx_patch_plan* p) {
          places >= ETX_SPOT_TAPS / 3 / (int64_t)p->taps;
 }
 
-// True if tiles of `height` rows are too many for the threads to wait for each
-// other.
-static bool shares_spots(const etx_patch_plan* p, int64_t height) {
+// True if tiles of so many positions are too many for the threads to wait for
+// each other.
+static bool shares_spots(const etx_patch_plan* p, int64_t height,
+                         int64_t width) {
   const etx_convolution* c = &p->c;
-  const int64_t tiles = etx_divide_up(p->y.window.out, height);
+  const int64_t tiles = etx_divide_up(p->y.window.out, height) *
+                        etx_divide_up(p->x.window.out, width);
   const int64_t blocks = etx_divide_up(c->out_channels, ETX_SPOT_CHANNELS);
   return p->thread_count == 1 ||
          tiles * blocks * c->in.images * c->groups >=
@@ -388,7 +390,8 @@ static bool fits_spots(etx_patch_plan* p, int64_t height, int64_t width) {
        (positions > FEW_SPOTS && p->patch > p->room / GROUP))) {
     return false;
   }
-  return p->is_packed || positions <= MANY_SPOTS || shares_spots(p, height);
+  return p->is_packed || positions <= MANY_SPOTS ||
+         shares_spots(p, height, width);
 }
 
 // Tiles of whole rows, or of a part of one, as large as their patches and sums
@@ -404,7 +407,9 @@ static bool size_spots(etx_patch_plan* p) {
   for (int64_t tiles = 2; !fits_spots(p, height, width);) {
     if (height > 1) {
       height = etx_divide_up(high, tiles++);
-    } else if (p->c.has_panels && width > 1) {
+    } else if (width > (p->c.has_panels  ? 1
+                        : p->is_direct ? MANY_SPOTS
+                                       : wide)) {
       width = even_share(wide, width / 2);
     } else {
       return false;

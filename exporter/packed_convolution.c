@@ -147,8 +147,9 @@ static bool read_layer(const etx_ir_method* method, const etx_ir_node* node,
   l->in = l->is_transposed ? rows : weight->dims[1];
   l->out = l->is_transposed ? weight->dims[1] : rows;
   for (size_t i = 2; i < weight->rank; ++i) {
-    if (weight->dims[i] < 1 || weight->dims[i] > MOST_TAPS) return false;
-    l->taps *= (uint64_t)weight->dims[i];
+    if (weight->dims[i] < 1) return false;
+    // Of a window that is too large any number will do that is.
+    if (l->taps <= MOST_TAPS) l->taps *= (uint64_t)weight->dims[i];
   }
   l->seen =
       positions_of(method, &method->values[node->args[INPUT].as.value].shape);

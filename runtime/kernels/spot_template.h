@@ -19,6 +19,7 @@ enum {
   SPOT_GROUPS = 1,
 #endif
   SPOT_VECTORS = SPOT_GROUPS * SPOT_PARTS,
+  SPOT_ASKED = 4,  // taps whose next weights are asked for at once
 };
 
 // What a block asks of memory meanwhile: rows from `row` on, and the next
@@ -58,21 +59,29 @@ static inline __attribute__((always_inline)) void spot_block(
       wanted.row < s->ahead_rows ? s->ahead_rows - wanted.row : 0;
   const size_t rows = left < SPOT_LANES ? left : SPOT_LANES;
   const char* ahead = s->ahead + (ptrdiff_t)wanted.row * s->ahead_row;
-  const ptrdiff_t weight_ahead = s->weight_ahead;
   const size_t taps = s->taps;
+  const size_t few = wanted.first < wanted.end ? SPOT_ASKED
+                     : rows > 0               ? SPOT_LANES
+                                              : taps;
   for (size_t k = 0; k < taps;) {
-    const size_t rest = taps - k;
-    const size_t step = rows > 0 && rest > SPOT_LANES ? SPOT_LANES : rest;
-    for (size_t i = 0; i < rows; ++i) {
-      __builtin_prefetch(ahead + (ptrdiff_t)i * s->ahead_row);
+    const size_t step = taps - k < few ? taps - k : few;
+    if (k % SPOT_LANES == 0) {
+      for (size_t i = 0; i < rows; ++i) {
+        __builtin_prefetch(ahead + (ptrdiff_t)i * s->ahead_row);
+      }
+      ahead += ETX_PANEL_GROUP_BYTES;
     }
-    ahead += ETX_PANEL_GROUP_BYTES;
+    // Not between the steps, which have no registers left for it.
+    for (size_t g = wanted.first; g < wanted.end; ++g) {
+      const float* const next =
+          weights + (ptrdiff_t)g * weight_group + s->weight_ahead;
+      for (size_t i = 0; i < step; ++i) {
+        __builtin_prefetch(next + weight_places[k + i]);
+      }
+    }
     for (const size_t stop = k + step; k < stop; ++k) {
       const float* const at = seen + offsets[k];
       const float* const from = weights + weight_places[k];
-      for (size_t g = wanted.first; g < wanted.end; ++g) {
-        __builtin_prefetch(from + (ptrdiff_t)g * weight_group + weight_ahead);
-      }
       etx_fused weight[SPOT_VECTORS];
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {

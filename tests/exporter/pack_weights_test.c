@@ -257,6 +257,14 @@ static void other_convolutions_stay(void** state) {
       CONVOLUTION("19, 19", "32, 16, 13, 13",
                   "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"),
       "is of windows that are too large");
+  expect_convolution_stays(
+      "inputs: [{name: x, type: 'float32[1, 16, 400]'}]\n"
+      "buffers: [{name: w, type: 'float32[32, 16, 148]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: r, op: aten.convolution.default, args: [x, w, null, [1], [0], "
+      "[1], false, [0], 1]}\n"
+      "outputs: [r]\n",
+      "is of windows that are too large");
 }
 
 // A plain convolution and a transposed one read the same bytes in two orders.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernels/convolution.h"
+#include "runtime/kernels/convolution_plan.h"
 #include "tests/format/format_test.h"
 #include "tests/runtime/convolution_panels.h"
 #include "tests/support/guarded_memory.h"
@@ -352,6 +353,28 @@ static void long_lines_have_the_bits_of_panels(void** state) {
   }
 }
 
+// Parts of a line are tiles as rows are: threads that share them are no reason
+// to have positions as lanes.
+static void long_lines_have_channels_as_lanes_for_all_threads(void** state) {
+  (void)state;
+  const etx_window one = {1, 1, 1, 1, 0, 1};
+  const etx_window windows[] = {one, one, window_of(16000, 8, 4, 0, 1)};
+  const int64_t in[] = {1, 1, windows[2].in}, out[] = {1, 1, windows[2].out};
+  const int64_t kernel[] = {1, 1, windows[2].kernel};
+  operands o;
+  make_operands(&o, volumes_of(1, 64, in, false),
+                volumes_of(64, 64, kernel, false),
+                volumes_of(1, 64, out, false), 1);
+  memcpy(o.dense.windows, windows, sizeof windows);
+  for (size_t threads = 1; threads <= 8; ++threads) {
+    etx_patch_plan plan = {.loops = etx_panel_loops_of(ETX_SET_BASE),
+                           .thread_count = threads};
+    assert_true(etx_patch_plan_start(&plan, &o.dense));
+    assert_true(plan.has_spots);
+  }
+  end_operands(&o);
+}
+
 // Of channels so far apart that they have the same places in caches few are read
 // at a time.
 static void channels_far_apart_have_the_bits_of_panels(void** state) {
@@ -383,6 +406,7 @@ int main(void) {
       cmocka_unit_test(large_tiles_have_the_bits_of_panels),
       cmocka_unit_test(large_windows_have_the_bits_of_panels),
       cmocka_unit_test(long_lines_have_the_bits_of_panels),
+      cmocka_unit_test(long_lines_have_channels_as_lanes_for_all_threads),
       cmocka_unit_test(channels_far_apart_have_the_bits_of_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // Reading several fields of one table of a verified buffer: its vtable is found
-// once. For walks over many tables; everything else reads with fb_reader.h,
-// whose promises hold here too. Fields are told by where they lie in memory,
-// and a number that is absent is 0.
+// once where the compiler inlines this. For walks over many tables; everything
+// else reads with fb_reader.h, whose promises hold here too. Fields are told by
+// where they lie in memory, and a number that is absent is 0.
 //
 // Of tables with two fields, or whose first two are wanted, both places are
 // found with one look at the vtable: a pair.

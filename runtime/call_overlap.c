@@ -90,16 +90,16 @@ static etx_status compare(const etx_method_record* record, size_t argument,
                        argument);
 }
 
-// An output with the items of a list. If the list is written it is one of them,
-// and need not be compared with itself.
-static etx_status compare_items(const etx_method* method,
-                                const etx_method_record* record,
-                                size_t argument, const range* output,
-                                etx_diag* diag) {
-  const etx_value* list = record->call.arguments[argument];
+// An output with the values of an argument. If the argument is written it is
+// one of them, and need not be compared with itself.
+static etx_status compare_values(const etx_method* method,
+                                 const etx_method_record* record,
+                                 size_t argument, const range* output,
+                                 etx_diag* diag) {
+  const etx_values values = etx_argument_values(&record->call, argument);
   bool is_itself = (record->written >> argument & 1) == 0;
-  for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_value* item = list->as.tensors.items[i];
+  for (size_t i = 0; i < values.count; ++i) {
+    const etx_value* item = values.items[i];
     range other;
     if (!is_itself && item == output->tensor->value) {
       is_itself = true;
@@ -114,20 +114,11 @@ static etx_status check_output(const etx_method* method,
                                const etx_method_record* record,
                                const etx_value* value, etx_diag* diag) {
   range output;
-  range other;
   if (!find_range(method, value, &output)) return ETX_OK;
   for (size_t i = 0; i < record->call.argument_count; ++i) {
-    const etx_value* argument = record->call.arguments[i];
-    if (argument->kind == ETX_VALUE_TENSORS) {
-      ETX_TRY(compare_items(method, record, i, &output, diag));
-      continue;
-    }
-    // An output need not be compared with itself.
-    if (argument == value && (record->written >> i & 1) != 0) continue;
-    if (!find_range(method, argument, &other) || !overlap(&output, &other)) {
-      continue;
-    }
-    ETX_TRY(compare(record, i, &output, &other, diag));
+    const etx_value_kind kind = record->call.arguments[i]->kind;
+    if (kind != ETX_VALUE_TENSOR && kind != ETX_VALUE_TENSORS) continue;
+    ETX_TRY(compare_values(method, record, i, &output, diag));
   }
   return ETX_OK;
 }
@@ -136,16 +127,10 @@ etx_status etx_method_check_overlap(const etx_method* method,
                                     const etx_method_record* record,
                                     etx_diag* diag) {
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    const etx_value* value =
-        record->call.arguments[__builtin_ctzll(left)];
-    if (value->kind == ETX_VALUE_TENSOR) {
-      ETX_TRY(check_output(method, record, value, diag));
-      continue;
-    }
-    if (value->kind != ETX_VALUE_TENSORS) continue;
-    for (size_t item = 0; item < value->as.tensors.count; ++item) {
-      ETX_TRY(
-          check_output(method, record, value->as.tensors.items[item], diag));
+    const etx_values values =
+        etx_argument_values(&record->call, (size_t)__builtin_ctzll(left));
+    for (size_t i = 0; i < values.count; ++i) {
+      ETX_TRY(check_output(method, record, values.items[i], diag));
     }
   }
   return ETX_OK;

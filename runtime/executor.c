@@ -94,7 +94,9 @@ size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
 }
 
 static const etx_method_record* record_of(const etx_call* call) {
-  return (const etx_method_record*)(const void*)call;
+  const void* const record =
+      (const uint8_t*)call - offsetof(etx_method_record, call);
+  return (const etx_method_record*)record;
 }
 
 etx_status etx_method_run_observed(const etx_run_observer* observer,

@@ -21,7 +21,7 @@ static etx_status move(etx_method* method, const etx_method_record* record) {
                              etx_method_tensor_of(method, from),
                              method->kernel_diag);
   }
-  *to = *from;
+  to->as = from->as;  // of the same kind
   return ETX_OK;
 }
 

@@ -93,47 +93,50 @@ static etx_status check_operators(const etx_method* method,
   return status;
 }
 
-static etx_status check_block(etx_text method, const char* what,
+static etx_status check_block(const etx_method* method, const char* what,
                               const uint8_t* data, size_t size, size_t needed,
                               etx_diag* diag) {
   if (size < needed) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
                          "method '%t' needs %z bytes of %s, %z were given",
-                         method, needed, what, size);
+                         etx_pte_plan_name(&method->plan), needed, what, size);
   }
   if (needed > 0 && (uintptr_t)data % ETX_MEMORY_ALIGNMENT != 0) {
-    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "%s of method '%t' is not aligned to %z bytes", what,
-                         method, (size_t)ETX_MEMORY_ALIGNMENT);
+    return etx_diag_fail(
+        diag, ETX_BAD_ARGUMENT, "%s of method '%t' is not aligned to %z bytes",
+        what, etx_pte_plan_name(&method->plan), (size_t)ETX_MEMORY_ALIGNMENT);
   }
   return ETX_OK;
 }
 
-static etx_status check_state(etx_text method, const etx_planned_memory* state,
-                              size_t needed, etx_diag* diag) {
+static etx_status check_state(const etx_method* method,
+                              const etx_planned_memory* state, size_t needed,
+                              etx_diag* diag) {
   if (needed == 0) return ETX_OK;
   if (state == NULL || state->torn == NULL) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                         "method '%t' has state and was given none", method);
+                         "method '%t' has state and was given none",
+                         etx_pte_plan_name(&method->plan));
   }
   return check_block(method, "state", state->data, state->size, needed, diag);
 }
 
-static etx_status take_memory(etx_method* method, etx_text name,
+static etx_status take_memory(etx_method* method,
                               const etx_memory_needed* needed,
                               const etx_method_memory* memory, etx_diag* diag) {
-  ETX_TRY(check_block(name, "structures", memory->structures.data,
+  ETX_TRY(check_block(method, "structures", memory->structures.data,
                       memory->structures.size, 1, diag));
-  ETX_TRY(check_block(name, "scratch", memory->scratch.data,
+  ETX_TRY(check_block(method, "scratch", memory->scratch.data,
                       memory->scratch.size, needed->scratch_bytes, diag));
-  ETX_TRY(check_state(name, memory->state, needed->state_bytes, diag));
+  ETX_TRY(check_state(method, memory->state, needed->state_bytes, diag));
   etx_arena arena;
   etx_arena_init(&arena, memory->structures.data, memory->structures.size);
   if (!etx_method_lay_out(method, &arena)) {
     return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
                          "method '%t' needs more than the %z bytes of "
                          "structures that were given",
-                         name, memory->structures.size);
+                         etx_pte_plan_name(&method->plan),
+                         memory->structures.size);
   }
   method->scratch = memory->scratch;
   method->scratch.size = needed->scratch_bytes;
@@ -177,8 +180,9 @@ static void start_scratch(etx_method* method) {
   for (size_t i = 0; i < method->tensor_count; ++i) {
     const etx_method_tensor* tensor = &method->tensors[i];
     if (tensor->home_kind != ETX_HOME_SCRATCH) continue;
-    const etx_pte_value value = etx_pte_value_at(
-        &method->plan, (size_t)(tensor->value - method->values));
+    etx_pte_value value;
+    etx_pte_value_read(&method->plan, (size_t)(tensor->value - method->values),
+                       &value);
     const etx_pte_tensor* from = &value.as.tensor;
     etx_bytes data;
     if (!from->has_allocation ||
@@ -198,9 +202,8 @@ static etx_status take_temporary(etx_method* method,
                                  etx_diag* diag) {
   size_t needed = 0;
   ETX_TRY(etx_method_ask_temporary(method, operators, &needed, diag));
-  ETX_TRY(check_block(etx_pte_plan_name(&method->plan), "temporary memory",
-                      method->temporary.data, method->temporary.size, needed,
-                      diag));
+  ETX_TRY(check_block(method, "temporary memory", method->temporary.data,
+                      method->temporary.size, needed, diag));
   method->temporary.size = needed;
   return ETX_OK;
 }
@@ -209,7 +212,9 @@ static etx_status load(etx_method* method, etx_operator_cache* operators,
                        etx_diag* diag) {
   etx_diag_init(method->kernel_diag);
   etx_method_seed(method, 0);
-  for (size_t i = 0; i < method->symbol_count; ++i) method->symbols[i] = 0;
+  for (size_t i = 0; ETX_DYNAMIC && i < method->symbol_count; ++i) {
+    method->symbols[i] = 0;
+  }
   ETX_TRY(etx_method_decode_values(method, operators, diag));
   ETX_TRY(etx_method_decode_records(method, operators, diag));
   ETX_TRY(take_temporary(method, operators, diag));
@@ -242,7 +247,7 @@ static etx_status init(etx_method* method, const etx_program* program,
   etx_operator_cache_init(&operators, &loaded.plan, program->kernels);
   ETX_TRY(check_operators(&loaded, &operators, missing, diag));
   ETX_TRY(etx_method_count(&loaded, &operators, &needed, diag));
-  ETX_TRY(take_memory(&loaded, name, &needed, memory, diag));
+  ETX_TRY(take_memory(&loaded, &needed, memory, diag));
   ETX_TRY(load(&loaded, &operators, diag));
   start_scratch(&loaded);
   *method = loaded;
@@ -263,12 +268,13 @@ void etx_method_seed(etx_method* method, uint64_t seed) {
 
 static etx_status bind(etx_method* method, const etx_planned_memory* state,
                        etx_diag* diag) {
-  const etx_text name = etx_pte_plan_name(&method->plan);
   if (method->state.data == NULL) return ETX_OK;
-  ETX_TRY(check_state(name, state, (size_t)method->program->state_bytes, diag));
+  ETX_TRY(
+      check_state(method, state, (size_t)method->program->state_bytes, diag));
   if (__atomic_load_n(&method->busy, __ATOMIC_ACQUIRE) != 0) {
     return etx_diag_fail(diag, ETX_BAD_STATE,
-                         "method '%t' is running and cannot be bound", name);
+                         "method '%t' is running and cannot be bound",
+                         etx_pte_plan_name(&method->plan));
   }
   method->state = *state;
   for (size_t i = 0; i < method->tensor_count; ++i) {

@@ -58,52 +58,52 @@ typedef struct etx_run_observer {
   void* context;
 } etx_run_observer;
 
-// Fields are private to runtime/. Pointers lead into the structures block.
+// Fields are private to runtime/. Pointers lead into the structures block. What
+// is read most comes first: it is reached with shorter instructions.
 typedef struct etx_method etx_method;
 struct etx_method {
   const etx_program* program;
-  etx_pte_plan plan;
-  size_t blob_index;  // of the blob's description; SIZE_MAX: none
   etx_value* values;
-  uint8_t* marks;  // by value: see method_internal.h
-  size_t value_count;
   struct etx_method_tensor* tensors;
   size_t tensor_count;
-  struct etx_method_record* records;
-  size_t record_count;
-  size_t* chain_starts;  // first record of each chain, and one past the last
-  size_t chain_count;
-  struct etx_method_step* steps;  // records that run, in order
-  size_t step_count;
-  size_t first_state_step;  // first step that writes state, or SIZE_MAX
   struct etx_method_input* inputs;
   size_t input_count;
-  const etx_value** outputs;
-  size_t output_count;
-  int64_t* symbols;  // by position in the blob, solved from input sizes
-  size_t symbol_count;
+  struct etx_method_record* records;
+  size_t record_count;
+  struct etx_method_step* steps;  // records that run, in order
+  size_t step_count;
+  size_t first_state_step;   // first step that writes state, or SIZE_MAX
+  bool is_prepared;          // steps are ready for the present input sizes
+  bool prepares_as_it_runs;  // sizes or the way depend on data
+  bool moved_pointers;       // some memory was replaced since the last run
+  uint32_t busy;             // 1 while a thread is inside; atomic
+  uint8_t* marks;            // by value: see method_internal.h
+  etx_diag* kernel_diag;     // where kernels put their messages
   // What is handed out while the method is decoded, how much of it at first:
   // list items and arguments; sizes and strides; starts of arenas in scratch.
   const etx_value** pointers;
-  size_t pointer_count;
   int32_t* integers;
-  size_t integer_count;
   size_t* arena_offsets;  // by memory id
+  size_t pointer_count;
+  size_t integer_count;
   size_t arena_count;
+  size_t blob_index;  // of the blob's description; SIZE_MAX: none
+  size_t value_count;
+  const etx_value** outputs;
+  size_t output_count;
+  size_t* chain_starts;  // first record of each chain, and one past the last
+  size_t chain_count;
+  int64_t* symbols;  // by position in the blob, solved from input sizes
+  size_t symbol_count;
   etx_bytes_mut scratch;
   etx_bytes_mut temporary;
   etx_planned_memory state;          // data NULL: the method has none
-  etx_diag* kernel_diag;             // where kernels put their messages
   etx_random_stream* random;         // what its random operators draw from
   const etx_run_observer* observer;  // NULL: nobody
   // Runs all steps: with the observer, if there is one, which an image without
   // etx_method_observe has no code for.
   size_t (*run_all)(const etx_method* method, etx_status* out_status);
-  bool is_prepared;          // steps are ready for the present input sizes
-  bool prepares_as_it_runs;  // sizes or the way depend on data
-  bool moved_pointers;       // some memory was replaced since the last run
-  bool writes_state;         // some record may write arena 2
-  uint32_t busy;             // 1 while a thread is inside; atomic
+  etx_pte_plan plan;
 };
 
 // Exact bytes of every block. Needs no memory and no kernels but those whose

@@ -73,7 +73,6 @@ typedef enum etx_record_kind {
 } etx_record_kind;
 
 typedef struct etx_method_record {
-  etx_call call;             // of kernels, scalars and views
   const etx_kernel* kernel;  // NULL for the other kinds
   uint64_t written;          // a bit for each schema argument that is written
   uint32_t slot;             // value in the return slot if it is written, or
@@ -90,11 +89,12 @@ typedef struct etx_method_record {
   bool is_sized_by_data;     // its kernel gives its outputs their sizes
   bool is_prepared;
   bool writes_state;
+  etx_call call;  // of kernels, scalars and views
 } etx_method_record;
 
 typedef struct etx_method_step {
   etx_kernel_function run;
-  etx_call* call;  // first member of its record
+  etx_call* call;  // of its record
 } etx_method_step;
 
 typedef struct etx_method_input {
@@ -115,10 +115,29 @@ static inline uint8_t* etx_method_byte(uint8_t* block, size_t offset) {
   return block == NULL ? NULL : block + offset;
 }
 
+// Values that a call's argument names: itself, or the items of a list of
+// values, of which some may be NULL.
+typedef struct etx_values {
+  const etx_value* const* items;
+  size_t count;
+} etx_values;
+
+static inline etx_values etx_argument_values(const etx_call* call,
+                                             size_t index) {
+  const etx_value* const* argument = &call->arguments[index];
+  const etx_value* value = *argument;
+  const bool is_list =
+      value->kind == ETX_VALUE_INTS || value->kind == ETX_VALUE_TENSORS;
+  // Where a list of integers has its items, one of tensors has them too.
+  return is_list
+             ? (etx_values){value->as.tensors.items, value->as.tensors.count}
+             : (etx_values){argument, 1};
+}
+
 // The tensor record of a value, or NULL if it is none.
 static inline etx_method_tensor* etx_method_tensor_of(const etx_method* method,
                                                       const etx_value* value) {
-  return value->kind == ETX_VALUE_TENSOR ? &method->tensors[value->tensor]
+  return value->kind == ETX_VALUE_TENSOR ? &method->tensors[value->position]
                                          : NULL;
 }
 

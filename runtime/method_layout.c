@@ -43,7 +43,8 @@ static void count_values(etx_method* method, size_t* unplanned) {
     if (etx_pte_outline_find(plan, i, &tensor)) {
       count_tensor(&tensor, method, unplanned);
     } else {
-      const etx_pte_value value = etx_pte_value_at(plan, i);
+      etx_pte_value value;
+      etx_pte_value_read(plan, i, &value);
       count_other(&value, method);
     }
   }
@@ -144,15 +145,15 @@ etx_status etx_method_count(etx_method* method, etx_operator_cache* operators,
   count_values(method, &unplanned);
   count_records(method);
   method->arena_count = etx_pte_buffer_size_count(&method->plan);
-  if (method->blob_index != SIZE_MAX) {
+  if (ETX_DYNAMIC && method->blob_index != SIZE_MAX) {
     method->symbol_count =
         etx_blob_symbol_count(&method->program->blob, method->blob_index);
   }
   return count_memory(method, operators, unplanned, out_needed, diag);
 }
 
-// An array of a method: where the method keeps its pointer and its count, and
-// how many elements it has beside those that are counted.
+// An array of a method: where the method keeps its pointer and its count (0: no
+// element is counted), and how many elements it has beside those.
 typedef struct array {
   uint16_t pointer;
   uint16_t count;
@@ -163,14 +164,24 @@ typedef struct array {
 #define ARRAY(pointer, count, more)                            \
   {offsetof(etx_method, pointer), offsetof(etx_method, count), \
    sizeof *((etx_method*)0)->pointer, more}
+#define SINGLE(pointer) \
+  {offsetof(etx_method, pointer), 0, sizeof *((etx_method*)0)->pointer, 1}
 
 static const array arrays[] = {
-    ARRAY(records, record_count, 0),     ARRAY(steps, record_count, 0),
-    ARRAY(values, value_count, 0),       ARRAY(tensors, tensor_count, 0),
-    ARRAY(inputs, input_count, 0),       ARRAY(pointers, pointer_count, 0),
-    ARRAY(outputs, output_count, 0),     ARRAY(symbols, symbol_count, 0),
-    ARRAY(chain_starts, chain_count, 1), ARRAY(arena_offsets, arena_count, 0),
-    ARRAY(integers, integer_count, 0),   ARRAY(marks, value_count, 0),
+    ARRAY(records, record_count, 0),
+    ARRAY(steps, record_count, 0),
+    ARRAY(values, value_count, 0),
+    ARRAY(tensors, tensor_count, 0),
+    ARRAY(inputs, input_count, 0),
+    ARRAY(pointers, pointer_count, 0),
+    ARRAY(outputs, output_count, 0),
+    ARRAY(symbols, symbol_count, 0),
+    ARRAY(chain_starts, chain_count, 1),
+    ARRAY(arena_offsets, arena_count, 0),
+    ARRAY(integers, integer_count, 0),
+    ARRAY(marks, value_count, 0),
+    SINGLE(kernel_diag),
+    SINGLE(random),
 };
 
 // Takes `count` elements from the arena; false if there is too little memory or
@@ -191,13 +202,12 @@ bool etx_method_lay_out(etx_method* method, etx_arena* arena) {
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) {
     const array* const a = &arrays[i];
     size_t count = 0;
-    memcpy(&count, base + a->count, sizeof count);
+    if (a->count != 0) memcpy(&count, base + a->count, sizeof count);
     if (!take(arena, count + a->more, a->element_bytes, base + a->pointer)) {
       return false;
     }
   }
-  return take(arena, 1, sizeof *method->kernel_diag, &method->kernel_diag) &&
-         take(arena, 1, sizeof *method->random, &method->random);
+  return true;
 }
 
 static etx_status count_needed(const etx_program* program, etx_text name,

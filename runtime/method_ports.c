@@ -65,11 +65,13 @@ static etx_status check_index(const etx_method* method, size_t index,
 static etx_status check_strides(const etx_method* method, size_t index,
                                 const etx_method_tensor* tensor,
                                 const etx_tensor* value, etx_diag* diag) {
-  int32_t wanted[ETX_MAX_RANK];
+  int32_t own[ETX_MAX_RANK];
   int32_t dense[ETX_MAX_RANK];
   char hold[ETX_PORT_TEXT_BYTES];
-  if (!etx_layout_strides(value->sizes, tensor->dim_order, value->rank,
-                          wanted) ||
+  const int32_t* const wanted =
+      etx_method_is_dynamic(tensor) ? own : tensor->strides;
+  if ((wanted == own && !etx_layout_strides(value->sizes, tensor->dim_order,
+                                            value->rank, own)) ||
       !etx_layout_strides(value->sizes, NULL, value->rank, dense)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "strides of input '%t' do not fit in 32 bits",
@@ -123,8 +125,7 @@ static etx_status check_data(const etx_method* method, size_t index,
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "input '%t' has no data",
                          etx_method_input_name(method, index, hold));
   }
-  const size_t bytes = etx_dtype_bytes(value->dtype);
-  if ((uintptr_t)value->data % (bytes > 8 ? 8 : bytes) != 0) {
+  if (!etx_dtype_may_lie_at(value->dtype, (uintptr_t)value->data)) {
     return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
                          "data of input '%t' is not aligned to its type",
                          etx_method_input_name(method, index, hold));

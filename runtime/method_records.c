@@ -93,6 +93,7 @@ static etx_status check_arguments(const etx_method* method,
 static etx_status check_written(etx_method* method, const etx_op* op,
                                 const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
+  if (tensor == NULL) return ETX_OK;
   if (tensor->home_kind == ETX_HOME_CONSTANT) {
     if (etx_op_only_sizes(op)) return ETX_OK;
     return refuse_slot((uint32_t)(value - method->values), "output",
@@ -114,26 +115,22 @@ static etx_status check_outputs(etx_method* method,
                                 etx_diag* diag) {
   const etx_call* call = &record->call;
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    const etx_value* value = call->arguments[__builtin_ctzll(left)];
-    if (value->kind == ETX_VALUE_TENSOR) {
-      ETX_TRY(check_written(method, call->op, value, diag));
-    } else if (value->kind == ETX_VALUE_TENSORS) {
-      for (size_t item = 0; item < value->as.tensors.count; ++item) {
-        ETX_TRY(check_written(method, call->op, value->as.tensors.items[item],
-                              diag));
-      }
+    const etx_values values =
+        etx_argument_values(call, (size_t)__builtin_ctzll(left));
+    for (size_t i = 0; i < values.count; ++i) {
+      ETX_TRY(check_written(method, call->op, values.items[i], diag));
     }
   }
   return ETX_OK;
 }
 
-// What is special about the return slot.
-static void decode_result(etx_method* method, etx_method_record* record) {
+// What is special about the return slot, which is value `slot`.
+static void decode_result(etx_method* method, etx_method_record* record,
+                          uint32_t slot) {
   etx_call* call = &record->call;
   const etx_op* op = call->op;
   const size_t last = call->argument_count - 1;
   const etx_value* value = call->arguments[last];
-  const uint32_t slot = (uint32_t)(value - method->values);
   const bool is_view = record->kind == ETX_RECORD_VIEW;
   if (op->result == ETX_RESULT_SCALAR) {
     record->slot = slot;
@@ -174,9 +171,12 @@ static etx_status decode_call(etx_method* method, etx_operator_cache* operators,
   record->call.diag = method->kernel_diag;
   record->call.temporary = method->temporary.data;
   record->written = known->written;
-  record->from = known->last_record;
-  known->last_record = (uint32_t)(record - method->records);
-  decode_result(method, record);
+  if (ETX_DYNAMIC) {  // for etx_method_find_alike
+    record->from = known->last_record;
+    known->last_record = (uint32_t)(record - method->records);
+  }
+  decode_result(method, record,
+                (uint32_t)from->arguments[from->argument_count - 1]);
   if (record->kind == ETX_RECORD_VIEW) return ETX_OK;
   return check_outputs(method, record, diag);
 }
@@ -216,7 +216,8 @@ static bool depends_on_data(const etx_method_record* record) {
   if (record->kind == ETX_RECORD_SCALAR) {
     return record->call.op->id == ETX_OP_local_scalar_dense;
   }
-  return record->kind != ETX_RECORD_KERNEL && record->kind != ETX_RECORD_VIEW;
+  return ETX_DYNAMIC && record->kind != ETX_RECORD_KERNEL &&
+         record->kind != ETX_RECORD_VIEW;
 }
 
 etx_status etx_method_decode_records(etx_method* method,
@@ -224,7 +225,7 @@ etx_status etx_method_decode_records(etx_method* method,
                                      etx_diag* diag) {
   size_t at = 0;
   for (size_t chain = 0; chain < method->chain_count; ++chain) {
-    method->chain_starts[chain] = at;
+    if (ETX_DYNAMIC) method->chain_starts[chain] = at;
     const etx_fb_vector rows = etx_pte_chain_at(&method->plan, chain);
     for (size_t i = 0; i < rows.count; ++i) {
       etx_method_record* record = &method->records[at++];
@@ -237,6 +238,6 @@ etx_status etx_method_decode_records(etx_method* method,
       if (depends_on_data(record)) method->prepares_as_it_runs = true;
     }
   }
-  method->chain_starts[method->chain_count] = at;
+  if (ETX_DYNAMIC) method->chain_starts[method->chain_count] = at;
   return ETX_OK;
 }

@@ -29,7 +29,7 @@ void etx_method_point(etx_method* method) {
 }
 
 void etx_method_restart(etx_method* method) {
-  for (size_t i = 0; i < method->value_count; ++i) {
+  for (size_t i = 0; ETX_DYNAMIC && i < method->value_count; ++i) {
     method->marks[i] &= (uint8_t)~ETX_MARK_FIXED;
   }
   for (size_t i = 0; i < method->tensor_count; ++i) {
@@ -41,7 +41,7 @@ void etx_method_restart(etx_method* method) {
                                        ? method->inputs[tensor->input].sizes
                                        : tensor->bounds);
     }
-    if (tensor->home_kind == ETX_HOME_INPUT) {
+    if (ETX_DYNAMIC && tensor->home_kind == ETX_HOME_INPUT) {
       tensor->home_bytes = tensor->bytes;
     }
     tensor->root =
@@ -49,7 +49,7 @@ void etx_method_restart(etx_method* method) {
     tensor->root_offset =
         tensor->home_kind == ETX_HOME_NONE ? tensor->base_offset : 0;
   }
-  for (size_t i = 0; i < method->input_count; ++i) {
+  for (size_t i = 0; ETX_DYNAMIC && i < method->input_count; ++i) {
     const etx_method_input* input = &method->inputs[i];
     if (input->varies) {
       method->values[input->value].as.integer = input->integer;
@@ -62,7 +62,7 @@ bool etx_method_is_too_late(etx_method* method, const etx_value* value) {
   method->prepares_as_it_runs =
       value->kind == ETX_VALUE_TENSOR
           ? etx_method_tensor_of(method, value)->is_fixed
-          : (method->marks[value - method->values] & ETX_MARK_FIXED) != 0;
+          : (method->marks[value->position] & ETX_MARK_FIXED) != 0;
   return method->prepares_as_it_runs;
 }
 
@@ -70,30 +70,18 @@ static void fix(etx_method* method, const etx_value* value) {
   if (value->kind == ETX_VALUE_TENSOR) {
     etx_method_tensor_of(method, value)->is_fixed = true;
   } else {
-    method->marks[value - method->values] |= ETX_MARK_FIXED;
+    method->marks[value->position] |= ETX_MARK_FIXED;
   }
 }
 
-// Marks an argument and what it lists.
-static void fix_argument(etx_method* method, const etx_value* value) {
-  fix(method, value);
-  if (value->kind == ETX_VALUE_INTS) {
-    for (size_t i = 0; i < value->as.integers.count; ++i) {
-      fix(method, value->as.integers.items[i]);
-    }
-  } else if (value->kind == ETX_VALUE_TENSORS) {
-    for (size_t i = 0; i < value->as.tensors.count; ++i) {
-      const etx_value* item = value->as.tensors.items[i];
-      if (item != NULL) fix(method, item);
-    }
-  }
-}
-
-// Marks what a call reads.
-static void fix_reads(etx_method* method, const etx_method_record* record) {
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
-    if ((record->written >> i & 1) == 0) {
-      fix_argument(method, record->call.arguments[i]);
+// Marks what a call reads among its first `count` arguments.
+static void fix_reads(etx_method* method, const etx_method_record* record,
+                      size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if ((record->written >> i & 1) != 0) continue;
+    const etx_values values = etx_argument_values(&record->call, i);
+    for (size_t k = 0; k < values.count; ++k) {
+      if (values.items[k] != NULL) fix(method, values.items[k]);
     }
   }
 }
@@ -163,7 +151,7 @@ static inline etx_status take_value(etx_method* method,
                                     etx_method_record* record,
                                     const etx_value* value, bool is_written) {
   if (value->kind != ETX_VALUE_TENSOR) {
-    uint8_t* marks = &method->marks[value - method->values];
+    uint8_t* marks = &method->marks[value->position];
     if (ETX_DYNAMIC && (*marks & ETX_MARK_VARIES) != 0) {
       record->has_fixed_sizes = record->has_fixed_reads = false;
     }
@@ -186,34 +174,20 @@ static inline etx_status take_value(etx_method* method,
   return is_written ? check_owner(method, record, tensor) : ETX_OK;
 }
 
-static etx_status take_items(etx_method* method, etx_method_record* record,
-                             const etx_value* list, bool is_written) {
-  if (list->kind == ETX_VALUE_INTS) {
-    for (size_t i = 0; i < list->as.integers.count; ++i) {
-      ETX_TRY(take_value(method, record, list->as.integers.items[i], false));
-    }
-  }
-  if (list->kind == ETX_VALUE_TENSORS) {
-    for (size_t i = 0; i < list->as.tensors.count; ++i) {
-      const etx_value* item = list->as.tensors.items[i];
-      if (item == NULL) continue;
-      ETX_TRY(take_value(method, record, item, is_written));
-    }
-  }
-  return ETX_OK;
-}
-
 static etx_status take_arguments(etx_method* method,
                                  etx_method_record* record) {
   record->writes_state = false;
-  record->has_fixed_sizes = record->has_fixed_reads =
-      record->slot == ETX_NO_INDEX;
+  if (ETX_DYNAMIC) {
+    record->has_fixed_sizes = record->has_fixed_reads =
+        record->slot == ETX_NO_INDEX;
+  }
   for (size_t i = 0; i < record->call.argument_count; ++i) {
-    const etx_value* value = record->call.arguments[i];
     const bool is_written = (record->written >> i & 1) != 0;
-    ETX_TRY(take_value(method, record, value, is_written));
-    if (value->kind < ETX_VALUE_INTS) continue;
-    ETX_TRY(take_items(method, record, value, is_written));
+    const etx_values values = etx_argument_values(&record->call, i);
+    for (size_t k = 0; k < values.count; ++k) {
+      if (values.items[k] == NULL) continue;
+      ETX_TRY(take_value(method, record, values.items[k], is_written));
+    }
   }
   return ETX_OK;
 }
@@ -255,11 +229,12 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   if (is_alike) {
     record->is_sized_by_data = false;  // its outputs have their sizes
   } else {
-    fix_reads(method, record);
+    // No output that it reads, too, may get other sizes.
+    if (ETX_DYNAMIC) fix_reads(method, record, record->call.argument_count);
     if (ETX_METHOD_SIZES) {
       ETX_TRY(etx_method_size_outputs(method, record, like));
     }
-    if (method->prepares_as_it_runs != mode) return ETX_OK;
+    if (ETX_DYNAMIC && method->prepares_as_it_runs != mode) return ETX_OK;
     is_alike = like != NULL && etx_method_has_alike_result(record, like);
   }
   ETX_TRY(take_arguments(method, record));
@@ -271,7 +246,7 @@ static etx_status shape_kernel(etx_method* method, etx_method_record* record) {
   } else {
     ETX_TRY(prepare_kernel(method, record));
   }
-  record->is_prepared = true;
+  if (ETX_DYNAMIC) record->is_prepared = true;
   if (record->slot == ETX_NO_INDEX) return ETX_OK;
   // An in-place operator answers its first argument in a slot of its own.
   return etx_method_rebind(
@@ -285,11 +260,9 @@ static etx_status shape_scalar(etx_method* method, etx_method_record* record) {
   etx_value* slot = &method->values[record->slot];
   const etx_value_kind kind = slot->kind;
   etx_call* call = &record->call;
-  for (size_t i = 0; i + 1 < call->argument_count; ++i) {
-    fix_argument(method, call->arguments[i]);
-  }
+  fix_reads(method, record, call->argument_count - 1);
   if (etx_method_is_too_late(method, slot)) return ETX_OK;
-  if (call->op->id == ETX_OP_local_scalar_dense) {
+  if (ETX_DYNAMIC && call->op->id == ETX_OP_local_scalar_dense) {
     ETX_TRY(etx_method_check_memory(method, call->arguments[0], call->diag));
   }
   ETX_TRY(prepare_kernel(method, record));
@@ -318,7 +291,7 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   etx_method_tensor* target =
       etx_method_tensor_of(method, &method->values[record->slot]);
   const etx_method_tensor* source = etx_method_tensor_of(method, self);
-  fix_reads(method, record);
+  fix_reads(method, record, record->call.argument_count);
   if (etx_method_is_too_late(method, target->value)) return ETX_OK;
   if (ETX_METHOD_SIZES) ETX_TRY(etx_method_size_view(method, record, target));
   const bool is_part = record->call.op->id == ETX_OP_part_view_default;

@@ -14,19 +14,27 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
 }
 
-// Sizes that the tensor, which has as many dimensions, may take.
-static etx_status check_sizes(const etx_method* method,
+// Sizes of a tensor that is not dynamic, which has as many dimensions.
+static etx_status check_fixed(const etx_method* method,
                               const etx_method_tensor* tensor,
                               const int32_t* sizes, etx_diag* diag) {
+  for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
+    if (sizes[i] == tensor->bounds[i]) continue;
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "output (value %u) has fixed size %i in dimension "
+                         "%z, found %i",
+                         etx_method_number(method, tensor),
+                         (int64_t)tensor->bounds[i], i, (int64_t)sizes[i]);
+  }
+  return ETX_OK;
+}
+
+// Sizes that a dynamic one may take.
+static etx_status check_room(const etx_method* method,
+                             const etx_method_tensor* tensor,
+                             const int32_t* sizes, etx_diag* diag) {
   uint64_t numel = 1;
   for (size_t i = 0; i < tensor->value->as.tensor.rank; ++i) {
-    if (!etx_method_is_dynamic(tensor) && sizes[i] != tensor->bounds[i]) {
-      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                           "output (value %u) has fixed size %i in dimension "
-                           "%z, found %i",
-                           etx_method_number(method, tensor),
-                           (int64_t)tensor->bounds[i], i, (int64_t)sizes[i]);
-    }
     // Both factors stay below 2^31, so the product cannot wrap; a zero later
     // on may still make it small again.
     if (numel <= INT32_MAX || sizes[i] == 0) numel *= (uint64_t)sizes[i];
@@ -48,8 +56,11 @@ static bool has_sizes(const etx_method_tensor* tensor, const int32_t* sizes) {
 
 etx_status etx_method_resize(etx_method* method, etx_method_tensor* tensor,
                              const int32_t* sizes, etx_diag* diag) {
-  ETX_TRY(check_sizes(method, tensor, sizes, diag));
-  if (!etx_method_is_dynamic(tensor) || has_sizes(tensor, sizes)) return ETX_OK;
+  if (!etx_method_is_dynamic(tensor)) {
+    return check_fixed(method, tensor, sizes, diag);
+  }
+  ETX_TRY(check_room(method, tensor, sizes, diag));
+  if (has_sizes(tensor, sizes)) return ETX_OK;
   if (tensor->input != ETX_NO_INDEX) {
     // The caller's data has the sizes that were set.
     return etx_diag_fail(diag, ETX_BAD_FILE,
@@ -154,7 +165,7 @@ etx_status etx_method_size_outputs(etx_method* method,
   sizing s = {method, false};
   ETX_TRY(
       etx_call_size_outputs(&record->call, record->written, resize_output, &s));
-  record->is_sized_by_data = s.by_data;
+  if (ETX_DYNAMIC) record->is_sized_by_data = s.by_data;
   return ETX_OK;
 }
 

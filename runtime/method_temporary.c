@@ -13,13 +13,13 @@ enum { FRAME_VALUES = ETX_MAX_ARGUMENTS + 24, FRAME_STRIDES = 128 };
 
 typedef struct frame {
   const etx_pte_plan* plan;
+  size_t value_count;
+  size_t item_count;
+  size_t stride_count;
   etx_value values[FRAME_VALUES];
   const etx_value* arguments[ETX_MAX_ARGUMENTS];
   const etx_value* items[FRAME_VALUES];
   int32_t strides[FRAME_STRIDES];
-  size_t value_count;
-  size_t item_count;
-  size_t stride_count;
 } frame;
 
 static bool add_tensor(frame* f, const etx_pte_tensor* from, etx_value* out) {
@@ -151,7 +151,7 @@ etx_status etx_method_count_temporary(const etx_program* program,
   return ETX_OK;
 }
 
-etx_status etx_method_ask_temporary(const etx_method* method,
+etx_status etx_method_ask_temporary(etx_method* method,
                                     etx_operator_cache* operators,
                                     size_t* out_bytes, etx_diag* diag) {
   size_t most = 0;
@@ -164,10 +164,9 @@ etx_status etx_method_ask_temporary(const etx_method* method,
             ? record->kernel
             : NULL;
     if (kernel == NULL || kernel->temporary_bytes == NULL) continue;
-    etx_call call = record->call;
     size_t bytes = 0;
-    call.diag = diag;
-    ETX_TRY(kernel->temporary_bytes(&call, &bytes));
+    const etx_status status = kernel->temporary_bytes(&record->call, &bytes);
+    if (status != ETX_OK) return etx_method_take_message(method, status, diag);
     if (bytes > most) most = bytes;
   }
   *out_bytes = most;

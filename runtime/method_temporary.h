@@ -16,7 +16,7 @@ ETX_MUST_USE etx_status etx_method_count_temporary(
 
 // The same of a method whose records are decoded and whose tensors have their
 // upper-bound sizes.
-ETX_MUST_USE etx_status etx_method_ask_temporary(const etx_method* method,
+ETX_MUST_USE etx_status etx_method_ask_temporary(etx_method* method,
                                                  etx_operator_cache* operators,
                                                  size_t* out_bytes,
                                                  etx_diag* diag);

@@ -28,13 +28,14 @@ static const etx_plan_operator* operator_of(
 // False past the end.
 static bool item_at(const etx_pte_plan* plan, int32_t index, size_t item,
                     uint32_t* out_value) {
+  if (etx_pte_value_kind(plan, (size_t)index) < ETX_PTE_TENSOR_LIST) {
+    *out_value = (uint32_t)index;
+    return item == 0;
+  }
   const etx_pte_value value = etx_pte_value_at(plan, (size_t)index);
-  const bool is_list = value.kind == ETX_PTE_TENSOR_LIST ||
-                       value.kind == ETX_PTE_OPTIONAL_TENSOR_LIST;
-  if (!is_list && item > 0) return false;
-  if (is_list && item >= value.as.tensors.count) return false;
+  if (item >= value.as.tensors.count) return false;
   // -1 becomes a value that is no tensor's.
-  *out_value = (uint32_t)(is_list ? value.as.tensors.items[item] : index);
+  *out_value = (uint32_t)value.as.tensors.items[item];
   return true;
 }
 
@@ -149,11 +150,9 @@ static bool was_written(etx_operator_cache* operators,
 }
 
 static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
-  if (index >= etx_pte_value_count(plan)) return false;
-  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return false;
-  const etx_pte_value value = etx_pte_value_at(plan, index);
-  return !value.as.tensor.has_allocation &&
-         !etx_pte_tensor_is_stored(&value.as.tensor);
+  etx_pte_outline tensor;
+  return index < etx_pte_value_count(plan) &&
+         etx_pte_outline_find(plan, index, &tensor) && !tensor.has_bytes;
 }
 
 etx_status etx_method_next_unplanned(const etx_program* program,

@@ -26,23 +26,21 @@ static void find_planned_home(const etx_method* method,
   }
 }
 
-static void find_home(const etx_method* method, const etx_pte_tensor* from,
+// Of a tensor without a home all of it is zero. False if its data is in a file
+// that was not given.
+static bool find_home(const etx_method* method, const etx_pte_tensor* from,
                       etx_method_tensor* tensor) {
-  tensor->home_kind = ETX_HOME_NONE;
-  tensor->home = NULL;
-  tensor->home_offset = 0;
-  tensor->home_bytes = 0;
+  etx_bytes stored;
+  const bool is_stored = etx_program_stored(method->program, from, &stored);
   if (from->has_allocation) {
     find_planned_home(method, from, tensor);
-  } else if (etx_pte_tensor_is_stored(from)) {
-    etx_bytes bytes = {NULL, 0};
-    (void)etx_program_stored(method->program, from, &bytes);
+    tensor->home_bytes = tensor->bytes;
+  } else if (is_stored) {
     tensor->home_kind = ETX_HOME_CONSTANT;
-    tensor->home = (uint8_t*)(uintptr_t)bytes.data;
-  } else {
-    return;
+    tensor->home = (uint8_t*)(uintptr_t)stored.data;
+    tensor->home_bytes = tensor->bytes;
   }
-  tensor->home_bytes = tensor->bytes;
+  return is_stored || from->location != ETX_PTE_EXTERNAL;
 }
 
 static int32_t* take_integers(etx_method* method, size_t count) {
@@ -55,21 +53,6 @@ static const etx_value** take_pointers(etx_method* method, size_t count) {
   const etx_value** taken = method->pointers;
   method->pointers += count;
   return taken;
-}
-
-// Data in a file that was not given.
-static etx_status check_stored(const etx_method* method,
-                               const etx_pte_tensor* from, size_t index,
-                               etx_diag* diag) {
-  etx_bytes data;
-  if (from->location != ETX_PTE_EXTERNAL ||
-      etx_program_stored(method->program, from, &data)) {
-    return ETX_OK;
-  }
-  return etx_diag_fail(diag, ETX_NOT_FOUND,
-                       "value %z of method '%t' is '%t' of a data file (.ptd), "
-                       "and none was given",
-                       index, etx_pte_plan_name(&method->plan), from->name);
 }
 
 static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
@@ -85,14 +68,14 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
                   "(ETX_DYNAMIC)",
                   diag);
   }
-  ETX_TRY(check_stored(method, from, index, diag));
-  if (etx_pte_tensor_numel(from) > INT32_MAX) {
+  const size_t numel = etx_pte_tensor_numel(from);
+  if (numel > INT32_MAX) {
     return refuse(method, index, ETX_UNSUPPORTED,
                   "has more than 2147483647 elements", diag);
   }
   const uint32_t at = (uint32_t)method->tensor_count++;
   etx_method_tensor* tensor = &method->tensors[at];
-  value->tensor = at;
+  value->position = at;
   tensor->value = value;
   tensor->bounds = from->sizes;
   tensor->dim_order = from->dim_order;
@@ -107,8 +90,13 @@ static etx_status decode_tensor(etx_method* method, const etx_pte_tensor* from,
   // Verified to fit when the file was opened.
   (void)etx_layout_strides(from->sizes, from->dim_order, from->rank,
                            tensor->strides);
-  tensor->bytes = etx_pte_tensor_bytes(from);
-  find_home(method, from, tensor);
+  tensor->bytes = numel * etx_dtype_bytes(from->dtype);
+  if (!find_home(method, from, tensor)) {
+    return etx_diag_fail(diag, ETX_NOT_FOUND,
+                         "value %z of method '%t' is '%t' of a data file "
+                         "(.ptd), and none was given",
+                         index, etx_pte_plan_name(&method->plan), from->name);
+  }
   value->kind = ETX_VALUE_TENSOR;
   value->as.tensor =
       (etx_tensor){NULL, tensor->sizes == NULL ? from->sizes : tensor->sizes,
@@ -124,10 +112,10 @@ static void decode_items(etx_method* method, const etx_pte_value* from,
   const etx_value** items = take_pointers(method, count);
   for (size_t i = 0; i < count; ++i) {
     const int64_t index = etx_pte_item_at(from, i);
+    // Tensors stand before lists that name them.
     const bool is_there =
         is_ints ||
-        (index >= 0 &&
-         etx_pte_value_kind(&method->plan, (size_t)index) == ETX_PTE_TENSOR);
+        (index >= 0 && method->values[index].kind == ETX_VALUE_TENSOR);
     items[i] = is_there ? &method->values[index] : NULL;
   }
   out->kind = is_ints ? ETX_VALUE_INTS : ETX_VALUE_TENSORS;
@@ -149,6 +137,7 @@ static etx_status decode_slots(etx_method* method, etx_diag* diag) {
     etx_pte_value_read(&method->plan, i, &from);
     etx_value* out = &method->values[i];
     method->marks[i] = 0;
+    out->position = (uint32_t)i;
     if (from.kind == ETX_PTE_TENSOR) {
       ETX_TRY(decode_tensor(method, &from.as.tensor, i, diag));
     } else if (etx_pte_lists_values(from.kind)) {
@@ -174,7 +163,10 @@ static etx_status decode_input_tensor(etx_method* method, size_t index,
   }
   tensor->input = (uint32_t)index;
   input->is_planned = tensor->home_kind == ETX_HOME_SCRATCH;
-  if (!input->is_planned) tensor->home_kind = ETX_HOME_INPUT;
+  if (!input->is_planned) {
+    tensor->home_kind = ETX_HOME_INPUT;
+    tensor->home_bytes = tensor->bytes;
+  }
   const size_t rank = tensor->value->as.tensor.rank;
   input->sizes = take_integers(method, rank);
   if (rank > 0) {
@@ -190,47 +182,36 @@ static etx_status decode_inputs(etx_method* method, etx_diag* diag) {
     input->value = (uint32_t)etx_pte_input_at(&method->plan, i);
     input->tensor = ETX_NO_INDEX;
     const etx_value* value = &method->values[input->value];
-    switch (value->kind) {
-      case ETX_VALUE_TENSOR:
-        input->tensor = value->tensor;
-        ETX_TRY(decode_input_tensor(method, i, input, diag));
-        break;
-      case ETX_VALUE_NONE:
-      case ETX_VALUE_BOOL:
-      case ETX_VALUE_DOUBLE:
-      case ETX_VALUE_STRING:
-        input->is_set = true;  // fixed: setting it only compares
-        break;
-      case ETX_VALUE_INT:
-        input->is_set = true;
-        input->integer = value->as.integer;
-        break;
-      default:
-        return refuse(method, input->value, ETX_UNSUPPORTED,
-                      "is an input and a list", diag);
+    if (value->kind == ETX_VALUE_TENSOR) {
+      input->tensor = value->position;
+      ETX_TRY(decode_input_tensor(method, i, input, diag));
+      continue;
     }
+    if (value->kind > ETX_VALUE_STRING) {
+      return refuse(method, input->value, ETX_UNSUPPORTED,
+                    "is an input and a list", diag);
+    }
+    input->is_set = true;  // fixed: setting it only compares
+    if (value->kind == ETX_VALUE_INT) input->integer = value->as.integer;
   }
   return ETX_OK;
 }
 
-// What the blob knows: inputs that vary or are written, and views.
-static etx_status decode_blob_inputs(etx_method* method, etx_diag* diag) {
+// Inputs that vary, as the blob has them.
+static etx_status decode_varying(etx_method* method, etx_diag* diag) {
   const etx_blob* blob = &method->program->blob;
-  for (size_t i = 0; i < method->input_count; ++i) {
-    etx_method_input* input = &method->inputs[i];
-    if (!etx_blob_input_at(blob, method->blob_index, i).is_mutable) continue;
-    input->shown = &method->values[input->value];
-  }
   const size_t rows = etx_blob_input_dim_count(blob, method->blob_index);
-  for (size_t i = 0; i < rows; ++i) {
+  if (!ETX_DYNAMIC && rows > 0) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "inputs of method '%t' vary, which this build leaves "
+                         "out (ETX_DYNAMIC)",
+                         etx_pte_plan_name(&method->plan));
+  }
+  for (size_t i = 0; ETX_DYNAMIC && i < rows; ++i) {
     const etx_blob_input_dim row =
         etx_blob_input_dim_at(blob, method->blob_index, i);
     if (row.dim >= 0) continue;
     etx_method_input* input = &method->inputs[row.input];
-    if (!ETX_DYNAMIC) {
-      return refuse(method, input->value, ETX_UNSUPPORTED,
-                    "varies, which this build leaves out (ETX_DYNAMIC)", diag);
-    }
     if (method->values[input->value].kind != ETX_VALUE_INT) {
       return refuse(method, input->value, ETX_BAD_FILE,
                     "varies with a symbol but is no int", diag);
@@ -239,15 +220,23 @@ static etx_status decode_blob_inputs(etx_method* method, etx_diag* diag) {
     input->is_set = false;
     method->marks[input->value] |= ETX_MARK_VARIES;
   }
-  const size_t outputs = etx_blob_output_count(blob, method->blob_index);
-  for (size_t i = 0; i < outputs && i < method->output_count; ++i) {
+  return ETX_OK;
+}
+
+// Inputs that are written, as the blob has them.
+static void decode_shown(etx_method* method) {
+  const etx_blob* blob = &method->program->blob;
+  for (size_t i = 0; i < method->input_count; ++i) {
+    etx_method_input* input = &method->inputs[i];
+    if (!etx_blob_input_at(blob, method->blob_index, i).is_mutable) continue;
+    input->shown = &method->values[input->value];
+  }
+  for (size_t i = 0; i < method->output_count; ++i) {
     const int32_t shown =
         etx_blob_output_at(blob, method->blob_index, i).mutated_input;
-    if (shown < 0 || (size_t)shown >= method->input_count) continue;
-    if (method->outputs[i]->kind != ETX_VALUE_TENSOR) continue;
+    if (shown < 0 || method->outputs[i]->kind != ETX_VALUE_TENSOR) continue;
     method->inputs[shown].shown = method->outputs[i];
   }
-  return ETX_OK;
 }
 
 static etx_status decode_views(etx_method* method, etx_diag* diag) {
@@ -255,7 +244,7 @@ static etx_status decode_views(etx_method* method, etx_diag* diag) {
   const size_t count = etx_blob_view_count(blob, method->blob_index);
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_view row = etx_blob_view_at(blob, method->blob_index, i);
-    const uint32_t base = method->values[row.base].tensor;
+    const uint32_t base = method->values[row.base].position;
     etx_method_tensor* tensor =
         etx_method_tensor_of(method, &method->values[row.value]);
     // What has memory of its own needs no base; of several the first counts.
@@ -322,7 +311,8 @@ etx_status etx_method_decode_values(etx_method* method,
     method->outputs[i] = &method->values[etx_pte_output_at(&method->plan, i)];
   }
   if (method->blob_index != SIZE_MAX) {
-    ETX_TRY(decode_blob_inputs(method, diag));
+    ETX_TRY(decode_varying(method, diag));
+    decode_shown(method);
     ETX_TRY(decode_views(method, diag));
   }
   return place_unplanned(method, operators, diag);

@@ -26,27 +26,28 @@ static uint64_t plan_state_bytes(const etx_pte_plan* plan) {
 // input lies there it is no state.
 static bool has_input_in_state(const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
-    const etx_pte_value value =
-        etx_pte_value_at(plan, (size_t)etx_pte_input_at(plan, i));
-    if (value.kind == ETX_PTE_TENSOR && value.as.tensor.has_allocation &&
-        value.as.tensor.memory_id == ETX_MEMORY_STATE) {
+    etx_pte_outline tensor;
+    if (etx_pte_outline_find(plan, (size_t)etx_pte_input_at(plan, i),
+                             &tensor) &&
+        tensor.memory_id == ETX_MEMORY_STATE) {
       return true;
     }
   }
   return false;
 }
 
-// State is shared if all plans that list an arena 2 agree on its size.
+// State of a stock file is shared if all plans that list an arena 2 agree on
+// its size.
 static void find_shared_state(etx_program* program) {
   program->shares_state = true;
   program->state_bytes = 0;
   for (size_t i = 0; i < etx_pte_plan_count(&program->pte); ++i) {
-    const etx_pte_plan plan = etx_pte_plan_at(&program->pte, i);
+    etx_pte_plan plan;
+    etx_pte_plan_read(&program->pte, i, &plan);
     const uint64_t bytes = plan_state_bytes(&plan);
     if (bytes == 0) continue;
     if (program->state_bytes == 0) program->state_bytes = bytes;
-    if (program->state_bytes != bytes ||
-        (!program->has_blob && has_input_in_state(&plan))) {
+    if (program->state_bytes != bytes || has_input_in_state(&plan)) {
       program->shares_state = false;
     }
   }
@@ -65,13 +66,15 @@ static etx_status open_file(etx_program* program, etx_bytes file,
     opened.limits.parallel = &etx_parallel_none;
   }
   ETX_TRY(etx_pte_open(&opened.pte, file, &opened.limits.file, diag));
-  // A stock file has none, which is no failure worth a message.
-  etx_bytes blob;
-  opened.has_blob = etx_pte_named_data_find(&opened.pte, ETX_BLOB_KEY, &blob);
-  find_shared_state(&opened);
+  const etx_status status = etx_blob_open(&opened.blob, &opened.pte, diag);
+  opened.has_blob = status == ETX_OK;
+  // A stock file has none.
+  if (status != ETX_NOT_FOUND) ETX_TRY(status);
   if (opened.has_blob) {
-    ETX_TRY(etx_blob_open(&opened.blob, &opened.pte, diag));
+    opened.shares_state = true;
     opened.state_bytes = etx_blob_state_bytes(&opened.blob);
+  } else {
+    find_shared_state(&opened);
   }
   if (opened.state_bytes > SIZE_MAX) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,

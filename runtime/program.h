@@ -22,11 +22,8 @@ typedef struct etx_limits {
 } etx_limits;
 
 typedef struct etx_program {
-  etx_pte pte;
-  etx_blob blob;
-  bool has_blob;  // false: a stock file without names and symbols
   const etx_kernel_table* kernels;
-  etx_limits limits;
+  bool has_blob;  // false: a stock file without names and symbols
   // State of arena 2 is shared by all methods: true if all methods that list
   // an arena 2 give it the same size, and in a stock file no input lies there.
   bool shares_state;
@@ -38,6 +35,9 @@ typedef struct etx_program {
   // over, and who never hands any over has no such code in an image.
   bool (*find_data)(const struct etx_program* program, etx_text name,
                     etx_bytes* out_data);
+  etx_blob blob;
+  etx_limits limits;
+  etx_pte pte;
 } etx_program;
 
 // One thread: calls the tasks in order. What `limits.parallel` becomes if the

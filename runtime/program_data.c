@@ -4,6 +4,7 @@
 // them up.
 
 #include "format/base/checked_math.h"
+#include "format/pte/pte_segments.h"
 #include "runtime/program.h"
 
 // Keys that are compared for one program: thousands of weights in each of a
@@ -78,8 +79,9 @@ static etx_status check_tensor(const etx_pte_tensor* tensor, etx_text method,
   if (!has_same_layout(tensor, &entry)) {
     return refuse_layout(tensor, &entry, method, diag);
   }
-  const size_t item = etx_dtype_bytes(tensor->dtype);
-  if ((uintptr_t)entry.data.data % (item < 8 ? item : 8) == 0) return ETX_OK;
+  if (etx_dtype_may_lie_at(tensor->dtype, (uintptr_t)entry.data.data)) {
+    return ETX_OK;
+  }
   return etx_diag_fail(diag, ETX_BAD_FILE,
                        "'%t' is not aligned to its type in the data file",
                        tensor->name);
@@ -142,9 +144,9 @@ bool etx_program_stored(const etx_program* program,
   }
   if (tensor->data_buffer_index == 0) return false;
   // Verified when the file was opened.
-  *out_data =
-      tensor->has_allocation
-          ? etx_pte_initial_data(&program->pte, tensor->data_buffer_index)
-          : etx_pte_constant(&program->pte, tensor->data_buffer_index);
-  return true;
+  return tensor->has_allocation
+             ? etx_pte_initial_data_find(&program->pte,
+                                         tensor->data_buffer_index, out_data)
+             : etx_pte_constant_find(&program->pte, tensor->data_buffer_index,
+                                     out_data);
 }

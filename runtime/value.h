@@ -24,8 +24,8 @@ typedef enum etx_value_kind {
 
 typedef struct etx_value {
   etx_value_kind kind;
-  uint32_t tensor;  // of a method's TENSOR: position among its tensors, which
-                    // is nobody else's business
+  uint32_t position;  // of a method's TENSOR among its tensors, of another
+                      // among its values, which is nobody else's business
   union {
     int64_t integer;
     bool boolean;

@@ -56,6 +56,7 @@ core_roots="etx_program_open etx_method_needed etx_method_init etx_method_set_in
   etx_method_run etx_method_output etx_shared_memory_needed etx_shared_memory_init
   etx_shared_memory_allocator etx_shared_memory_find etx_shared_memory_reset"
 image_flags="-Oz -DNDEBUG -fno-pie -fno-inline-functions-called-once"
+image_flags+=" -fno-partial-inlining -fno-caller-saves -malign-data=abi"
 make_image() {
   # shellcheck disable=SC2046,SC2086
   gcc $image_flags -nostdlib -static -no-pie -o "$1/core-image" -Wl,--gc-sections \
@@ -63,7 +64,7 @@ make_image() {
     -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,max-page-size=32 \
     $(printf -- '-Wl,-u,%s ' $core_roots) \
     "$1/libetx_shared_memory.a" "$1/libetx_runtime.a" "$1/format-alone.a"
-  strip --strip-all "$1/core-image"
+  strip --strip-all --remove-section=.comment "$1/core-image"
 }
 make_format_alone() {
   cmake --build "$1" --target etx_shared_memory >"$builds/log"
@@ -154,11 +155,11 @@ check_budget speed-small 1385000
 check_budget size-all 950000
 check_budget size-small 712000
 
-[ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 73500 ]
-[ "$(bytes_of "$builds/size-all/core-image")" -le 61500 ]
-[ "$(bytes_of "$builds/size-silent/core-image")" -le 37500 ]
-[ "$(bytes_of "$builds/image-static/core-image")" -le 29000 ]
-[ "$(bytes_of "$builds/image-least/core-image")" -le 17900 ]
+[ "$(bytes_of "$builds/size-all/core-format-alone.so")" -le 69500 ]
+[ "$(bytes_of "$builds/size-all/core-image")" -le 59000 ]
+[ "$(bytes_of "$builds/size-silent/core-image")" -le 35000 ]
+[ "$(bytes_of "$builds/image-static/core-image")" -le 24576 ]
+[ "$(bytes_of "$builds/image-least/core-image")" -le 15400 ]
 
 if libraries=$("$python" -c 'import executorch, os; print(list(executorch.__path__)[0])' 2>/dev/null); then
   for name in optimized quantized; do

@@ -20,11 +20,11 @@ etx_status etx_shared_memory_needed(const etx_program* program,
 }
 
 static void write_initial(uint8_t* arena, const etx_shared_state* state) {
-  uint8_t* out = arena + state->offset;
+  uint8_t* out = arena + (size_t)state->row.offset;
   if (state->bytes == 0) return;
   if (state->initial.size == 0) {
     memset(out, 0, state->bytes);
-  } else if (!state->is_uniform) {
+  } else if (!state->row.is_uniform) {
     memcpy(out, state->initial.data, state->bytes);
   } else {
     // One element, and then all that is there again: twice as much each time.
@@ -39,24 +39,18 @@ static void write_initial(uint8_t* arena, const etx_shared_state* state) {
   }
 }
 
-typedef bool (*choice)(etx_text name, etx_text wanted);
-
-static bool choose_all(etx_text name, etx_text wanted) {
-  (void)name;
-  (void)wanted;
-  return true;
-}
-
-// The state itself, or everything below it as a module.
-static bool choose_below(etx_text name, etx_text wanted) {
+// True of the state itself, and of everything below it as a module; if nothing
+// is wanted by name, of everything.
+static bool is_chosen(etx_text name, etx_text wanted) {
   if (!etx_text_starts_with(name, wanted)) return false;
-  return name.size == wanted.size || name.data[wanted.size] == '.';
+  return wanted.size == 0 || name.size == wanted.size ||
+         name.data[wanted.size] == '.';
 }
 
 // True if the state begins with zeros.
 static bool is_zero(const etx_shared_state* state) {
   uint8_t all = 0;
-  if (state->initial.size > 0 && !state->is_uniform) return false;
+  if (state->initial.size > 0 && !state->row.is_uniform) return false;
   for (size_t i = 0; i < state->initial.size; ++i) {
     all |= state->initial.data[i];
   }
@@ -66,12 +60,13 @@ static bool is_zero(const etx_shared_state* state) {
 // Writes all states that are chosen and begin with zeros, or those that do not.
 // Returns their number.
 static size_t write_chosen(const etx_program* program, uint8_t* arena,
-                           choice is_chosen, etx_text wanted, bool zeros) {
+                           etx_text wanted, bool zeros) {
   size_t count = 0;
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
-    if (is_zero(&state) != zeros || !is_chosen(state.name, wanted)) continue;
+    if (is_zero(&state) != zeros || !is_chosen(state.row.name, wanted))
+      continue;
     ++count;
     write_initial(arena, &state);
   }
@@ -85,7 +80,7 @@ static void write_all(const etx_program* program, uint8_t* arena,
                       bool is_zeroed) {
   if (program->state_bytes == 0) return;
   if (!is_zeroed) memset(arena, 0, (size_t)program->state_bytes);
-  write_chosen(program, arena, choose_all, etx_text_of(""), false);
+  write_chosen(program, arena, (etx_text){NULL, 0}, false);
 }
 
 // After all initial data was written, whatever does not read back was
@@ -97,13 +92,14 @@ static etx_status check_agreement(const etx_program* program,
   if (program->has_blob) return ETX_OK;
   while (etx_shared_plan_next(program, &cursor, &state)) {
     if (state.initial.size == 0) continue;
-    if (memcmp(arena + state.offset, state.initial.data, state.bytes) == 0) {
+    if (memcmp(arena + state.row.offset, state.initial.data, state.bytes) ==
+        0) {
       continue;
     }
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "methods give different initial data to the shared "
                          "bytes at offset %z ('%t')",
-                         state.offset, state.name);
+                         state.row.offset, state.row.name);
   }
   return ETX_OK;
 }
@@ -183,14 +179,17 @@ static etx_status find(const etx_shared_memory* shared, etx_text name,
     return etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no state '%t'",
                          name);
   }
-  for (size_t i = 0; i < state.rank; ++i) hold->sizes[i] = state.sizes[i];
-  if (!etx_layout_strides(state.sizes, state.dim_order, state.rank,
+  for (size_t i = 0; i < state.row.rank; ++i) {
+    hold->sizes[i] = state.row.sizes[i];
+  }
+  if (!etx_layout_strides(state.row.sizes, state.dim_order, state.row.rank,
                           hold->strides)) {
     return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
                          "strides of state '%t' do not fit in 32 bits", name);
   }
-  *out_state = (etx_tensor){shared->planned.data + state.offset, hold->sizes,
-                            hold->strides, state.rank, state.dtype};
+  *out_state =
+      (etx_tensor){shared->planned.data + state.row.offset, hold->sizes,
+                   hold->strides, (uint8_t)state.row.rank, state.row.dtype};
   return ETX_OK;
 }
 
@@ -213,7 +212,7 @@ etx_text etx_shared_memory_name_at(const etx_shared_memory* shared,
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next_name(shared->program, &cursor, &state)) {
-    if (index-- == 0) return state.name;
+    if (index-- == 0) return state.row.name;
   }
   return etx_text_of("");
 }
@@ -227,8 +226,8 @@ static etx_status reset(etx_shared_memory* shared, etx_text name_or_prefix,
   }
   size_t count = 0;
   for (int zeros = 1; zeros >= 0; --zeros) {
-    count += write_chosen(shared->program, shared->planned.data, choose_below,
-                          name_or_prefix, zeros != 0);
+    count += write_chosen(shared->program, shared->planned.data, name_or_prefix,
+                          zeros != 0);
   }
   if (count > 0) return ETX_OK;
   return etx_diag_fail(diag, ETX_NOT_FOUND,

@@ -10,17 +10,13 @@
 #include "runtime/program.h"
 
 typedef struct etx_shared_state {
-  etx_text name;  // fully qualified; size 0 if a stock file gives none
-  etx_dtype dtype;
-  uint8_t rank;
-  const int32_t* sizes;
+  etx_blob_state row;  // the blob's, or as it would have it. A stock file may
+                       // give no name: its size is 0
   const uint8_t* dim_order;  // NULL: default
-  size_t offset;             // bytes from the start of arena 2
   size_t bytes;
-  // Initial value: its own bytes, or one element's that is repeated. Size 0:
-  // none is stated, which means zeros.
+  // Initial value: its own bytes, or one element's that is repeated
+  // (is_uniform). Size 0: none is stated, which means zeros.
   etx_bytes initial;
-  bool is_uniform;
 } etx_shared_state;
 
 // Position in the table; starts as zeros.

@@ -61,15 +61,15 @@ static uint32_t layout_checksum(const etx_program* program) {
   etx_shared_state state;
   etx_shared_cursor cursor = {0, 0};
   while (etx_shared_plan_next(program, &cursor, &state)) {
-    crc = add_number(crc, state.name.size);
-    crc = etx_crc32(
-        crc, (etx_bytes){(const uint8_t*)state.name.data, state.name.size});
-    crc = add_number(crc, (uint64_t)state.dtype);
-    crc = add_number(crc, state.rank);
-    for (size_t i = 0; i < state.rank; ++i) {
-      crc = add_number(crc, (uint64_t)state.sizes[i]);
+    crc = add_number(crc, state.row.name.size);
+    crc = etx_crc32(crc, (etx_bytes){(const uint8_t*)state.row.name.data,
+                                     state.row.name.size});
+    crc = add_number(crc, (uint64_t)state.row.dtype);
+    crc = add_number(crc, state.row.rank);
+    for (size_t i = 0; i < state.row.rank; ++i) {
+      crc = add_number(crc, (uint64_t)state.row.sizes[i]);
     }
-    crc = add_number(crc, state.offset);
+    crc = add_number(crc, state.row.offset);
   }
   return crc;
 }

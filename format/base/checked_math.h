@@ -36,6 +36,12 @@ static inline bool etx_multiply_i64(int64_t a, int64_t b, int64_t* out) {
   return !__builtin_mul_overflow(a, b, out);
 }
 
+// True if `size` bytes from `start` on end within `all` bytes.
+static inline bool etx_fits_within(uint64_t start, uint64_t size,
+                                   uint64_t all) {
+  return start <= all && size <= all - start;
+}
+
 // The next multiple of `alignment` (a power of two) at or above `value`.
 static inline bool etx_align_up(size_t value, size_t alignment, size_t* out) {
   if (!etx_add_size(value, alignment - 1, out)) return false;

@@ -12,9 +12,9 @@ static void put_list(uint8_t* to, const uint8_t* list) {
 }
 
 void etx_fb_members_read(const uint8_t* table, const etx_fb_member* members,
-                         size_t count, void* out) {
+                         void* out) {
   const etx_fb_row row = etx_fb_row_of(table);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; members[i].kind != ETX_FB_AS_END; ++i) {
     const uint8_t* const at = etx_fb_row_field(row, i);
     uint8_t* const to = (uint8_t*)out + members[i].offset;
     if (at == NULL) continue;

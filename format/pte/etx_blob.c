@@ -16,7 +16,6 @@ const etx_fb_schema etx_blob_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'P'}};
 static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
                             etx_diag* diag) {
   etx_blob opened;
-  memset(&opened, 0, sizeof opened);
   const etx_fb_schema* const schema = ETX_VERIFIER ? &etx_blob_schema : NULL;
   ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, schema, &opened.fb, &opened.root,
                          diag));
@@ -75,47 +74,42 @@ etx_blob_pair etx_blob_concurrent_at(const etx_blob* blob, size_t index) {
 
 static const etx_fb_member input_members[] = {
     ETX_FB_MEMBER(etx_blob_input, name, LIST),
-    ETX_FB_MEMBER(etx_blob_input, is_mutable, FLAG)};
+    ETX_FB_MEMBER(etx_blob_input, is_mutable, FLAG), ETX_FB_MEMBERS_END};
 static const etx_fb_member output_members[] = {
     ETX_FB_MEMBER(etx_blob_output, name, LIST),
     ETX_FB_MEMBER(etx_blob_output, lifetime, UNSIGNED),
-    ETX_FB_MEMBER(etx_blob_output, mutated_input, NUMBER4)};
+    ETX_FB_MEMBER(etx_blob_output, mutated_input, NUMBER4), ETX_FB_MEMBERS_END};
 static const etx_fb_member symbol_members[] = {
     ETX_FB_MEMBER(etx_blob_symbol, name, LIST),
     ETX_FB_MEMBER(etx_blob_symbol, minimum, NUMBER8),
-    ETX_FB_MEMBER(etx_blob_symbol, maximum, NUMBER8)};
+    ETX_FB_MEMBER(etx_blob_symbol, maximum, NUMBER8), ETX_FB_MEMBERS_END};
 static const etx_fb_member input_dim_members[] = {
     ETX_FB_MEMBER(etx_blob_input_dim, input, NUMBER4),
     ETX_FB_MEMBER(etx_blob_input_dim, dim, NUMBER4),
     ETX_FB_MEMBER(etx_blob_input_dim, symbol, NUMBER4),
     ETX_FB_MEMBER(etx_blob_input_dim, factor, NUMBER8),
-    ETX_FB_MEMBER(etx_blob_input_dim, offset, NUMBER8)};
+    ETX_FB_MEMBER(etx_blob_input_dim, offset, NUMBER8),
+    ETX_FB_MEMBERS_END};
 static const etx_fb_member view_members[] = {
     ETX_FB_MEMBER(etx_blob_view, value, NUMBER4),
     ETX_FB_MEMBER(etx_blob_view, base, NUMBER4),
-    ETX_FB_MEMBER(etx_blob_view, offset, NUMBER8)};
+    ETX_FB_MEMBER(etx_blob_view, offset, NUMBER8), ETX_FB_MEMBERS_END};
 static const etx_fb_member state_members[] = {
     ETX_FB_MEMBER(etx_blob_state, name, LIST),
     ETX_FB_MEMBER(etx_blob_state, dtype, CODE),
     ETX_FB_MEMBER(etx_blob_state, sizes, LIST),  // and rank
     ETX_FB_MEMBER(etx_blob_state, offset, NUMBER8),
     ETX_FB_MEMBER(etx_blob_state, data_buffer_index, NUMBER4),
-    ETX_FB_MEMBER(etx_blob_state, is_uniform, FLAG)};
-
-typedef struct member_list {
-  const etx_fb_member* members;
-  uint8_t count;
-} member_list;
-
-#define MEMBERS(list) {list, sizeof list / sizeof list[0]}
+    ETX_FB_MEMBER(etx_blob_state, is_uniform, FLAG),
+    ETX_FB_MEMBERS_END};
 
 // What the tables of each list of a method are read into.
-static const member_list row_members[] = {
-    [ETX_BLOB_Method_inputs] = MEMBERS(input_members),
-    [ETX_BLOB_Method_outputs] = MEMBERS(output_members),
-    [ETX_BLOB_Method_symbols] = MEMBERS(symbol_members),
-    [ETX_BLOB_Method_input_dims] = MEMBERS(input_dim_members),
-    [ETX_BLOB_Method_views] = MEMBERS(view_members),
+static const etx_fb_member* const row_members[] = {
+    [ETX_BLOB_Method_inputs] = input_members,
+    [ETX_BLOB_Method_outputs] = output_members,
+    [ETX_BLOB_Method_symbols] = symbol_members,
+    [ETX_BLOB_Method_input_dims] = input_dim_members,
+    [ETX_BLOB_Method_views] = view_members,
 };
 
 static etx_fb_vector states_of(const etx_blob* blob) {
@@ -130,8 +124,7 @@ etx_blob_state etx_blob_state_at(const etx_blob* blob, size_t index) {
   etx_blob_state state;
   memset(&state, 0, sizeof state);
   etx_fb_members_read(etx_fb_item(&blob->fb, states_of(blob), index),
-                      state_members,
-                      sizeof state_members / sizeof state_members[0], &state);
+                      state_members, &state);
   return state;
 }
 
@@ -171,7 +164,7 @@ static etx_fb_vector rows_of(const etx_blob* blob, size_t method, uint32_t id) {
 static void read_row(const etx_blob* blob, size_t method, uint32_t id,
                      size_t index, void* out) {
   etx_fb_members_read(etx_fb_item(&blob->fb, rows_of(blob, method, id), index),
-                      row_members[id].members, row_members[id].count, out);
+                      row_members[id], out);
 }
 
 size_t etx_blob_input_count(const etx_blob* blob, size_t method) {

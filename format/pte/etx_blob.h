@@ -128,8 +128,8 @@ typedef struct etx_blob {
 
 // Opens and verifies the blob of `pte` against the program: methods and value
 // indices exist, states lie where the tensors of that name lie, constants are
-// long enough, views lie in their bases. ETX_NOT_FOUND if the file has none
-// (a stock file).
+// long enough, views lie in their bases. ETX_NOT_FOUND if the file has none (a
+// stock file), which is no failure worth a message.
 ETX_MUST_USE etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte,
                                       etx_diag* diag);
 

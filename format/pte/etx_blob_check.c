@@ -12,16 +12,13 @@ typedef struct checker {
   const etx_blob* blob;
   const etx_pte* pte;
   etx_diag* diag;
-  etx_text method;    // name of the method at hand
-  size_t index;       // its position in the blob
+  size_t index;       // of the method at hand: its position in the blob
   etx_pte_plan plan;  // its plan
 } checker;
 
-typedef etx_status (*check)(checker* c);
-
-static etx_status check_all(checker* c, const check* checks, size_t count) {
-  for (size_t i = 0; i < count; ++i) ETX_TRY(checks[i](c));
-  return ETX_OK;
+// Name of the method at hand, for messages.
+static etx_text method_of(const checker* c) {
+  return etx_pte_plan_name(&c->plan);
 }
 
 // ---- states ----
@@ -39,42 +36,38 @@ static bool state_bytes(const etx_blob_state* state, uint64_t* out_bytes) {
   return bytes <= PTRDIFF_MAX;
 }
 
-static etx_status check_state_shape(checker* c, const etx_blob_state* state) {
+static etx_status check_state_shape(checker* c, const etx_blob_state* state,
+                                    uint64_t* out_bytes) {
   const uint64_t all = etx_blob_state_bytes(c->blob);
   const int64_t dtype = (int64_t)state->dtype;
-  uint64_t bytes = 0;
-  uint64_t end = 0;
   if (!etx_dtype_is_valid(dtype) || state->rank > ETX_MAX_RANK) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' has scalar type %i and rank %z, which is "
                          "not possible",
                          state->name, dtype, state->rank);
   }
-  if (!state_bytes(state, &bytes) || !etx_add_u64(state->offset, bytes, &end) ||
-      end > all) {
+  if (!state_bytes(state, out_bytes) ||
+      !etx_fits_within(state->offset, *out_bytes, all)) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' at offset %u passes the end of the "
                          "state's %u bytes",
                          state->name, state->offset, all);
   }
-  const uint64_t element = etx_dtype_bytes(state->dtype);
-  if (state->offset % (element < 8 ? element : 8) != 0) {
+  if (!etx_dtype_may_lie_at(state->dtype, state->offset)) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' lies at offset %u, which is not a "
                          "multiple of its element of %u bytes",
-                         state->name, state->offset, element);
+                         state->name, state->offset,
+                         (uint64_t)etx_dtype_bytes(state->dtype));
   }
   return ETX_OK;
 }
 
-static etx_status check_state_constant(checker* c,
-                                       const etx_blob_state* state) {
+static etx_status check_state_constant(checker* c, const etx_blob_state* state,
+                                       uint64_t bytes) {
   etx_bytes data = {NULL, 0};
-  uint64_t bytes = etx_dtype_bytes(state->dtype);
   if (state->data_buffer_index == 0) return ETX_OK;
-  if (!state->is_uniform && !state_bytes(state, &bytes)) {
-    return c->pte->plan_fault;
-  }
+  if (state->is_uniform) bytes = etx_dtype_bytes(state->dtype);
   if (!etx_pte_constant_find(c->pte, state->data_buffer_index, &data)) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "state '%t' is initialised by constant '%u', which "
@@ -96,8 +89,9 @@ static etx_status check_states(checker* c) {
   etx_text before = {NULL, 0};
   for (size_t i = 0; i < count; ++i) {
     const etx_blob_state state = etx_blob_state_at(c->blob, i);
-    ETX_TRY(check_state_shape(c, &state));
-    ETX_TRY(check_state_constant(c, &state));
+    uint64_t bytes = 0;
+    ETX_TRY(check_state_shape(c, &state, &bytes));
+    ETX_TRY(check_state_constant(c, &state, bytes));
     if (i > 0 && etx_text_compare(before, state.name) >= 0) {
       return etx_diag_fail(c->diag, ETX_BAD_FILE,
                            "state '%t' follows '%t', expected ascending names",
@@ -117,7 +111,7 @@ static etx_status check_symbols(checker* c) {
     if (symbol.minimum <= symbol.maximum) continue;
     return etx_diag_fail(
         c->diag, ETX_BAD_FILE, "symbol '%t' of method '%t' has bounds %i to %i",
-        symbol.name, c->method, symbol.minimum, symbol.maximum);
+        symbol.name, method_of(c), symbol.minimum, symbol.maximum);
   }
   return ETX_OK;
 }
@@ -148,7 +142,7 @@ static etx_status check_input_dim(checker* c, const etx_blob_input_dim* dim,
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "size '%z' of method '%t' names dimension %i of input "
                          "%u and symbol %u, which do not exist",
-                         index, c->method, (int64_t)dim->dim,
+                         index, method_of(c), (int64_t)dim->dim,
                          (uint64_t)dim->input, (uint64_t)dim->symbol);
   }
   const etx_blob_symbol symbol =
@@ -164,7 +158,7 @@ static etx_status check_input_dim(checker* c, const etx_blob_input_dim* dim,
   return etx_diag_fail(c->diag, c->pte->plan_fault,
                        "size '%z' of method '%t' leaves the bounds of "
                        "dimension %i of input %u, 0 to %i",
-                       index, c->method, (int64_t)dim->dim,
+                       index, method_of(c), (int64_t)dim->dim,
                        (uint64_t)dim->input, bound);
 }
 
@@ -181,9 +175,8 @@ static etx_status check_input_dims(checker* c) {
 // the plan says so too where both are planned.
 static bool lies_in(const etx_pte_tensor* inner, const etx_pte_tensor* outer,
                     uint64_t offset) {
-  uint64_t end = 0;
-  if (!etx_add_u64(offset, etx_pte_tensor_bytes(inner), &end) ||
-      end > etx_pte_tensor_bytes(outer)) {
+  if (!etx_fits_within(offset, etx_pte_tensor_bytes(inner),
+                       etx_pte_tensor_bytes(outer))) {
     return false;
   }
   if (!inner->has_allocation || !outer->has_allocation) return true;
@@ -191,19 +184,20 @@ static bool lies_in(const etx_pte_tensor* inner, const etx_pte_tensor* outer,
          inner->memory_offset == outer->memory_offset + offset;
 }
 
-static bool view_is_good(checker* c, const etx_blob_view* view) {
-  const size_t count = etx_pte_value_count(&c->plan);
-  if (view->value >= count || view->base >= count ||
-      view->value == view->base) {
-    return false;
-  }
-  const etx_pte_value value = etx_pte_value_at(&c->plan, view->value);
-  const etx_pte_value base = etx_pte_value_at(&c->plan, view->base);
-  if (value.kind != ETX_PTE_TENSOR || base.kind != ETX_PTE_TENSOR) {
-    return false;
-  }
-  return lies_in(&value.as.tensor, &base.as.tensor, view->offset) ||
-         lies_in(&base.as.tensor, &value.as.tensor, view->offset);
+// Reads a value of the method's; false if there is none or it is no tensor.
+static bool find_tensor(const checker* c, uint32_t index, etx_pte_value* out) {
+  if (index >= etx_pte_value_count(&c->plan)) return false;
+  etx_pte_value_read(&c->plan, index, out);
+  return out->kind == ETX_PTE_TENSOR;
+}
+
+static bool view_is_good(const checker* c, const etx_blob_view* view) {
+  etx_pte_value value;
+  etx_pte_value base;
+  return view->value != view->base && find_tensor(c, view->value, &value) &&
+         find_tensor(c, view->base, &base) &&
+         (lies_in(&value.as.tensor, &base.as.tensor, view->offset) ||
+          lies_in(&base.as.tensor, &value.as.tensor, view->offset));
 }
 
 static etx_status check_views(checker* c) {
@@ -214,7 +208,7 @@ static etx_status check_views(checker* c) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "view '%z' of method '%t': value %u does not lie at "
                          "offset %u of value %u",
-                         i, c->method, (uint64_t)view.value, view.offset,
+                         i, method_of(c), (uint64_t)view.value, view.offset,
                          (uint64_t)view.base);
   }
   return ETX_OK;
@@ -228,7 +222,7 @@ static etx_status check_ports(checker* c) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "'%s' gives method '%t' %z inputs and %z outputs, "
                          "the plan has %z and %z",
-                         ETX_BLOB_KEY, c->method, inputs, outputs,
+                         ETX_BLOB_KEY, method_of(c), inputs, outputs,
                          etx_pte_input_count(&c->plan),
                          etx_pte_output_count(&c->plan));
   }
@@ -241,15 +235,20 @@ static etx_status check_ports(checker* c) {
     return etx_diag_fail(c->diag, ETX_BAD_FILE,
                          "output '%t' of method '%t' has lifetime %u and shows "
                          "input %i of %z",
-                         output.name, c->method, (uint64_t)output.lifetime,
+                         output.name, method_of(c), (uint64_t)output.lifetime,
                          (int64_t)output.mutated_input, inputs);
   }
   return ETX_OK;
 }
 
-// What is checked of each method.
-static const check method_checks[] = {check_ports, check_symbols,
-                                      check_input_dims, check_views};
+static etx_status check_method(checker* c) {
+  ETX_TRY(check_ports(c));
+  if (ETX_DYNAMIC) {
+    ETX_TRY(check_symbols(c));
+    ETX_TRY(check_input_dims(c));
+  }
+  return check_views(c);
+}
 
 static etx_status check_methods(checker* c) {
   const size_t count = etx_blob_method_count(c->blob);
@@ -260,17 +259,15 @@ static etx_status check_methods(checker* c) {
   }
   for (c->index = 0; c->index < count; ++c->index) {
     size_t first = 0;
-    c->method = etx_blob_method_name(c->blob, c->index);
-    if (!etx_pte_plan_find(c->pte, c->method, &c->plan) ||
-        !etx_blob_method_find(c->blob, c->method, &first) ||
-        first != c->index) {
+    const etx_text name = etx_blob_method_name(c->blob, c->index);
+    if (!etx_pte_plan_find(c->pte, name, &c->plan) ||
+        !etx_blob_method_find(c->blob, name, &first) || first != c->index) {
       return etx_diag_fail(c->diag, ETX_BAD_FILE,
                            "'%s' describes method '%t', which the program "
                            "does not have, or describes it twice",
-                           ETX_BLOB_KEY, c->method);
+                           ETX_BLOB_KEY, name);
     }
-    ETX_TRY(check_all(c, method_checks,
-                      sizeof method_checks / sizeof method_checks[0]));
+    ETX_TRY(check_method(c));
   }
   return ETX_OK;
 }
@@ -357,7 +354,7 @@ static etx_status check_plan_states(checker* c) {
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "value '%z' of method '%t' is state '%t', but '%s' "
                          "has no such state of this type, shape and place",
-                         i, c->method, tensor->name, ETX_BLOB_KEY);
+                         i, method_of(c), tensor->name, ETX_BLOB_KEY);
   }
   return ETX_OK;
 }
@@ -366,8 +363,7 @@ static etx_status check_plans(checker* c) {
   const size_t count = etx_pte_plan_count(c->pte);
   const uint64_t expected = etx_blob_state_bytes(c->blob);
   for (size_t i = 0; i < count; ++i) {
-    c->plan = etx_pte_plan_at(c->pte, i);
-    c->method = etx_pte_plan_name(&c->plan);
+    etx_pte_plan_read(c->pte, i, &c->plan);
     ETX_TRY(check_plan_states(c));
     if (etx_pte_buffer_size_count(&c->plan) <= ETX_MEMORY_STATE) continue;
     const uint64_t found =
@@ -375,7 +371,7 @@ static etx_status check_plans(checker* c) {
     if (found == expected) continue;
     return etx_diag_fail(c->diag, c->pte->plan_fault,
                          "method '%t' has %u bytes of state, '%s' says %u",
-                         c->method, found, ETX_BLOB_KEY, expected);
+                         method_of(c), found, ETX_BLOB_KEY, expected);
   }
   return ETX_OK;
 }
@@ -390,16 +386,17 @@ static etx_status check_fingerprint(checker* c) {
                        (uint64_t)ETX_FINGERPRINT_BYTES);
 }
 
-static const check blob_checks[] = {check_fingerprint, check_states,
-                                    check_methods, check_concurrent,
-                                    check_plans};
-
+// A runtime of static methods reads no rows that only others have: it asks if
+// there are any. Which methods may run at the same time is for other tools.
 etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
                           etx_diag* diag) {
   checker c;
-  memset(&c, 0, sizeof c);
   c.blob = blob;
   c.pte = pte;
   c.diag = diag;
-  return check_all(&c, blob_checks, sizeof blob_checks / sizeof blob_checks[0]);
+  ETX_TRY(check_fingerprint(&c));
+  ETX_TRY(check_states(&c));
+  ETX_TRY(check_methods(&c));
+  if (ETX_DYNAMIC) ETX_TRY(check_concurrent(&c));
+  return check_plans(&c);
 }

@@ -13,7 +13,7 @@ enum {
 
 // The spliced part as it lies in the file.
 typedef struct splice {
-  char magic[4];
+  uint32_t magic;
   uint32_t length;
   uint64_t program_bytes;
   uint64_t segment_base;
@@ -22,11 +22,10 @@ typedef struct splice {
 
 _Static_assert(sizeof(splice) == ETX_PTE_HEADER_BYTES, "no gaps");
 
-static const char magic[4] = {'e', 'h', '0', '0'};
+static const uint32_t magic = 0x30306865;  // "eh00"
 
 static etx_status check_segments(etx_bytes file, const etx_pte_header* header,
                                  etx_diag* diag) {
-  uint64_t end = 0;
   if (header->segment_base == 0) {
     if (header->segment_bytes == 0) return ETX_OK;
     return etx_diag_fail_at(diag, ETX_BAD_FILE, SEGMENT_BASE,
@@ -40,8 +39,8 @@ static etx_status check_segments(etx_bytes file, const etx_pte_header* header,
                             "of %u bytes",
                             header->segment_base, header->program_bytes);
   }
-  if (!etx_add_u64(header->segment_base, header->segment_bytes, &end) ||
-      end > file.size) {
+  if (!etx_fits_within(header->segment_base, header->segment_bytes,
+                       file.size)) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, SEGMENT_BASE,
                             "segments take %u bytes from byte %u on, the file "
                             "has %u bytes",
@@ -89,7 +88,7 @@ etx_status etx_pte_header_read(etx_bytes file, etx_pte_header* out_header,
                             (uint64_t)file.size, (uint64_t)ETX_PTE_LEAST_FILE);
   }
   memcpy(&found, file.data + MAGIC, sizeof found);
-  header.is_present = memcmp(found.magic, magic, sizeof magic) == 0;
+  header.is_present = found.magic == magic;
   if (header.is_present) {
     ETX_TRY(check_present(file, &found, &header, diag));
   }
@@ -99,11 +98,7 @@ etx_status etx_pte_header_read(etx_bytes file, etx_pte_header* out_header,
 
 void etx_pte_header_write(const etx_pte_header* header,
                           uint8_t out_bytes[ETX_PTE_HEADER_BYTES]) {
-  splice written = {{0},
-                    ETX_PTE_HEADER_BYTES,
-                    header->program_bytes,
-                    header->segment_base,
-                    header->segment_bytes};
-  memcpy(written.magic, magic, sizeof magic);
+  const splice written = {magic, ETX_PTE_HEADER_BYTES, header->program_bytes,
+                          header->segment_base, header->segment_bytes};
   memcpy(out_bytes, &written, sizeof written);
 }

@@ -19,7 +19,7 @@ static etx_status believe(etx_pte* pte, etx_diag* diag) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
   }
   pte->root = etx_fb_root(fb);
-  etx_pte_pieces_open(pte);
+  (void)etx_pte_pieces_open(pte);
   return ETX_OK;
 }
 
@@ -108,19 +108,14 @@ static uint32_t plan_table(const etx_pte* pte, size_t index) {
       (uint32_t)index);
 }
 
-static void read_plan(const etx_pte* pte, uint32_t table,
-                      etx_pte_plan* out_plan) {
+void etx_pte_plan_read(const etx_pte* pte, size_t index,
+                       etx_pte_plan* out_plan) {
   out_plan->pte = pte;
-  out_plan->table = table;
+  out_plan->table = plan_table(pte, index);
   for (uint32_t i = 0; i < ETX_PTE_LIST_COUNT; ++i) {
-    out_plan->lists[i] = etx_fb_vector_in(&pte->fb, table, list_fields[i]);
+    out_plan->lists[i] =
+        etx_fb_vector_in(&pte->fb, out_plan->table, list_fields[i]);
   }
-}
-
-etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
-  etx_pte_plan plan;
-  read_plan(pte, plan_table(pte, index), &plan);
-  return plan;
 }
 
 etx_text etx_pte_plan_name_at(const etx_pte* pte, size_t index) {
@@ -133,7 +128,7 @@ bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
   const size_t count = etx_pte_plan_count(pte);
   for (size_t i = 0; i < count; ++i) {
     if (!etx_text_equal(etx_pte_plan_name_at(pte, i), name)) continue;
-    read_plan(pte, plan_table(pte, i), out_plan);
+    etx_pte_plan_read(pte, i, out_plan);
     return true;
   }
   return false;
@@ -204,6 +199,8 @@ static void read_tensor(const uint8_t* table, etx_pte_tensor* restrict tensor) {
       etx_fb_list_elements(etx_fb_row_goal(row, ETX_PTE_Tensor_dim_order));
   tensor->dynamism = (etx_pte_dynamism)(int8_t)etx_fb_row_u8(
       row, ETX_PTE_Tensor_shape_dynamism);
+  tensor->storage_offset =
+      (int32_t)etx_fb_row_u32(row, ETX_PTE_Tensor_storage_offset);
   tensor->data_buffer_index =
       etx_fb_row_u32(row, ETX_PTE_Tensor_data_buffer_idx);
   read_allocation(etx_fb_row_goal(row, ETX_PTE_Tensor_allocation_info), tensor);
@@ -251,7 +248,7 @@ bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
 
 // All kinds but tensors are tables of at most one field, so its id is the same
 // for all of them.
-void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
+bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value) {
   const etx_fb_pair variant = variant_at(plan, index);
   const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
@@ -259,15 +256,15 @@ void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
       (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
   out_value->as.list.items = NULL;
   out_value->as.list.count = 0;
-  if (content == NULL) return;
+  if (content == NULL) return false;
   content = etx_fb_goal(content);
   if (out_value->kind == ETX_PTE_TENSOR) {
     read_tensor(content, &out_value->as.tensor);
-    return;
+    return true;
   }
   const uint8_t* field =
       etx_fb_pair_field(etx_fb_pair_of(content), ETX_PTE_IntList_items);
-  if (field == NULL) return;
+  if (field == NULL) return true;
   switch (out_value->kind) {
     case ETX_PTE_NULL:
     case ETX_PTE_TENSOR:
@@ -285,6 +282,7 @@ void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
       out_value->as.list.count = etx_fb_list_count(field);
       break;
   }
+  return true;
 }
 
 int32_t etx_pte_input_at(const etx_pte_plan* plan, size_t index) {

@@ -80,7 +80,14 @@ ETX_MUST_USE etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
 uint32_t etx_pte_version(const etx_pte* pte);
 
 size_t etx_pte_plan_count(const etx_pte* pte);
-etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index);
+void etx_pte_plan_read(const etx_pte* pte, size_t index,
+                       etx_pte_plan* out_plan);
+// The same as a result: for where a copy more does not count.
+static inline etx_pte_plan etx_pte_plan_at(const etx_pte* pte, size_t index) {
+  etx_pte_plan plan;
+  etx_pte_plan_read(pte, index, &plan);
+  return plan;
+}
 // Finds the first plan of that name; false if there is none.
 bool etx_pte_plan_find(const etx_pte* pte, etx_text name,
                        etx_pte_plan* out_plan);
@@ -94,13 +101,14 @@ etx_text etx_pte_plan_output_tree(const etx_pte_plan* plan);
 static inline size_t etx_pte_value_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_VALUES].count;
 }
-void etx_pte_value_read(const etx_pte_plan* plan, size_t index,
+// False if it has no content, which of a verified value only None may lack.
+bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
                         etx_pte_value* out_value);
 // The same as a result: for where a copy more does not count.
 static inline etx_pte_value etx_pte_value_at(const etx_pte_plan* plan,
                                              size_t index) {
   etx_pte_value value;
-  etx_pte_value_read(plan, index, &value);
+  (void)etx_pte_value_read(plan, index, &value);
   return value;
 }
 // Only the kind: cheaper than the whole value.

@@ -27,7 +27,6 @@ etx_status etx_pte_segments_check(const etx_pte* pte, etx_diag* diag) {
   for (size_t i = 0; i < count; ++i) {
     uint64_t offset = 0;
     uint64_t size = 0;
-    uint64_t end = 0;
     etx_pte_segment_at(pte, i, &offset, &size);
     if (size == 0) continue;
     if (pte->segment_base == 0) {
@@ -36,7 +35,7 @@ etx_status etx_pte_segments_check(const etx_pte* pte, etx_diag* diag) {
                            "extended header that says where segments start",
                            i, size);
     }
-    if (!etx_add_u64(offset, size, &end) || end > pte->segment_bytes) {
+    if (!etx_fits_within(offset, size, pte->segment_bytes)) {
       return etx_diag_fail_at(diag, ETX_BAD_FILE, pte->segment_base,
                               "segment '%z' takes %u bytes from byte %u on, "
                               "the segments have %u bytes together",
@@ -70,18 +69,20 @@ static bool open_pieces(const etx_pte* pte, uint32_t table,
   return true;
 }
 
-void etx_pte_pieces_open(etx_pte* pte) {
+bool etx_pte_pieces_open(etx_pte* pte) {
   const etx_fb_buffer* fb = &pte->fb;
   const uint32_t constants =
       etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
   const etx_fb_vector lists =
       etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_mutable_data_segments);
-  if (constants != 0) (void)open_pieces(pte, constants, &pte->constants);
+  const bool is_good =
+      constants == 0 || open_pieces(pte, constants, &pte->constants);
   // Readers of this format have only ever used the first list.
   if (lists.count > 0 &&
       !open_pieces(pte, etx_fb_table_at(fb, lists, 0), &pte->initial)) {
     pte->initial.starts.count = 0;
   }
+  return is_good;
 }
 
 // False if there is no piece of that index or it starts outside.

@@ -10,8 +10,9 @@
 #include "format/flatbuffers/fb_reader.h"
 #include "format/pte/pte_program.h"
 
-// Notes where constants and initial data are, once segments are checked.
-void etx_pte_pieces_open(etx_pte* pte);
+// Notes where constants and initial data are, once segments are checked. False
+// if the segment of the constants does not exist.
+bool etx_pte_pieces_open(etx_pte* pte);
 
 // Refuses segments that pass the end of what the header states. Needs a
 // program whose FlatBuffer is verified.

@@ -48,6 +48,7 @@ typedef struct etx_pte_tensor {
   const int32_t* sizes;      // rank entries; upper bounds if dynamic
   const uint8_t* dim_order;  // rank entries, a permutation
   etx_pte_dynamism dynamism;
+  int32_t storage_offset;      // 0: others are refused
   uint32_t data_buffer_index;  // 0: no data
   bool has_allocation;         // memory_id and memory_offset are meaningful
   uint32_t memory_id;          // 1-based

@@ -32,12 +32,11 @@ static void enter(etx_pte_verifier* v, const char* part, size_t index) {
 static void append_place(etx_pte_verifier* v) {
   if (v->diag == NULL) return;
   v->diag->offset = v->position;
-  const etx_text name = etx_pte_plan_name(&v->plan);
   if (v->part == NULL) {
-    etx_diag_append(v->diag, " (method '%t')", name);
+    etx_diag_append(v->diag, " (method '%t')", etx_pte_plan_name(&v->plan));
   } else {
     etx_diag_append(v->diag, " (%s '%z' of method '%t')", v->part,
-                    v->part_index, name);
+                    v->part_index, etx_pte_plan_name(&v->plan));
   }
 }
 
@@ -81,33 +80,42 @@ static etx_status check_arenas(etx_pte_verifier* v) {
   return ETX_OK;
 }
 
+// What an item of a list is refused with; the diag is told where it lies.
+static etx_status stop_at(etx_pte_verifier* v, etx_fb_vector list, size_t index,
+                          etx_status status) {
+  v->position = etx_fb_table_at(&v->plan.pte->fb, list, (uint32_t)index);
+  return status;
+}
+
 static etx_status check_values(etx_pte_verifier* v) {
   for (size_t i = 0; i < v->value_count; ++i) {
     enter(v, "value", i);
-    ETX_TRY(etx_pte_verifier_check_value(v, i));
+    const etx_status status = etx_pte_verifier_check_value(v, i);
+    if (status == ETX_OK) continue;
+    return stop_at(v, v->plan.lists[ETX_PTE_VALUES], i, status);
   }
   return ETX_OK;
 }
 
 // An input that is a constant would let a caller write into the file's bytes.
 static etx_status check_input(etx_pte_verifier* v, size_t index) {
-  const size_t value = (size_t)etx_pte_input_at(&v->plan, index);
-  if (etx_pte_value_kind(&v->plan, value) != ETX_PTE_TENSOR) return ETX_OK;
-  const etx_pte_tensor tensor = etx_pte_value_at(&v->plan, value).as.tensor;
-  if (tensor.has_allocation || !etx_pte_tensor_is_stored(&tensor)) {
+  const etx_pte_tensor* const tensor = &v->value.as.tensor;
+  (void)etx_pte_value_read(&v->plan, (size_t)etx_pte_input_at(&v->plan, index),
+                           &v->value);
+  if (v->value.kind != ETX_PTE_TENSOR || tensor->has_allocation ||
+      !etx_pte_tensor_is_stored(tensor)) {
     return ETX_OK;
   }
-  if (tensor.location == ETX_PTE_EXTERNAL) {
+  if (tensor->location == ETX_PTE_EXTERNAL) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
-                         "an input is '%t' of a data file", tensor.name);
+                         "an input is '%t' of a data file", tensor->name);
   }
   return etx_diag_fail(v->diag, ETX_BAD_FILE, "an input is the constant '%u'",
-                       (uint64_t)tensor.data_buffer_index);
+                       (uint64_t)tensor->data_buffer_index);
 }
 
 static etx_status check_ports(etx_pte_verifier* v) {
   const etx_fb_buffer* fb = &v->plan.pte->fb;
-  v->position = v->plan.table;
   enter(v, NULL, 0);
   for (etx_pte_list list = ETX_PTE_INPUTS; list <= ETX_PTE_OUTPUTS; ++list) {
     const etx_fb_vector values = v->plan.lists[list];
@@ -122,7 +130,7 @@ static etx_status check_ports(etx_pte_verifier* v) {
 
 static etx_status check_operators(etx_pte_verifier* v) {
   enter(v, NULL, 0);
-  for (size_t i = 0; i < v->operator_count; ++i) {
+  for (size_t i = 0; i < etx_pte_operator_count(&v->plan); ++i) {
     const etx_pte_operator op = etx_pte_operator_at(&v->plan, i);
     // Joined by a dot, if there is anything to join.
     const size_t bytes =
@@ -211,7 +219,6 @@ static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
 }
 
 static etx_status check_chains(etx_pte_verifier* v) {
-  const etx_fb_buffer* fb = &v->plan.pte->fb;
   const size_t count = etx_pte_chain_count(&v->plan);
   uint64_t total = 0;
   if (count == 0) {
@@ -228,9 +235,7 @@ static etx_status check_chains(etx_pte_verifier* v) {
     for (uint32_t k = 0; k < chain.count; ++k) {
       enter(v, "instruction", k);
       const etx_status status = check_instruction(v, chain, k);
-      if (status == ETX_OK) continue;
-      v->position = etx_fb_table_at(fb, chain, k);
-      return status;
+      if (status != ETX_OK) return stop_at(v, chain, k, status);
     }
   }
   return ETX_OK;
@@ -255,7 +260,6 @@ static etx_status check_name(etx_pte_verifier* v, size_t index) {
 
 static etx_status check_plan(etx_pte_verifier* v, size_t index) {
   v->value_count = etx_pte_value_count(&v->plan);
-  v->operator_count = etx_pte_operator_count(&v->plan);
   ETX_TRY(check_name(v, index));
   ETX_TRY(check_arenas(v));
   ETX_TRY(check_values(v));
@@ -265,29 +269,28 @@ static etx_status check_plan(etx_pte_verifier* v, size_t index) {
   return check_chains(v);
 }
 
-// Constants are in the FlatBuffer or in a segment, never in both.
-static etx_status check_constants(const etx_pte* pte, etx_diag* diag) {
+// Notes where constants are: in the FlatBuffer or in a segment, never in both.
+static etx_status open_constants(etx_pte* pte, etx_diag* diag) {
   const etx_fb_buffer* fb = &pte->fb;
+  const bool has_segment = etx_pte_pieces_open(pte);
+  const uint32_t entries = pte->constants.starts.count;
+  if (entries <= 1) return ETX_OK;
   const uint32_t table =
       etx_fb_table(fb, pte->root, ETX_PTE_Program_constant_segment);
-  if (table == 0) return ETX_OK;
-  const uint32_t entries =
-      etx_fb_vector_in(fb, table, ETX_PTE_SubsegmentOffsets_offsets).count;
-  if (entries <= 1) return ETX_OK;
   const uint32_t buffers =
       etx_fb_vector_in(fb, pte->root, ETX_PTE_Program_constant_buffer).count;
-  const uint32_t segment =
-      etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index, 0);
   if (buffers > 0) {
     return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
                             "there are %u constants in a segment and %u in "
                             "the program",
                             (uint64_t)entries, (uint64_t)buffers);
   }
-  if (segment >= etx_pte_segment_count(pte)) {
-    return etx_diag_fail_at(diag, ETX_BAD_FILE, table,
-                            "constants are in segment '%u' of %z",
-                            (uint64_t)segment, etx_pte_segment_count(pte));
+  if (!has_segment) {
+    return etx_diag_fail_at(
+        diag, ETX_BAD_FILE, table, "constants are in segment '%u' of %z",
+        (uint64_t)etx_fb_u32(fb, table, ETX_PTE_SubsegmentOffsets_segment_index,
+                             0),
+        etx_pte_segment_count(pte));
   }
   return ETX_OK;
 }
@@ -317,7 +320,7 @@ static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
                          count, (uint64_t)ETX_MAX_PTE_PLANS);
   }
   for (size_t i = 0; i < count; ++i) {
-    v->plan = etx_pte_plan_at(pte, i);
+    etx_pte_plan_read(pte, i, &v->plan);
     v->position = v->plan.table;
     enter(v, NULL, 0);
     const etx_status status = check_plan(v, i);
@@ -335,7 +338,6 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   if (limits == NULL) limits = &no_limits;
   const etx_fb_buffer* fb = &pte->fb;
   etx_pte_verifier v;
-  memset(&v, 0, sizeof v);
   v.diag = diag;
   v.items_left = ETX_MAX_PTE_ITEMS;
   v.max_arena_bytes = PTRDIFF_MAX;
@@ -349,8 +351,7 @@ etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,
   pte->root = etx_fb_root(fb);
   pte->plan_fault = limits->tells_plan_faults ? ETX_BAD_PLAN : ETX_BAD_FILE;
   ETX_TRY(etx_pte_segments_check(pte, diag));
-  ETX_TRY(check_constants(pte, diag));
-  etx_pte_pieces_open(pte);
+  ETX_TRY(open_constants(pte, diag));
   ETX_TRY(check_named_data(pte, diag));
   return check_plans(pte, &v);
 }

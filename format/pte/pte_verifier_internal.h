@@ -7,23 +7,24 @@
 #include "format/pte/pte_segments.h"
 
 typedef struct etx_pte_verifier {
-  etx_pte_plan plan;    // the method at hand
-  size_t value_count;   // its values
-  size_t operator_count;
   uint64_t items_left;  // of ETX_MAX_PTE_ITEMS
   uint64_t max_arena_bytes;
   uint64_t max_instructions;
-  uint32_t position;  // of the table at hand, for the diag
-  const char* part;   // what of the method is looked at, or NULL
-  size_t part_index;
+  size_t value_count;  // of the method at hand
   etx_diag* diag;
+  uint32_t position;    // of the table at hand, for the diag
+  etx_pte_plan plan;    // the method at hand
+  etx_pte_value value;  // the value at hand
+  const char* part;     // what of the method is looked at, or NULL
+  size_t part_index;
 } etx_pte_verifier;
 
 // Takes `count` off the items that may still be looked at.
 ETX_MUST_USE etx_status etx_pte_verifier_spend(etx_pte_verifier* v,
                                                uint64_t count);
 
-// Verifies value `index` of the method at hand.
+// Verifies value `index` of the method at hand, which becomes the value at
+// hand.
 ETX_MUST_USE etx_status etx_pte_verifier_check_value(etx_pte_verifier* v,
                                                      size_t index);
 

@@ -1,7 +1,6 @@
 #include "format/base/checked_math.h"
 #include "format/base/size_limits.h"
 #include "format/flatbuffers/fb_row.h"
-#include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_verifier_internal.h"
 
 // Verifies that `sizes` and `dim_order` fit together. Strides are 32 bits wide
@@ -46,12 +45,6 @@ static etx_status check_layout(etx_pte_verifier* v,
   return ETX_OK;
 }
 
-// What an element's address must be a multiple of.
-static size_t element_alignment(const etx_pte_tensor* tensor) {
-  const size_t bytes = etx_dtype_bytes(tensor->dtype);
-  return bytes < 8 ? bytes : 8;
-}
-
 static etx_status check_allocation(etx_pte_verifier* v,
                                    const etx_pte_tensor* tensor) {
   const size_t arena_count = etx_pte_buffer_size_count(&v->plan);
@@ -64,20 +57,19 @@ static etx_status check_allocation(etx_pte_verifier* v,
   const uint64_t arena_bytes =
       (uint64_t)etx_pte_buffer_size_at(&v->plan, tensor->memory_id);
   const uint64_t bytes = etx_pte_tensor_bytes(tensor);
-  uint64_t end = 0;
-  if (!etx_add_u64(tensor->memory_offset, bytes, &end) || end > arena_bytes) {
+  if (!etx_fits_within(tensor->memory_offset, bytes, arena_bytes)) {
     return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor of %u bytes at offset %u passes the end of "
                          "arena '%u', which has %u bytes",
                          bytes, tensor->memory_offset,
                          (uint64_t)tensor->memory_id, arena_bytes);
   }
-  if (tensor->memory_offset % element_alignment(tensor) != 0) {
+  if (!etx_dtype_may_lie_at(tensor->dtype, tensor->memory_offset)) {
     return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "a tensor of '%s' lies at offset %u of its arena, "
                          "not a multiple of %z",
                          etx_dtype_name(tensor->dtype), tensor->memory_offset,
-                         element_alignment(tensor));
+                         etx_dtype_alignment(tensor->dtype));
   }
   return ETX_OK;
 }
@@ -109,13 +101,13 @@ static etx_status check_constant(etx_pte_verifier* v,
   ETX_TRY(check_length(v, "constant", tensor, is_found, data));
   if (data.size == 0) return ETX_OK;
   const size_t position = (size_t)(data.data - pte->file.data);
-  if (position % element_alignment(tensor) != 0) {
+  if (!etx_dtype_may_lie_at(tensor->dtype, position)) {
     return etx_diag_fail(v->diag, v->plan.pte->plan_fault,
                          "constant '%u' of '%s' lies at byte %z of the file, "
                          "not a multiple of %z",
                          (uint64_t)tensor->data_buffer_index,
                          etx_dtype_name(tensor->dtype), position,
-                         element_alignment(tensor));
+                         etx_dtype_alignment(tensor->dtype));
   }
   return ETX_OK;
 }
@@ -145,12 +137,10 @@ static uint32_t count_of(const void* elements) {
 
 // Verifies what is a code or a number of entries; the tensor's rank is that of
 // the file only if it is possible.
-static etx_status check_codes(etx_pte_verifier* v, const uint8_t* table,
+static etx_status check_codes(etx_pte_verifier* v,
                               const etx_pte_tensor* tensor) {
   const uint32_t rank = count_of(tensor->sizes);
   const uint32_t order = count_of(tensor->dim_order);
-  const int32_t start = (int32_t)etx_fb_row_u32(etx_fb_row_of(table),
-                                                ETX_PTE_Tensor_storage_offset);
   if (rank > ETX_MAX_RANK) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a tensor has rank %u, at most %u is possible",
@@ -166,11 +156,11 @@ static etx_status check_codes(etx_pte_verifier* v, const uint8_t* table,
                          "a tensor has the unknown scalar type %i",
                          (int64_t)(int)tensor->dtype);
   }
-  if (start != 0) {
+  if (tensor->storage_offset != 0) {
     return etx_diag_fail(v->diag, ETX_UNSUPPORTED,
                          "a tensor has the storage offset %i, only 0 is "
                          "supported",
-                         (int64_t)start);
+                         (int64_t)tensor->storage_offset);
   }
   if ((int)tensor->dynamism < 0 || tensor->dynamism > ETX_PTE_DYNAMIC_UNBOUND) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
@@ -185,12 +175,9 @@ static etx_status check_codes(etx_pte_verifier* v, const uint8_t* table,
   return ETX_OK;
 }
 
-static etx_status check_tensor(etx_pte_verifier* v, const uint8_t* table,
-                               size_t index) {
-  etx_pte_value value;
-  etx_pte_value_read(&v->plan, index, &value);
-  const etx_pte_tensor* const tensor = &value.as.tensor;
-  ETX_TRY(check_codes(v, table, tensor));
+static etx_status check_tensor(etx_pte_verifier* v) {
+  const etx_pte_tensor* const tensor = &v->value.as.tensor;
+  ETX_TRY(check_codes(v, tensor));
   ETX_TRY(check_layout(v, tensor));
   return check_data(v, tensor);
 }
@@ -254,33 +241,32 @@ static etx_status check_tensor_list(etx_pte_verifier* v,
 }
 
 static etx_status check_list(etx_pte_verifier* v, size_t index) {
-  etx_pte_value list;
-  etx_pte_value_read(&v->plan, index, &list);
-  if (list.kind == ETX_PTE_DOUBLE_LIST) return ETX_OK;
-  ETX_TRY(etx_pte_verifier_spend(v, list.as.list.count));
-  if (list.kind == ETX_PTE_INT_LIST) return check_int_list(v, &list);
-  if (list.kind == ETX_PTE_BOOL_LIST) return check_bool_list(v, &list);
-  return check_tensor_list(v, &list, index);
+  const etx_pte_value* const list = &v->value;
+  ETX_TRY(etx_pte_verifier_spend(v, list->as.list.count));
+  switch (list->kind) {
+    case ETX_PTE_INT_LIST:
+      return check_int_list(v, list);
+    case ETX_PTE_BOOL_LIST:
+      return check_bool_list(v, list);
+    default:
+      return check_tensor_list(v, list, index);
+  }
 }
 
 etx_status etx_pte_verifier_check_value(etx_pte_verifier* v, size_t index) {
-  const etx_fb_buffer* fb = &v->plan.pte->fb;
-  const uint8_t* row = etx_fb_item(fb, v->plan.lists[ETX_PTE_VALUES], index);
-  const etx_fb_pair variant = etx_fb_pair_of(row);
-  const uint8_t* content = etx_fb_pair_field(variant, ETX_PTE_EValue_val);
-  const etx_pte_kind kind =
-      (etx_pte_kind)etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type);
-  v->position = (uint32_t)(row - fb->data);
+  const bool has_content = etx_pte_value_read(&v->plan, index, &v->value);
+  const etx_pte_kind kind = v->value.kind;
   // The union's code is known to be at most the last kind.
   if ((int)kind == 0) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE, "a value has no kind");
   }
   if (kind == ETX_PTE_NULL) return ETX_OK;
-  if (content == NULL) {
+  if (!has_content) {
     return etx_diag_fail(v->diag, ETX_BAD_FILE,
                          "a value of kind %u has no content", (uint64_t)kind);
   }
-  if (kind == ETX_PTE_TENSOR)
-    return check_tensor(v, etx_fb_goal(content), index);
-  return kind >= ETX_PTE_INT_LIST ? check_list(v, index) : ETX_OK;
+  if (kind == ETX_PTE_TENSOR) return check_tensor(v);
+  return kind < ETX_PTE_INT_LIST || kind == ETX_PTE_DOUBLE_LIST
+             ? ETX_OK
+             : check_list(v, index);
 }

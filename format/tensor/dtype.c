@@ -28,6 +28,15 @@ bool etx_dtype_is_valid(int64_t code) {
 
 size_t etx_dtype_bytes(etx_dtype dtype) { return rows[dtype].bytes; }
 
+size_t etx_dtype_alignment(etx_dtype dtype) {
+  const size_t bytes = etx_dtype_bytes(dtype);
+  return bytes < 8 ? bytes : 8;
+}
+
+bool etx_dtype_may_lie_at(etx_dtype dtype, uint64_t place) {
+  return (place & (etx_dtype_alignment(dtype) - 1)) == 0;  // a power of two
+}
+
 const char* etx_dtype_name(etx_dtype dtype) { return names[dtype]; }
 
 bool etx_dtype_find(etx_text name, etx_dtype* out_dtype) {

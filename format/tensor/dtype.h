@@ -33,6 +33,10 @@ bool etx_dtype_is_valid(int64_t code);
 // Bytes of one element.
 size_t etx_dtype_bytes(etx_dtype dtype);
 
+// What an element's place must be a multiple of: its bytes, at most 8.
+size_t etx_dtype_alignment(etx_dtype dtype);
+bool etx_dtype_may_lie_at(etx_dtype dtype, uint64_t place);
+
 // Name as PyTorch prints it without "torch.", such as "float32".
 const char* etx_dtype_name(etx_dtype dtype);
 

@@ -53,6 +53,17 @@ static void sizes_that_change(void** state) {
                 "value 0 of method 'forward' has sizes that change");
 }
 
+static void numbers_that_vary(void** state) {
+  (void)state;
+  int x = 0;
+  int y = 0;
+  test_program* p = start(&x, &y);
+  test_blob(p);
+  test_input(p, test_int(p, 1), "n");
+  test_dim(p, 1, -1, test_symbol(p, "s", 1, 4), 1, 0);
+  needs_dynamic(p, ETX_UNSUPPORTED, "inputs of method 'forward' vary");
+}
+
 static void branches(void** state) {
   (void)state;
   int x = 0;
@@ -152,6 +163,7 @@ static void what_is_no_program_is_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_that_change),
+      cmocka_unit_test(numbers_that_vary),
       cmocka_unit_test(branches),
       cmocka_unit_test(moves),
       cmocka_unit_test(slots_that_are_two_views_in_turn),

@@ -98,7 +98,7 @@ static etx_status check_agreement(const etx_program* program,
     }
     return etx_diag_fail(diag, ETX_BAD_FILE,
                          "methods give different initial data to the shared "
-                         "bytes at offset %z ('%t')",
+                         "bytes at offset %u ('%t')",
                          state.row.offset, state.row.name);
   }
   return ETX_OK;

@@ -130,6 +130,10 @@ typedef struct etx_blob {
 // indices exist, states lie where the tensors of that name lie, constants are
 // long enough, views lie in their bases. ETX_NOT_FOUND if the file has none (a
 // stock file), which is no failure worth a message.
+//
+// Without ETX_DYNAMIC nothing is known of symbols, of the sizes that depend on
+// them and of concurrent pairs but how many there are: no index in them may be
+// used unseen.
 ETX_MUST_USE etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte,
                                       etx_diag* diag);
 

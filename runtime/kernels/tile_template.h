@@ -1,5 +1,6 @@
 // Tiles of sixteen rows of sixteen elements of four bytes, which become columns
-// elsewhere (strided_copy.c). Read once for each instruction set.
+// elsewhere (strided_copy.c). An element may be several smaller ones, so rows
+// may begin at any byte. Read once for each instruction set.
 
 #include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/turn_registers_template.h"
@@ -8,14 +9,18 @@ enum { TILE_SIDE = 16 };
 
 static void turn_tile(char* to, ptrdiff_t to_row, const char* from,
                       ptrdiff_t from_row) {
-  turn_vector columns[TURN];
+  turn_vector rows[TURN], columns[TURN];
   ETX_UNROLLED
   for (int j = 0; j < TILE_SIDE; j += TURN) {
     ETX_UNROLLED
     for (int i = 0; i < TILE_SIDE; i += TURN) {
-      turn_in_registers(
-          (const float*)(const void*)(from + j * from_row) + i,
-          from_row / (ptrdiff_t)sizeof(float), columns);
+      const char* in = from + j * from_row + i * (ptrdiff_t)sizeof(float);
+      ETX_UNROLLED_16
+      for (int k = 0; k < TURN; ++k) {
+        memcpy(&rows[k], in, sizeof rows[k]);
+        ETX_STEP(in, from_row);
+      }
+      turn_registers(rows, columns);
       char* out = to + i * to_row + j * (ptrdiff_t)sizeof(float);
       ETX_UNROLLED_16
       for (int k = 0; k < TURN; ++k) {

@@ -6,6 +6,7 @@
 #include "tests/support/assert_status.h"
 #include "tests/support/kernel_call.h"
 #include "tests/support/test_random.h"
+#include "tests/support/test_sets.h"
 
 static etx_diag diag;
 
@@ -128,6 +129,37 @@ static void large_planes_are_turned(void** unused) {
                           numbers + (size_t)from * bytes, bytes);
     }
     test_call_end(&c);
+  }
+}
+
+// Neighbours that stay together are turned as one element of four bytes; the
+// rows that they come from begin where the smaller ones may.
+static void turn_pairs(etx_instruction_set set) {
+  enum { SIDE = 40, ROW = 2 * SIDE + 1, START = 1 };
+  static int16_t numbers[START + SIDE * ROW];
+  for (int i = 0; i < START + SIDE * ROW; ++i) numbers[i] = (int16_t)i;
+  test_call c;
+  test_call_begin(&c, "aten::as_strided_copy.out");
+  c.instruction_set = set;
+  test_call_tensor(&c, ETX_DTYPE_INT16, 1, (int32_t[]){START + SIDE * ROW},
+                   NULL, numbers);
+  test_call_integers(&c, 3, (int64_t[]){SIDE, SIDE, 2});
+  test_call_integers(&c, 3, (int64_t[]){2, ROW, 1});
+  test_call_integer(&c, START);
+  assert_ok(test_call_run(&c, ETX_DTYPE_COUNT));
+  const int16_t* out = test_call_result(&c, 0)->data;
+  for (int i = 0; i < SIDE * SIDE * 2; ++i) {
+    const int row = i / 2 % SIDE, pair = i / 2 / SIDE;
+    assert_int_equal(out[i], START + row * ROW + pair * 2 + i % 2);
+  }
+  test_call_end(&c);
+}
+
+static void pairs_of_rows_of_an_odd_length_are_turned(void** unused) {
+  const etx_instruction_set best = etx_instruction_set_within(ETX_SET_ANY);
+  (void)unused;
+  for (int set = ETX_SET_BASE; set <= (int)best; set = test_next_set(set)) {
+    turn_pairs((etx_instruction_set)set);
   }
 }
 
@@ -346,6 +378,7 @@ int main(void) {
       cmocka_unit_test(a_view_of_a_part_starts_within),
       cmocka_unit_test(permute_moves_every_dimension),
       cmocka_unit_test(large_planes_are_turned),
+      cmocka_unit_test(pairs_of_rows_of_an_odd_length_are_turned),
       cmocka_unit_test(bytes_become_columns),
       cmocka_unit_test(slices_take_every_step),
       cmocka_unit_test(expand_repeats_sizes_of_one),

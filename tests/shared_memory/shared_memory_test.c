@@ -304,7 +304,9 @@ static void different_initial_data_for_one_place_is_refused(void** state) {
   test_block block =
       test_block_new(64 + COUNTER_STATE_BYTES, ETX_SHARED_MEMORY_ALIGNMENT);
   assert_refused(etx_shared_memory_init(&shared, &program, block.bytes, &diag),
-                 ETX_BAD_FILE, "different initial data");
+                 ETX_BAD_FILE,
+                 "methods give different initial data to the shared bytes at "
+                 "offset 0 ('model.count')");
   assert_true(test_block_end(&block));
   test_program_end(p);
 }

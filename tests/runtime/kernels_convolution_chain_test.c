@@ -145,7 +145,7 @@ static void draw(void) {
   test_random_floats(weights, MOST, scale);
   test_random_floats(same, MOST, 3);
   test_random_floats(bias, 96, 3);
-  test_random_floats(row, 96, 3);
+  test_random_floats(row, 97, 3);
   for (size_t i = 0; i < 5; ++i) {
     x[test_random_bits() % 500] = rare[i];
     // Which of two NaNs a sum becomes is told nowhere.

@@ -111,7 +111,7 @@ static inline
 
 // Whole lines are read, each once: where rows are a power of two apart they
 // have no room beside each other in the first cache.
-static inline __attribute__((always_inline)) void turn_in_registers(
+static inline __attribute__((unused, always_inline)) void turn_in_registers(
     const float* in, ptrdiff_t row, turn_vector* b) {
   turn_vector a[TURN];
   ETX_UNROLLED_16

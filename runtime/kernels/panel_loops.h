@@ -42,10 +42,11 @@ typedef struct etx_panel_block {
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,
   // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps,
   // whose first line and `ahead_lines` more are asked for; nothing with
-  // offsets.
+  // offsets. It goes to the first cache if it comes soon (ask_later.h).
   const char* ahead;
   ptrdiff_t ahead_row;
   size_t ahead_pieces, ahead_step, ahead_lines;
+  bool ahead_is_soon;
   // Weights are many, and not in a near cache: they are asked for in advance.
   bool fetches;
   // Without offsets: each row's weights are new, and those of the next rows are

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel.h"
@@ -96,7 +97,12 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     if (first < end) piece += k / ETX_PANEL_AHEAD * b->ahead_step;
     size_t line = first_line;
     for (size_t i = first; i < end; ++i) {
-      __builtin_prefetch(piece + line * ETX_PANEL_GROUP_BYTES);
+      const char *asked = piece + line * ETX_PANEL_GROUP_BYTES;
+      if (b->ahead_is_soon) {
+        __builtin_prefetch(asked);
+      } else {
+        ETX_ASK_LATER(asked);
+      }
       if (++line < lines) continue;
       line = 0;
       piece += b->ahead_row;

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/product_internal.h"
 #include "runtime/kernels/short_copy.h"
 
@@ -27,6 +28,7 @@ enum {
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
   FEW_ROWS = 3,     // for which copying right is not worth it
+  SOON_BYTES = 48 << 10,  // of a block that partly stays in the first cache
 };
 
 typedef struct job {
@@ -117,6 +119,8 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   if (column >= p->columns) return;
   const size_t left = p->columns - column;
   b->ahead = right_at(j, tap, column);
+  b->ahead_is_soon = b->rows >= ETX_SOON_ROWS &&
+                     j->taps * j->most_columns * sizeof(float) <= SOON_BYTES;
   if (p->has_panels) {
     const size_t columns = left < j->most_columns ? left : j->most_columns;
     b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));

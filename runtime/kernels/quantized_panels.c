@@ -1,5 +1,6 @@
 #include "runtime/kernels/quantized_panels.h"
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/quantized_loops.h"
 
@@ -55,7 +56,13 @@ static inline __attribute__((always_inline)) void ask_ahead(
   const size_t end = COLUMNS * (done + rows) / b->rows;
   for (size_t c = COLUMNS * done / b->rows; c < end; ++c) {
     const uint8_t* from = w->data + (column + c) * w->row_bytes + first;
-    for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(from + i);
+    for (size_t i = 0; i < bytes; i += LINE) {
+      if (b->rows >= ETX_SOON_ROWS) {
+        __builtin_prefetch(from + i);
+      } else {
+        ETX_ASK_LATER(from + i);
+      }
+    }
   }
 }
 

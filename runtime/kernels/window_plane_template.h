@@ -6,6 +6,7 @@
 // row of weights, the next is with the one before, so each result still takes
 // its taps in order.
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/row_loops.h"
 
 enum {
@@ -136,8 +137,8 @@ static inline __attribute__((always_inline)) void window_next(
     bool asks, etx_fused* seen) {
   if (asks) {
     const float* const behind = rows->row + rows->behind;
-    __builtin_prefetch(behind + 1, 0, 2);
-    if (stride == 2) __builtin_prefetch(behind + 1 + WINDOW_LANES, 0, 2);
+    ETX_ASK_LATER(behind + 1);
+    if (stride == 2) ETX_ASK_LATER(behind + 1 + WINDOW_LANES);
   }
   if ((size_t)rows->y < (size_t)rows->count) {
     window_see(rows->row, v, stride, is_whole, seen);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/x86/byte_sums_template.h"
 #include "runtime/kernels/x86/byte_turn_template.h"
 
@@ -126,12 +127,11 @@ typedef struct asker {
 // Asks for some of them, to read.
 static inline __attribute__((always_inline)) void ask_next(asker* a,
                                                            size_t most) {
-  enum { SECOND_CACHE = 2 };
   while (most > 0 && a->rows > 0) {
     const size_t left = a->lines - a->line, some = left < most ? left : most;
     const uint8_t* at = a->at + a->line * BYTES;
     for (size_t i = 0; i < some; ++i, at += BYTES) {
-      __builtin_prefetch(at, 0, SECOND_CACHE);
+      ETX_ASK_LATER(at);
     }
     most -= some;
     a->line += some;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/kernels/ask_later.h"
 #include "runtime/kernels/x86/byte_group_panels_avx512vnni.h"
 #include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 #include "runtime/kernels/x86/byte_rows_avx512vnni.h"
@@ -462,7 +463,6 @@ static inline __attribute__((always_inline)) void compare_results(
 // Returns what to ask for next.
 static inline __attribute__((always_inline)) walker* panel_rows(
     const etx_byte_panel* b, size_t row, size_t rows, walker* next) {
-  enum { SECOND_CACHE = 2 };
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
@@ -493,9 +493,9 @@ static inline __attribute__((always_inline)) walker* panel_rows(
     ints w[PARTS];
     // One line or two. What is asked for stays in registers.
     __asm__("" : "+r"(step));
-    __builtin_prefetch(ask, 0, SECOND_CACHE);
+    ETX_ASK_LATER(ask);
     ask += step;
-    __builtin_prefetch(ask - BYTES, 0, SECOND_CACHE);
+    ETX_ASK_LATER(ask - BYTES);
     if (--turns == 0) {
       asked->at = ask + asked->next;
       asked->left = asked->turns;

@@ -1,0 +1,15 @@
+// Asks memory for a line that is read a good while later: into the second
+// cache. The first one has no room for it, and waits for few lines at a time:
+// asked of it for a line every some twenty cycles, loads of the loop that asks
+// would wait as well.
+
+#ifndef ETX_RUNTIME_KERNELS_ASK_LATER_H
+#define ETX_RUNTIME_KERNELS_ASK_LATER_H
+
+// So many rows that share the asking are long at it, and the first cache does
+// not mind.
+enum { ETX_SOON_ROWS = 96 };
+
+#define ETX_ASK_LATER(at) __builtin_prefetch((at), 0, 2)
+
+#endif

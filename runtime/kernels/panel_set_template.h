@@ -3,8 +3,10 @@
 // or of DOT_ROWS times DOT_COLUMNS dots, fit in its registers; PANEL_FEW_SUMS
 // vectors of them hide how long a step takes. PANEL_FLOAT_TAPS and
 // DENSE_EIGHTS, if they are defined, are a set's own ways through eights of
-// taps. PANEL_READS_STAY, if it is defined, is what keeps a compiler from
-// reading the weights of all rows at once, for which there are no registers.
+// taps. PANEL_ASKS_BY_TAP, if it is defined, lets floats ask for memory with
+// each tap (panel_template.h). PANEL_READS_STAY, if it is defined, is what keeps
+// a compiler from reading the weights of all rows at once, for which there are
+// no registers.
 
 #include "runtime/kernels/fused_template.h"
 #include "runtime/kernels/power_template.h"
@@ -38,8 +40,12 @@
 #ifdef PANEL_FLOAT_TAPS
 #define EIGHTS_OF_TAPS PANEL_FLOAT_TAPS
 #endif
+#ifdef PANEL_ASKS_BY_TAP
+#define ASKS_BY_TAP
+#endif
 #include "runtime/kernels/panel_template.h"
 #undef EIGHTS_OF_TAPS
+#undef ASKS_BY_TAP
 #undef T
 #undef ROWS
 // Wider types are rare, and their steps are two operations each: fewer rows

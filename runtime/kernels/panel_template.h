@@ -1,13 +1,19 @@
 // The inner loop of panel.h: T is the C type of the elements, VECTOR_BYTES the
 // size of a vector register, NAME(x) a function's name, STEP(weight, x, sums)
 // what is done with a scalar weight and a vector, ROWS how many rows there are
-// sums of at a time. Read once for each type and instruction set; all give the
-// same bits.
+// sums of at a time. With ASKS_BY_TAP each tap asks for a line or two of what
+// comes later, else some taps for some. Read once for each type and instruction
+// set; all give the same bits.
+//
+// Where all vector registers are sums, general ones are as dear: a compiler
+// that has none left moves what it needs through vectors, which takes a turn of
+// those that multiply. So addresses are found from few of them.
 
 #include <stdint.h>
 #include <string.h>
 
 #include "runtime/kernels/ask_later.h"
+#include "runtime/kernels/line_walker.h"
 #include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel.h"
@@ -18,6 +24,7 @@ enum {
   NAME(WIDTH) = VECTOR_BYTES / (int)sizeof(T),
   NAME(GROUP) = ETX_PANEL_GROUP_BYTES / (int)sizeof(T),
   NAME(PARTS) = ETX_PANEL_GROUP_BYTES / VECTOR_BYTES,  // vectors of a group
+  NAME(NEAR) = 3,  // rows of weights that are found from one address
 };
 
 // Asks memory for rows that will be added, which were written long ago.
@@ -33,18 +40,53 @@ static inline void NAME(ask_added)(const etx_panel_block *b, int i, size_t row,
   }
 }
 
+// What some rows ask for between taps: their share, once for all groups of
+// lanes.
+typedef struct NAME(share) {
+  const char *piece;
+  size_t line, lines;  // the first one of it, and those of a piece
+  size_t count;        // each time
+} NAME(share);
+
+static inline NAME(share) NAME(share_of)(const etx_panel_block *b, size_t row,
+                                         size_t rows) {
+  const size_t lines = b->ahead_lines + 1, all = b->ahead_pieces * lines;
+  const size_t first = all * row / b->rows;
+  return (NAME(share)){
+      .piece = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row,
+      .line = first % lines,
+      .lines = lines,
+      .count = all * (row + rows) / b->rows - first};
+}
+
+// Asks for what is `step` bytes behind it.
+static inline __attribute__((always_inline)) void NAME(ask_share)(
+    const etx_panel_block *b, const NAME(share) *share, size_t step) {
+  const char *piece = share->piece + step;
+  size_t line = share->line;
+  for (size_t i = 0; i < share->count; ++i) {
+    const char *asked = piece + line * ETX_LINE_BYTES;
+    if (b->ahead_is_soon) {
+      __builtin_prefetch(asked);
+    } else {
+      ETX_ASK_LATER(asked);
+    }
+    if (++line < share->lines) continue;
+    line = 0;
+    piece += b->ahead_row;
+  }
+}
+
 // `rows` rows of `vectors` vectors of lanes from `row` and `group` on. Inlined
 // with constants, so that the sums stay in registers.
 static inline __attribute__((always_inline)) void NAME(add_block)(
     const etx_panel_block *b, size_t row, size_t group, size_t rows,
-    size_t vectors, bool is_scattered) {
+    size_t vectors, bool is_scattered, etx_line_walker **walker) {
   const T *weights = (const T *)b->weights + (ptrdiff_t)row * b->weight_row;
   const ptrdiff_t sum_row = b->sum_row;
   T *sums = (T *)b->sums + (ptrdiff_t)row * sum_row + group * NAME(GROUP);
   const ptrdiff_t panel_row = b->panel_row;
-#ifdef PANEL_READS_STAY
   const ptrdiff_t weight_row = b->weight_row;
-#endif
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
@@ -60,19 +102,22 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       ETX_STEP(from, sum_row);
     }
   }
-  // A few rows ask for their share, once for all groups of lanes.
-  const char* ahead = NULL;
-  size_t lines = 1, first = 0, end = 0, first_line = 0;
-  if (!is_scattered && group == 0 && b->ahead_pieces > 0) {
-    lines = b->ahead_lines + 1;
-    first = b->ahead_pieces * lines * row / b->rows;
-    end = b->ahead_pieces * lines * (row + rows) / b->rows;
-    ahead = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row;
-    first_line = first % lines;
+  NAME(share) share = {0};
+#ifdef ASKS_BY_TAP  // where each has work enough for it
+  const bool asks_by_tap = !is_scattered && vectors > 2;
+#else
+  const bool asks_by_tap = false;
+#endif
+  etx_line_walker *asked = *walker;
+  const char *ask = asked->at;
+  ptrdiff_t ask_step = asked->step;
+  size_t turns = asked->left;
+  if (!asks_by_tap && !is_scattered && group == 0 && b->ahead_pieces > 0) {
+    share = NAME(share_of)(b, row, rows);
   }
   const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
                          row + 2 * rows <= b->rows;
-  const size_t step = first < end || asks_rows ? ETX_PANEL_AHEAD : b->taps;
+  const size_t step = share.count > 0 || asks_rows ? ETX_PANEL_AHEAD : b->taps;
   // The next rows' sums, which are in no near cache if the result is large.
   if (rows > 3 && row + 2 * rows <= b->rows) {
     const T *next = sums + (ptrdiff_t)rows * sum_row;
@@ -93,54 +138,71 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     for (size_t r = rows; asks_rows && r < 2 * rows; ++r) {
       __builtin_prefetch(weights + (ptrdiff_t)r * b->weight_row + k);
     }
-    const char* piece = ahead;
-    if (first < end) piece += k / ETX_PANEL_AHEAD * b->ahead_step;
-    size_t line = first_line;
-    for (size_t i = first; i < end; ++i) {
-      const char *asked = piece + line * ETX_PANEL_GROUP_BYTES;
-      if (b->ahead_is_soon) {
-        __builtin_prefetch(asked);
-      } else {
-        ETX_ASK_LATER(asked);
-      }
-      if (++line < lines) continue;
-      line = 0;
-      piece += b->ahead_row;
+    if (share.count > 0) {
+      NAME(ask_share)(b, &share, k / ETX_PANEL_AHEAD * b->ahead_step);
     }
 #ifdef EIGHTS_OF_TAPS
     if (rows > 3 && vectors == 2 && k + 8 <= stop) {
       const size_t eights = (stop - k) / 8;
       EIGHTS_OF_TAPS(weights + k, b->weight_row, is_scattered ? panel : next,
-                     panel_row, is_scattered ? offsets + k : NULL, eights, rows,
+                     panel_row, is_scattered ? offsets : NULL, eights, rows,
                      own);
       next += (ptrdiff_t)(8 * eights) * panel_row;
+      if (is_scattered) offsets += 8 * eights;
       k += 8 * eights;
     }
 #endif
-    for (; k < stop; ++k) {
-      const T *at = is_scattered ? panel + offsets[k] : next;
-      if (!is_scattered) next += panel_row;
+    const T *const end = weights + stop;
+    for (const T *first = weights + k; first != end; ++first) {
+      const T *at = next;
+      if (is_scattered) {
+        at = panel + *offsets++;
+      } else {
+        next += panel_row;
+      }
+      if (asks_by_tap) {
+        __asm__("" : "+r"(ask_step));
+        if (b->ahead_is_soon) {
+          __builtin_prefetch(ask);
+        } else {
+          ETX_ASK_LATER(ask);
+        }
+        ask += ask_step;
+        // So many rows never need two lines a tap.
+        if (!b->ahead_is_soon) ETX_ASK_LATER(ask - ETX_LINE_BYTES);
+      }
+      if (asks_by_tap && --turns == 0) {
+        asked = etx_line_walker_go_on(asked, ask);
+        ask = asked->at;
+        ask_step = asked->step;
+        turns = asked->left;
+      }
       NAME(vector) seen[8];
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {
+        const size_t pair = 2 * (size_t)NAME(PARTS), of_pair = v % pair;
+        if (v > 0 && of_pair == 0) ETX_STEP(at, 2 * panel_group);
         memcpy(&seen[v],
-               at + (ptrdiff_t)(v / NAME(PARTS)) * panel_group +
-                   v % NAME(PARTS) * NAME(WIDTH),
+               at + (ptrdiff_t)(of_pair / NAME(PARTS)) * panel_group +
+                   of_pair % NAME(PARTS) * NAME(WIDTH),
                VECTOR_BYTES);
       }
 #ifdef PANEL_READS_STAY  // one is read ahead of its row
-      T next_weight = weights[k];
+      T next_weight = *first;
+#else
+      const T *near = first;
 #endif
       ETX_UNROLLED
       for (size_t r = 0; r < rows; ++r) {
 #ifdef PANEL_READS_STAY
         const T weight = next_weight;
-        if (r + 1 < rows) {
-          next_weight = weights[(ptrdiff_t)(r + 1) * weight_row + (ptrdiff_t)k];
-        }
+        if (r + 1 < rows) next_weight = first[(ptrdiff_t)(r + 1) * weight_row];
         PANEL_READS_STAY;
 #else
-        const T weight = weights[(ptrdiff_t)r * b->weight_row + (ptrdiff_t)k];
+        if (r > 0 && r % NAME(NEAR) == 0) {
+          ETX_STEP(near, NAME(NEAR) * weight_row);
+        }
+        const T weight = near[(ptrdiff_t)(r % NAME(NEAR)) * weight_row];
 #endif
         ETX_UNROLLED
         for (size_t v = 0; v < vectors; ++v) {
@@ -148,6 +210,12 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
         }
       }
     }
+    k = stop;
+  }
+  if (asks_by_tap) {
+    asked->at = ask;
+    asked->left = turns;
+    *walker = asked;
   }
   for (int i = 0; !is_scattered && i < ETX_PANEL_ADDED; ++i) {
     if (b->added[i] == NULL) break;
@@ -195,7 +263,7 @@ static inline void NAME(fetch_rows)(const etx_panel_block *b, size_t row,
 // processor busy: what the rows have in their taps stays in the first cache.
 static inline __attribute__((always_inline)) void NAME(add_rows)(
     const etx_panel_block *b, size_t row, size_t rows, size_t groups,
-    bool is_scattered) {
+    bool is_scattered, etx_line_walker **walker) {
   enum {
     PARTS = NAME(PARTS),
     VECTORS = PANEL_FEW_SUMS < 8 ? PANEL_FEW_SUMS : 8
@@ -206,22 +274,31 @@ static inline __attribute__((always_inline)) void NAME(add_rows)(
   size_t group = 0;
   for (; group + most <= groups; group += most) {
     if (b->fetches) NAME(fetch_rows)(b, row + rows, rows, group, most, groups);
-    NAME(add_block)(b, row, group, rows, most * PARTS, is_scattered);
+    NAME(add_block)(b, row, group, rows, most * PARTS, is_scattered, walker);
   }
   for (; most > 4 && group + 4 <= groups; group += 4) {
-    NAME(add_block)(b, row, group, rows, 4 * PARTS, is_scattered);
+    NAME(add_block)(b, row, group, rows, 4 * PARTS, is_scattered, walker);
   }
   for (; most > 2 && group + 2 <= groups; group += 2) {
-    NAME(add_block)(b, row, group, rows, 2 * PARTS, is_scattered);
+    NAME(add_block)(b, row, group, rows, 2 * PARTS, is_scattered, walker);
   }
   for (; most > 1 && group < groups; ++group) {
-    NAME(add_block)(b, row, group, rows, PARTS, is_scattered);
+    NAME(add_block)(b, row, group, rows, PARTS, is_scattered, walker);
   }
 }
 
 static inline __attribute__((always_inline)) void NAME(add_all)(
     const etx_panel_block *b, bool is_scattered) {
   const size_t groups = (b->lanes + NAME(GROUP) - 1) / NAME(GROUP);
+  etx_line_walker none = etx_line_walker_none(b);
+  etx_line_walker ahead = none;
+  if (!is_scattered && b->ahead_pieces > 0) {
+    const size_t bytes = b->taps * b->ahead_step / ETX_PANEL_AHEAD;
+    const size_t turns = (b->rows + ROWS - 1) / ROWS * b->taps;
+    ahead = etx_line_walker_of(b->ahead, bytes, turns, b->ahead_pieces,
+                               b->ahead_row, &none);
+  }
+  etx_line_walker *walker = &ahead;
   for (size_t row = 0; row < b->rows;) {
     const size_t left = b->rows - row;
     size_t rows = left;
@@ -232,23 +309,23 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
     switch (rows) {
 #if ROWS > 3
       case 6:
-        NAME(add_rows)(b, row, 6, groups, is_scattered);
+        NAME(add_rows)(b, row, 6, groups, is_scattered, &walker);
         break;
       case 5:
-        NAME(add_rows)(b, row, 5, groups, is_scattered);
+        NAME(add_rows)(b, row, 5, groups, is_scattered, &walker);
         break;
       case 4:
-        NAME(add_rows)(b, row, 4, groups, is_scattered);
+        NAME(add_rows)(b, row, 4, groups, is_scattered, &walker);
         break;
 #endif
       case 3:
-        NAME(add_rows)(b, row, 3, groups, is_scattered);
+        NAME(add_rows)(b, row, 3, groups, is_scattered, &walker);
         break;
       case 2:
-        NAME(add_rows)(b, row, 2, groups, is_scattered);
+        NAME(add_rows)(b, row, 2, groups, is_scattered, &walker);
         break;
       default:
-        NAME(add_rows)(b, row, 1, groups, is_scattered);
+        NAME(add_rows)(b, row, 1, groups, is_scattered, &walker);
         break;
     }
     row += rows;

@@ -28,7 +28,7 @@ enum {
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
   FEW_ROWS = 3,     // for which copying right is not worth it
-  SOON_BYTES = 48 << 10,  // of a block that partly stays in the first cache
+  SOON_ROWS = 40,   // ETX_SOON_ROWS of a block of several groups
 };
 
 typedef struct job {
@@ -119,8 +119,8 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   if (column >= p->columns) return;
   const size_t left = p->columns - column;
   b->ahead = right_at(j, tap, column);
-  b->ahead_is_soon = b->rows >= ETX_SOON_ROWS &&
-                     j->taps * j->most_columns * sizeof(float) <= SOON_BYTES;
+  b->ahead_is_soon =
+      b->rows >= (j->loops->groups > 1 ? SOON_ROWS : ETX_SOON_ROWS);
   if (p->has_panels) {
     const size_t columns = left < j->most_columns ? left : j->most_columns;
     b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));

@@ -79,7 +79,8 @@ static void sum(desk* d, const etx_product_area* a) {
         .ahead = (const char*)(right + AHEAD * p->right_column),
         .ahead_row = p->right_column * (ptrdiff_t)sizeof(float),
         .ahead_pieces = a->columns,
-        .ahead_step = ETX_PANEL_AHEAD * sizeof(float)};
+        .ahead_step = ETX_PANEL_AHEAD * sizeof(float),
+        .ahead_is_soon = d->loops->groups > 1};
     d->loops->by_wide[ETX_WIDE_F32](&b);
   }
 }

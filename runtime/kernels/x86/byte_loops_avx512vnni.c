@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/kernels/ask_later.h"
+#include "runtime/kernels/line_walker.h"
 #include "runtime/kernels/x86/byte_group_panels_avx512vnni.h"
 #include "runtime/kernels/x86/byte_groups_avx512vnni.h"
 #include "runtime/kernels/x86/byte_rows_avx512vnni.h"
@@ -380,39 +381,16 @@ static void turn8(const uint8_t* in, ptrdiff_t row, size_t columns,
   }
 }
 
-// Lines of some rows, which are asked for while a panel passes: with each of
-// its fours no more than caches answer meanwhile. What is asked for is all that
-// the loop knows, so that it has registers for the rest: it does not ask whether
-// something is left, since there always is, and be it the same line again.
-typedef struct walker {
-  const uint8_t* at;
-  ptrdiff_t step;        // bytes to what follows
-  size_t left, turns;    // steps of this row, and of each
-  size_t rows;           // that are left, this one too
-  ptrdiff_t next;        // bytes from the end of a row to the next one
-  struct walker* after;  // what goes on where nothing is left
-} walker;
-
-static inline walker walker_of(const uint8_t* at, size_t bytes, size_t lines,
-                               size_t rows, ptrdiff_t row, walker* after) {
-  const size_t step = lines * BYTES, turns = (bytes + step - 1) / step;
-  return (walker){.at = at,
-                  .step = (ptrdiff_t)step,
-                  .left = turns,
-                  .turns = turns,
-                  .rows = rows,
-                  .next = row - (ptrdiff_t)(turns * step),
-                  .after = after};
-}
-
 // The lines that rows' results come to lie in, one more than they fill, if they
 // are far, before what is next.
-static inline walker* first_asked(const etx_byte_panel* b, size_t row,
-                                  size_t rows, walker* next, walker* places) {
+static inline etx_line_walker* first_asked(const etx_byte_panel* b, size_t row,
+                                           size_t rows, etx_line_walker* next,
+                                           etx_line_walker* places) {
   if (b->line == NULL || !b->line->is_far) return next;
   const ptrdiff_t pitch = b->line->out_row * (ptrdiff_t)sizeof(float);
-  const uint8_t* at = (const uint8_t*)b->line->out + (ptrdiff_t)row * pitch;
-  *places = walker_of(at, (PARTS + 1) * BYTES, 1, rows, pitch, next);
+  const char* at = (const char*)b->line->out + (ptrdiff_t)row * pitch;
+  *places =
+      etx_line_walker_by(at, (PARTS + 1) * BYTES, BYTES, rows, pitch, next);
   return places;
 }
 
@@ -461,8 +439,8 @@ static inline __attribute__((always_inline)) void compare_results(
 }
 
 // Returns what to ask for next.
-static inline __attribute__((always_inline)) walker* panel_rows(
-    const etx_byte_panel* b, size_t row, size_t rows, walker* next) {
+static inline __attribute__((always_inline)) etx_line_walker* panel_rows(
+    const etx_byte_panel* b, size_t row, size_t rows, etx_line_walker* next) {
   int32_t* at = b->sums + row * ETX_BYTE_COLUMNS;
   const int8_t* panel = b->panel;
   const int8_t* end = panel + (ptrdiff_t)(b->count / 4) * b->panel_row;
@@ -484,9 +462,9 @@ static inline __attribute__((always_inline)) walker* panel_rows(
       }
     }
   }
-  walker places;
-  walker* asked = first_asked(b, row, rows, next, &places);
-  const uint8_t* ask = asked->at;
+  etx_line_walker places;
+  etx_line_walker* asked = first_asked(b, row, rows, next, &places);
+  const char* ask = asked->at;
   ptrdiff_t step = asked->step;
   size_t turns = asked->left;
   for (; panel != end; panel += b->panel_row) {
@@ -495,11 +473,9 @@ static inline __attribute__((always_inline)) walker* panel_rows(
     __asm__("" : "+r"(step));
     ETX_ASK_LATER(ask);
     ask += step;
-    ETX_ASK_LATER(ask - BYTES);
+    ETX_ASK_LATER(ask - ETX_LINE_BYTES);
     if (--turns == 0) {
-      asked->at = ask + asked->next;
-      asked->left = asked->turns;
-      if (--asked->rows == 0) asked = asked->after;
+      asked = etx_line_walker_go_on(asked, ask);
       ask = asked->at;
       step = asked->step;
       turns = asked->left;
@@ -545,10 +521,11 @@ static inline __attribute__((always_inline)) walker* panel_rows(
 static void whole(const etx_byte_panel* b) {
   // With one, few rows would be done before everything is asked for.
   const size_t lines = b->rows <= PANEL_ROWS ? 2 : 1;
-  walker none = {.at = (const uint8_t*)b, .left = SIZE_MAX};
-  walker rows_of_next = walker_of(b->next, b->next_bytes, lines, b->next_rows,
-                                  b->next_row, &none);
-  walker* next = b->next_rows > 0 ? &rows_of_next : &none;
+  etx_line_walker none = etx_line_walker_none(b);
+  etx_line_walker rows_of_next =
+      etx_line_walker_by((const char*)b->next, b->next_bytes, lines * BYTES,
+                         b->next_rows, b->next_row, &none);
+  etx_line_walker* next = b->next_rows > 0 ? &rows_of_next : &none;
   for (size_t row = 0, rows; row < b->rows; row += rows) {
     rows = rows_of(b->rows - row);
     switch (rows) {

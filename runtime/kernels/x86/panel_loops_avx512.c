@@ -4,6 +4,7 @@
 #define PANEL_ROWS 6
 #define PANEL_GROUPS 4
 #define PANEL_FEW_SUMS 8
+#define PANEL_ASKS_BY_TAP
 #define DOT_ROWS 7
 #define DOT_COLUMNS 4
 #include "runtime/kernels/panel_set_template.h"

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/module/module_file.h"
+
 static etx_status map(int descriptor, etx_mapped_file* file, etx_diag* diag) {
   struct stat facts;
   if (fstat(descriptor, &facts) != 0) {
@@ -28,6 +30,7 @@ static etx_status map(int descriptor, etx_mapped_file* file, etx_diag* diag) {
   }
   file->bytes.data = data;
   file->bytes.size = (size_t)facts.st_size;
+  etx_module_file_ask_large_pages(file->bytes);
   return ETX_OK;
 }
 

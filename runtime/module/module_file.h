@@ -13,4 +13,8 @@ ETX_MUST_USE etx_status etx_module_file_map(const char* path,
                                             etx_diag* diag);
 void etx_module_file_unmap(etx_bytes file);
 
+// For whoever maps a program's file himself, before it is read: where a system
+// has large pages for files, this one gets them.
+void etx_module_file_ask_large_pages(etx_bytes file);
+
 #endif

@@ -17,13 +17,13 @@ static etx_status refuse(const char* path, const char* what, etx_diag* diag) {
 // Each step reads all weights: in pages of 4 KB, which have to be looked up all
 // the time, they come from memory at two thirds of its speed. A system that has
 // larger ones for files takes those if the file is not in memory yet.
-static void ask_for_large_pages(void* data, size_t size) {
+void etx_module_file_ask_large_pages(etx_bytes file) {
   enum { LARGE_PAGE = 2 << 20 };
 #ifdef MADV_HUGEPAGE
-  if (size >= LARGE_PAGE) (void)madvise(data, size, MADV_HUGEPAGE);
+  if (file.size < LARGE_PAGE) return;
+  (void)madvise((void*)(uintptr_t)file.data, file.size, MADV_HUGEPAGE);
 #else
-  (void)data;
-  (void)size;
+  (void)file;
 #endif
 }
 
@@ -44,8 +44,8 @@ static etx_status map_open_file(int file, const char* path, etx_bytes* out_file,
   const size_t size = (size_t)status.st_size;
   void* data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
   if (data == MAP_FAILED) return refuse(path, "map", diag);
-  ask_for_large_pages(data, size);
   *out_file = (etx_bytes){(const uint8_t*)data, size};
+  etx_module_file_ask_large_pages(*out_file);
   return ETX_OK;
 }
 

@@ -6,9 +6,12 @@
 #ifndef ETX_RUNTIME_KERNELS_ASK_LATER_H
 #define ETX_RUNTIME_KERNELS_ASK_LATER_H
 
-// So many rows that share the asking are long at it, and the first cache does
-// not mind.
-enum { ETX_SOON_ROWS = 96 };
+enum {
+  ETX_LINE_BYTES = 64,
+  // So many rows that share the asking ask so rarely that the first cache does
+  // not mind.
+  ETX_RARE_ASKS_ROWS = 96,
+};
 
 #define ETX_ASK_LATER(at) __builtin_prefetch((at), 0, 2)
 

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-  ETX_LINE_BYTES = 64,
-  ETX_LINE_LEAST_STEP = 8,  // asks for a line that often, and costs nothing
-};
+#include "runtime/kernels/ask_later.h"
+
+// Asks for a line several times, which costs nothing.
+enum { ETX_LINE_LEAST_STEP = 8 };
 
 typedef struct etx_line_walker {
   const char* at;
@@ -25,6 +25,7 @@ typedef struct etx_line_walker {
 } etx_line_walker;
 
 // `rows` of `bytes`, at least 1, that are `row` apart, `step` bytes at a time.
+// Where a row does not begin a line, the last it reaches into may be left out.
 static inline etx_line_walker etx_line_walker_by(const char* at, size_t bytes,
                                                  size_t step, size_t rows,
                                                  ptrdiff_t row,
@@ -46,8 +47,10 @@ static inline etx_line_walker etx_line_walker_of(const char* at, size_t bytes,
                                                  ptrdiff_t row,
                                                  etx_line_walker* after) {
   size_t step = 2 * ETX_LINE_BYTES;
-  while (step > ETX_LINE_LEAST_STEP && rows * bytes <= turns * (step / 2)) {
-    step /= 2;
+  while (step > ETX_LINE_LEAST_STEP) {
+    const size_t less = step / 2;
+    if (rows * ((bytes + less - 1) / less) > turns) break;
+    step = less;
   }
   return etx_line_walker_by(at, bytes, step, rows, row, after);
 }

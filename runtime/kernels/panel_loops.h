@@ -40,13 +40,14 @@ typedef struct etx_panel_block {
   const void* added[ETX_PANEL_ADDED];
   ptrdiff_t added_row[ETX_PANEL_ADDED];
   // What is asked of memory meanwhile, for whoever comes next: so many pieces,
-  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps,
-  // whose first line and `ahead_lines` more are asked for; nothing with
-  // offsets. It goes to the first cache if it comes soon (ask_later.h).
+  // `ahead_row` bytes apart, with `ahead_step` bytes for ETX_PANEL_AHEAD taps;
+  // nothing with offsets. It goes to the second cache (ask_later.h), or to the
+  // first: where it is needed soon, or asked for so rarely that no tap has to
+  // ask for two lines.
   const char* ahead;
   ptrdiff_t ahead_row;
-  size_t ahead_pieces, ahead_step, ahead_lines;
-  bool ahead_is_soon;
+  size_t ahead_pieces, ahead_step;
+  bool ahead_to_first_cache;
   // Weights are many, and not in a near cache: they are asked for in advance.
   bool fetches;
   // Without offsets: each row's weights are new, and those of the next rows are

@@ -50,7 +50,8 @@ typedef struct NAME(share) {
 
 static inline NAME(share) NAME(share_of)(const etx_panel_block *b, size_t row,
                                          size_t rows) {
-  const size_t lines = b->ahead_lines + 1, all = b->ahead_pieces * lines;
+  const size_t lines = (b->ahead_step + ETX_LINE_BYTES - 1) / ETX_LINE_BYTES;
+  const size_t all = b->ahead_pieces * lines;
   const size_t first = all * row / b->rows;
   return (NAME(share)){
       .piece = b->ahead + (ptrdiff_t)(first / lines) * b->ahead_row,
@@ -66,7 +67,7 @@ static inline __attribute__((always_inline)) void NAME(ask_share)(
   size_t line = share->line;
   for (size_t i = 0; i < share->count; ++i) {
     const char *asked = piece + line * ETX_LINE_BYTES;
-    if (b->ahead_is_soon) {
+    if (b->ahead_to_first_cache) {
       __builtin_prefetch(asked);
     } else {
       ETX_ASK_LATER(asked);
@@ -104,7 +105,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   }
   NAME(share) share = {0};
 #ifdef ASKS_BY_TAP  // where each has work enough for it
-  const bool asks_by_tap = !is_scattered && vectors > 2;
+  const bool asks_by_tap = !is_scattered && vectors > 2 && rows > 2;
 #else
   const bool asks_by_tap = false;
 #endif
@@ -162,14 +163,13 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       }
       if (asks_by_tap) {
         __asm__("" : "+r"(ask_step));
-        if (b->ahead_is_soon) {
+        if (b->ahead_to_first_cache) {
           __builtin_prefetch(ask);
         } else {
           ETX_ASK_LATER(ask);
         }
         ask += ask_step;
-        // So many rows never need two lines a tap.
-        if (!b->ahead_is_soon) ETX_ASK_LATER(ask - ETX_LINE_BYTES);
+        if (!b->ahead_to_first_cache) ETX_ASK_LATER(ask - ETX_LINE_BYTES);
       }
       if (asks_by_tap && --turns == 0) {
         asked = etx_line_walker_go_on(asked, ask);
@@ -247,7 +247,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
 static inline void NAME(fetch_rows)(const etx_panel_block *b, size_t row,
                                     size_t rows, size_t group, size_t some,
                                     size_t groups) {
-  enum { LINE = 64 / (int)sizeof(T) };
+  enum { LINE = ETX_LINE_BYTES / (int)sizeof(T) };
   const size_t lines = b->taps / LINE + 1;
   const size_t first = lines * group / groups;
   const size_t end = lines * (group + some) / groups;
@@ -293,7 +293,8 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
   etx_line_walker none = etx_line_walker_none(b);
   etx_line_walker ahead = none;
   if (!is_scattered && b->ahead_pieces > 0) {
-    const size_t bytes = b->taps * b->ahead_step / ETX_PANEL_AHEAD;
+    const size_t bytes =
+        (b->taps * b->ahead_step + ETX_PANEL_AHEAD - 1) / ETX_PANEL_AHEAD;
     const size_t turns = (b->rows + ROWS - 1) / ROWS * b->taps;
     ahead = etx_line_walker_of(b->ahead, bytes, turns, b->ahead_pieces,
                                b->ahead_row, &none);

@@ -28,7 +28,7 @@ enum {
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
   FEW_ROWS = 3,     // for which copying right is not worth it
-  SOON_ROWS = 40,   // ETX_SOON_ROWS of a block of several groups
+  RARE_ASKS_ROWS = 40,  // ETX_RARE_ASKS_ROWS where each tap has much to do
 };
 
 typedef struct job {
@@ -119,14 +119,14 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   if (column >= p->columns) return;
   const size_t left = p->columns - column;
   b->ahead = right_at(j, tap, column);
-  b->ahead_is_soon =
-      b->rows >= (j->loops->groups > 1 ? SOON_ROWS : ETX_SOON_ROWS);
+  const bool has_large_taps = j->loops->groups > 1 && b->lanes > 2 * GROUP;
+  b->ahead_to_first_cache =
+      b->rows >= (has_large_taps ? RARE_ASKS_ROWS : ETX_RARE_ASKS_ROWS);
   if (p->has_panels) {
     const size_t columns = left < j->most_columns ? left : j->most_columns;
     b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));
     b->ahead_pieces = columns / GROUP;
     b->ahead_step = ETX_PANEL_AHEAD * GROUP * sizeof(float);
-    b->ahead_lines = ETX_PANEL_AHEAD - 1;
     return;
   }
   if (p->right_inner != 1) return;

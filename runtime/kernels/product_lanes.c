@@ -80,7 +80,7 @@ static void sum(desk* d, const etx_product_area* a) {
         .ahead_row = p->right_column * (ptrdiff_t)sizeof(float),
         .ahead_pieces = a->columns,
         .ahead_step = ETX_PANEL_AHEAD * sizeof(float),
-        .ahead_is_soon = d->loops->groups > 1};
+        .ahead_to_first_cache = d->loops->groups > 1};
     d->loops->by_wide[ETX_WIDE_F32](&b);
   }
 }

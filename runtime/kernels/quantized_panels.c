@@ -43,7 +43,6 @@ typedef struct piece {
 // effect, and drops its calls.
 static inline __attribute__((always_inline)) void ask_ahead(
     const piece* b, size_t first, size_t bytes, size_t done, size_t rows) {
-  enum { LINE = 64 };
   const etx_packed_rows* w = b->p->weight;
   size_t column = b->column;
   if (w->has_panels) return;
@@ -56,8 +55,8 @@ static inline __attribute__((always_inline)) void ask_ahead(
   const size_t end = COLUMNS * (done + rows) / b->rows;
   for (size_t c = COLUMNS * done / b->rows; c < end; ++c) {
     const uint8_t* from = w->data + (column + c) * w->row_bytes + first;
-    for (size_t i = 0; i < bytes; i += LINE) {
-      if (b->rows >= ETX_SOON_ROWS) {
+    for (size_t i = 0; i < bytes; i += ETX_LINE_BYTES) {
+      if (b->rows >= ETX_RARE_ASKS_ROWS) {
         __builtin_prefetch(from + i);
       } else {
         ETX_ASK_LATER(from + i);

@@ -98,7 +98,12 @@ static void panels_are_multiplied_alike(void** state) {
                          .rows = (size_t)test_random_integer(0, MOST),
                          .taps = (size_t)test_random_integer(0, PITCH / 2),
                          .lanes = (size_t)test_random_integer(1, 80),
-                         .starts = test_random_bits() % 2 == 0};
+                         .starts = test_random_bits() % 2 == 0,
+                         .ahead = (const char*)right,
+                         .ahead_row = test_random_integer(0, 200),
+                         .ahead_pieces = (size_t)test_random_integer(0, 5),
+                         .ahead_step = (size_t)test_random_integer(1, 1024),
+                         .ahead_to_first_cache = test_random_bits() % 2 == 0};
     if (test_random_bits() % 2 == 0) b.offsets = offsets;
     for (uint32_t i = test_random_bits() % 3; i > 0; --i) {
       b.added[i - 1] = i == 1 ? left + 5 : right + 7;

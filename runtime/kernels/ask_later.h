@@ -15,4 +15,14 @@ enum {
 
 #define ETX_ASK_LATER(at) __builtin_prefetch((at), 0, 2)
 
+// The first cache instead, if that is true.
+#define ETX_ASK(at, first_cache) \
+  do {                           \
+    if (first_cache) {           \
+      __builtin_prefetch(at);    \
+    } else {                     \
+      ETX_ASK_LATER(at);         \
+    }                            \
+  } while (0)
+
 #endif

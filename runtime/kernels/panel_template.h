@@ -25,6 +25,11 @@ enum {
   NAME(GROUP) = ETX_PANEL_GROUP_BYTES / (int)sizeof(T),
   NAME(PARTS) = ETX_PANEL_GROUP_BYTES / VECTOR_BYTES,  // vectors of a group
   NAME(NEAR) = 3,  // rows of weights that are found from one address
+#ifdef ASKS_BY_TAP
+  NAME(BY_TAP) = true,
+#else
+  NAME(BY_TAP) = false,
+#endif
 };
 
 // Asks memory for rows that will be added, which were written long ago.
@@ -66,12 +71,7 @@ static inline __attribute__((always_inline)) void NAME(ask_share)(
   const char *piece = share->piece + step;
   size_t line = share->line;
   for (size_t i = 0; i < share->count; ++i) {
-    const char *asked = piece + line * ETX_LINE_BYTES;
-    if (b->ahead_to_first_cache) {
-      __builtin_prefetch(asked);
-    } else {
-      ETX_ASK_LATER(asked);
-    }
+    ETX_ASK(piece + line * ETX_LINE_BYTES, b->ahead_to_first_cache);
     if (++line < share->lines) continue;
     line = 0;
     piece += b->ahead_row;
@@ -104,11 +104,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     }
   }
   NAME(share) share = {0};
-#ifdef ASKS_BY_TAP  // where each has work enough for it
-  const bool asks_by_tap = !is_scattered && vectors > 2 && rows > 2;
-#else
-  const bool asks_by_tap = false;
-#endif
+  // Where each has work enough for it.
+  const bool asks_by_tap =
+      NAME(BY_TAP) && !is_scattered && vectors > 2 && rows > 2;
   etx_line_walker *asked = *walker;
   const char *ask = asked->at;
   ptrdiff_t ask_step = asked->step;
@@ -163,11 +161,7 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
       }
       if (asks_by_tap) {
         __asm__("" : "+r"(ask_step));
-        if (b->ahead_to_first_cache) {
-          __builtin_prefetch(ask);
-        } else {
-          ETX_ASK_LATER(ask);
-        }
+        ETX_ASK(ask, b->ahead_to_first_cache);
         ask += ask_step;
         if (!b->ahead_to_first_cache) ETX_ASK_LATER(ask - ETX_LINE_BYTES);
       }
@@ -292,7 +286,7 @@ static inline __attribute__((always_inline)) void NAME(add_all)(
   const size_t groups = (b->lanes + NAME(GROUP) - 1) / NAME(GROUP);
   etx_line_walker none = etx_line_walker_none(b);
   etx_line_walker ahead = none;
-  if (!is_scattered && b->ahead_pieces > 0) {
+  if (NAME(BY_TAP) && !is_scattered && b->ahead_pieces > 0) {
     const size_t bytes =
         (b->taps * b->ahead_step + ETX_PANEL_AHEAD - 1) / ETX_PANEL_AHEAD;
     const size_t turns = (b->rows + ROWS - 1) / ROWS * b->taps;

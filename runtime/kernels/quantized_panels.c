@@ -56,11 +56,7 @@ static inline __attribute__((always_inline)) void ask_ahead(
   for (size_t c = COLUMNS * done / b->rows; c < end; ++c) {
     const uint8_t* from = w->data + (column + c) * w->row_bytes + first;
     for (size_t i = 0; i < bytes; i += ETX_LINE_BYTES) {
-      if (b->rows >= ETX_RARE_ASKS_ROWS) {
-        __builtin_prefetch(from + i);
-      } else {
-        ETX_ASK_LATER(from + i);
-      }
+      ETX_ASK(from + i, b->rows >= ETX_RARE_ASKS_ROWS);
     }
   }
 }

@@ -6,8 +6,9 @@
 // set; all give the same bits.
 //
 // Where all vector registers are sums, general ones are as dear: a compiler
-// that has none left moves what it needs through vectors, which takes a turn of
-// those that multiply. So addresses are found from few of them.
+// that has none left keeps what it needs in vectors. From there it takes a turn
+// of those that multiply, and a block that begins with it waits for all steps of
+// the one before. So addresses are found from few of them.
 
 #include <stdint.h>
 #include <string.h>

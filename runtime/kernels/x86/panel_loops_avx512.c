@@ -1,10 +1,7 @@
 #include "runtime/kernels/x86/panel_loops_wide.h"
+#include "runtime/kernels/x86/panel_sizes_avx512_template.h"
 
-#define VECTOR_BYTES 64
-#define PANEL_ROWS 6
-#define PANEL_GROUPS 4
-#define PANEL_FEW_SUMS 8
-#define PANEL_ASKS_BY_TAP
+#define PANEL_FLOATS etx_panel_floats_avx512
 #define DOT_ROWS 7
 #define DOT_COLUMNS 4
 #include "runtime/kernels/panel_set_template.h"

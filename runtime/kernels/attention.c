@@ -36,6 +36,7 @@ enum {
 
 typedef etx_attention_rows rows;
 typedef etx_attention_tile tile;
+typedef etx_attention_ahead ahead_rows;
 
 static bool is_double(const etx_attention* a) {
   return ETX_HAS_DTYPE(FLOAT64) && a->query.dtype == ETX_DTYPE_FLOAT64;
@@ -145,7 +146,7 @@ static void multiply_in_place(const tile* t, size_t r, size_t many, rows keys,
 // The same, each score summed from the first element to the last.
 static void multiply_turned(const tile* t, size_t r, size_t many, rows keys,
                             size_t count, float scores[][KEYS],
-                            turned_keys* turned) {
+                            turned_keys* turned, const ahead_rows* ahead) {
   const float* query = t->query.data + (ptrdiff_t)r * t->query.stride;
   const size_t width = t->attention->width;
   size_t first = 0;
@@ -154,17 +155,18 @@ static void multiply_turned(const tile* t, size_t r, size_t many, rows keys,
     if (turned->count < count) {
       turn_keys(t, keys, count, first, taps, turned);
     }
-    const etx_panel_block b = {.sums = scores[0],
-                               .sum_row = KEYS,
-                               .weights = query + first,
-                               .weight_row = t->query.stride,
-                               .panel = turned->elements,
-                               .panel_row = GROUP,
-                               .panel_group = TURNED * GROUP,
-                               .rows = many,
-                               .taps = taps,
-                               .lanes = count,
-                               .starts = first == 0};
+    etx_panel_block b = {.sums = scores[0],
+                         .sum_row = KEYS,
+                         .weights = query + first,
+                         .weight_row = t->query.stride,
+                         .panel = turned->elements,
+                         .panel_row = GROUP,
+                         .panel_group = TURNED * GROUP,
+                         .rows = many,
+                         .taps = taps,
+                         .lanes = count,
+                         .starts = first == 0};
+    if (first == 0) etx_attention_ask(&b, ahead);
     t->loops->by_wide[ETX_WIDE_F32](&b);
     first += TURNED;
   } while (first < width);
@@ -316,8 +318,22 @@ static __attribute__((noinline)) void ask_rows(const tile* t,
   }
 }
 
+// The block of a side's rows that begins with `first`, of `end` that are read.
+// What is converted, or of heads, is not asked for.
+static ahead_rows rows_ahead(const tile* t, const etx_attention_side* side,
+                             size_t first, size_t end, size_t width) {
+  ahead_rows ahead = {{NULL, side->row}, 0, width};
+  if (t->has_heads || first >= end || !etx_attention_is_dense(side)) {
+    return ahead;
+  }
+  ahead.rows.data = (const float*)side->data +
+                    etx_attention_at(t->attention, side, t->batch, first);
+  ahead.count = end - first < KEYS ? end - first : KEYS;
+  return ahead;
+}
+
 static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS],
-                       turned_keys* turned) {
+                       turned_keys* turned, const ahead_rows* ahead) {
   const etx_attention* a = t->attention;
   const ptrdiff_t at = etx_attention_at(a, &a->key, t->batch, first);
   const ptrdiff_t values = etx_attention_at(a, &a->value, t->batch, first);
@@ -335,12 +351,13 @@ static void score_keys(const tile* t, size_t first, float scores[TILE][KEYS],
     if (has_dots(a)) {
       multiply_in_place(t, r, many, keys, count, scores + r);
     } else {
-      multiply_turned(t, r, many, keys, count, scores + r, turned);
+      multiply_turned(t, r, many, keys, count, scores + r, turned, ahead);
     }
   }
 }
 
-static void sum_values(tile* t, size_t first, float weights[TILE][KEYS]) {
+static void sum_values(tile* t, size_t first, float weights[TILE][KEYS],
+                       const ahead_rows* ahead) {
   const etx_attention* a = t->attention;
   const ptrdiff_t at = etx_attention_at(a, &a->value, t->batch, first);
   for (size_t r = 0, many; r < t->count; r += many) {
@@ -349,9 +366,24 @@ static void sum_values(tile* t, size_t first, float weights[TILE][KEYS]) {
     if (count == 0) continue;
     const rows values =
         meet(t, &a->value, at, r, first, count, a->value_width, t->value_piece);
-    etx_attention_add_values(t, r, many, weights[r], values, count,
-                             first == 0);
+    etx_attention_add_values(t, r, many, weights[r], values, count, first == 0,
+                             ahead);
   }
+}
+
+// A block of keys from `first` on, of `end` that are read for any tile. Whoever
+// is the first to meet it asks for what comes next: its values, and then the
+// keys of the next block.
+static void run_block(tile* t, size_t first, size_t end, bool asks,
+                      float scores[TILE][KEYS], turned_keys* turned) {
+  const etx_attention* a = t->attention;
+  const size_t left = t->most_keys - first, asked = asks ? end : 0;
+  const ahead_rows values =
+      rows_ahead(t, &a->value, first, asked, a->value_width);
+  const ahead_rows keys = rows_ahead(t, &a->key, first + KEYS, asked, a->width);
+  score_keys(t, first, scores, turned, &values);
+  weigh_scores(t, first, left < KEYS ? left : KEYS, scores);
+  sum_values(t, first, scores, &keys);
 }
 
 // Tiles of one batch, up to `end`.
@@ -365,13 +397,12 @@ static void run_tiles(tile* tiles, const tile* end) {
     start_tile(t);
   }
   for (size_t k = 0; k < most; k += KEYS) {
+    bool asks = true;
     turned.count = 0;
     for (tile* t = tiles; t < end; ++t) {
       if (k >= t->most_keys) continue;
-      const size_t left = t->most_keys - k;
-      score_keys(t, k, scores, &turned);
-      weigh_scores(t, k, left < KEYS ? left : KEYS, scores);
-      sum_values(t, k, scores);
+      run_block(t, k, most, asks, scores, &turned);
+      asks = false;
     }
   }
   for (tile* t = tiles; t < end; ++t) finish_tile(t);

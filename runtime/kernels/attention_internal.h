@@ -22,6 +22,12 @@ typedef struct etx_attention_rows {
   ptrdiff_t stride;
 } etx_attention_rows;
 
+// Rows that are read next, which loops ask memory for meanwhile; or none.
+typedef struct etx_attention_ahead {
+  etx_attention_rows rows;
+  size_t count, width;
+} etx_attention_ahead;
+
 // Rows of queries and what has been summed for them: rows first up to
 // first + count of one batch, or, where a batch has a single one, those of
 // batches batch up to batch + count, which are heads of one last batch
@@ -111,6 +117,17 @@ void etx_attention_convert(const etx_attention* attention,
                            size_t first, size_t count, size_t width,
                            float* out);
 
+// Lets a block whose taps are known ask for rows.
+static inline void etx_attention_ask(etx_panel_block* block,
+                                     const etx_attention_ahead* ahead) {
+  const size_t steps = (block->taps + ETX_PANEL_AHEAD - 1) / ETX_PANEL_AHEAD;
+  if (ahead->count == 0 || steps == 0) return;
+  block->ahead = (const char*)ahead->rows.data;
+  block->ahead_row = ahead->rows.stride * (ptrdiff_t)sizeof(float);
+  block->ahead_pieces = ahead->count;
+  block->ahead_step = (ahead->width * sizeof(float) + steps - 1) / steps;
+}
+
 // Finds how far rows see. Returns how many keys are read for any of them.
 size_t etx_attention_look(etx_attention_tile* tile);
 
@@ -125,7 +142,7 @@ void etx_attention_mask(const etx_attention_tile* tile, size_t r, size_t first,
 void etx_attention_add_values(const etx_attention_tile* tile, size_t r,
                               size_t many, const float* weights,
                               etx_attention_rows values, size_t count,
-                              bool starts);
+                              bool starts, const etx_attention_ahead* ahead);
 
 // A row of sums times `factor` as value_width floats. `out` may be `sums`.
 void etx_attention_join(const etx_attention* attention, const float* sums,

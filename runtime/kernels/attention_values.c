@@ -48,7 +48,7 @@ static void add_narrow(const etx_attention_tile* t, etx_panel_block* b,
 void etx_attention_add_values(const etx_attention_tile* t, size_t r,
                               size_t many, const float* weights,
                               etx_attention_rows values, size_t count,
-                              bool starts) {
+                              bool starts, const etx_attention_ahead* ahead) {
   const size_t width = t->attention->value_width;
   const size_t step = group_step(width);
   float* const sums = t->sums + (ptrdiff_t)r * t->sums_stride;
@@ -69,11 +69,13 @@ void etx_attention_add_values(const etx_attention_tile* t, size_t r,
   }
   const size_t last = width - GROUP;
   b.lanes = (last / step + 1) * GROUP;
+  etx_attention_ask(&b, ahead);
   t->loops->by_wide[ETX_WIDE_F32](&b);
   if (last % step == 0) return;
   b.sums = sums + b.lanes;
   b.panel = values.data + last;
   b.lanes = GROUP;
+  b.ahead_pieces = 0;
   t->loops->by_wide[ETX_WIDE_F32](&b);
 }
 

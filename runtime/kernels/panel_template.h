@@ -7,8 +7,10 @@
 //
 // Where all vector registers are sums, general ones are as dear: a compiler
 // that has none left keeps what it needs in vectors. From there it takes a turn
-// of those that multiply, and a block that begins with it waits for all steps of
-// the one before. So addresses are found from few of them.
+// of those that multiply, and a block that begins with it waits for all steps
+// of the one before. So addresses are found from few of them, and a set may
+// spoil vector registers for anything else: all of them where a block begins
+// (PANEL_SPOILS_ALL), and those that a tap does not use (PANEL_SPOILS_REST).
 
 #include <stdint.h>
 #include <string.h>
@@ -92,6 +94,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const ptrdiff_t panel_group = is_scattered ? NAME(GROUP) : b->panel_group;
   const T *panel = (const T *)b->panel + (ptrdiff_t)group * panel_group;
   const ptrdiff_t *offsets = b->offsets;
+#ifdef PANEL_SPOILS_ALL
+  PANEL_SPOILS_ALL;
+#endif
   NAME(vector) own[6][8] = {{{0}}};
   if (!b->starts) {
     const T *from = sums;
@@ -172,6 +177,9 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
         ask_step = asked->step;
         turns = asked->left;
       }
+#ifdef PANEL_SPOILS_REST
+      PANEL_SPOILS_REST(rows * vectors + vectors + 1);
+#endif
       NAME(vector) seen[8];
       ETX_UNROLLED
       for (size_t v = 0; v < vectors; ++v) {

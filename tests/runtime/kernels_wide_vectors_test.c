@@ -1,13 +1,69 @@
 // The loops for registers of 64 bytes on a machine that need not have them: the
-// same files, made of what it has (wide_vectors.h). Compared with the plain
-// set, bit by bit.
+// same file, with vectors that the compiler takes apart and the one instruction
+// written out in C. Compared with the plain set, bit by bit.
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/format/format_test.h"
-#include "tests/runtime/wide_vectors.h"
 #include "tests/support/test_random.h"
 
+// A function, not sixteen calls at each of some hundred places: those took a
+// compiler more than a minute.
+static __attribute__((noinline)) void add_products(const float* a,
+                                                   const float* b, float* sum) {
+  for (int lane = 0; lane < 16; ++lane) {
+    sum[lane] = fmaf(a[lane], b[lane], sum[lane]);
+  }
+}
+
+#define ETX_FUSED_ADD(a, b, c)                                                \
+  __extension__({                                                             \
+    const etx_fused own_a = (a), own_b = (b);                                 \
+    etx_fused own_c = (c);                                                    \
+    add_products((const float*)&own_a, (const float*)&own_b, (float*)&own_c); \
+    own_c;                                                                    \
+  })
+
+static __attribute__((noinline)) void copy_some(const float* from, float* to,
+                                                unsigned lanes) {
+  for (unsigned lane = 0; lane < 16; ++lane) {
+    if (lanes >> lane & 1) to[lane] = from[lane];
+  }
+}
+
+#define ROW_LOAD_SOME(from, lanes)           \
+  __extension__({                            \
+    row_piece some = {0};                    \
+    copy_some((from), (float*)&some, lanes); \
+    some;                                    \
+  })
+#define ROW_STORE_SOME(to, x, lanes) \
+  copy_some((const float*)&(x), (to), (lanes))
+
+static __attribute__((noinline)) void pick_largest(const float* a, float* b) {
+  for (int lane = 0; lane < 16; ++lane) {
+    if (a[lane] > b[lane]) b[lane] = a[lane];
+  }
+}
+
+static __attribute__((noinline)) void pick_least(const float* a, float* b) {
+  for (int lane = 0; lane < 16; ++lane) {
+    if (a[lane] < b[lane]) b[lane] = a[lane];
+  }
+}
+
+#define FUSED_PICK(pick, a, b)                   \
+  __extension__({                                \
+    const etx_fused own_a = (a);                 \
+    etx_fused picked = (b);                      \
+    pick((const float*)&own_a, (float*)&picked); \
+    picked;                                      \
+  })
+#define ETX_FUSED_LARGER(a, b) FUSED_PICK(pick_largest, a, b)
+#define ETX_FUSED_SMALLER(a, b) FUSED_PICK(pick_least, a, b)
+
+#define etx_panel_loops_avx512 loops_of_64_bytes
 #include "runtime/kernels/x86/panel_loops_avx512.c"
 
 enum { ROUNDS = 300, MOST = 70, PITCH = 96 };
@@ -244,8 +300,8 @@ static void planes_are_summed_alike(void** state) {
 static float largest_of(const etx_row_most* m, size_t i) {
   float best = -INFINITY;
   for (size_t k = 0; k < m->rows * m->taps; ++k) {
-    const ptrdiff_t column =
-        m->first + (ptrdiff_t)i * m->stride + (ptrdiff_t)(k % m->taps) * m->tap;
+    const ptrdiff_t column = m->first + (ptrdiff_t)i * m->stride +
+                             (ptrdiff_t)(k % m->taps) * m->tap;
     if (column < 0 || column >= m->columns) continue;
     const float x = m->in[(ptrdiff_t)(k / m->taps) * m->in_row + column];
     if (x > best || isnan(x)) best = x;

@@ -8,7 +8,4 @@
 extern const etx_panel_loops etx_panel_loops_avx2;
 extern const etx_panel_loops etx_panel_loops_avx512;
 
-// Its member for floats.
-void etx_panel_floats_avx512(const etx_panel_block* block);
-
 #endif

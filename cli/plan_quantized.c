@@ -55,6 +55,19 @@ static bool is_alike(const etx_quantized* a, const etx_quantized* b) {
           (is_same(a->reason, b->reason) && is_same(a->type, b->type)));
 }
 
+// One reason, and whom it is about: of a group, if it is about the same.
+static void print_shared_reason(const etx_export_report* report, size_t first) {
+  const etx_quantized* const rows = report->quantized;
+  etx_quantized shared = rows[first];
+  for (size_t i = first; i < report->quantized_count; ++i) {
+    if (is_alike(&rows[i], &rows[first]) &&
+        !etx_text_equal(rows[i].reader, rows[first].reader)) {
+      shared.reader = etx_text_of("other operators");
+    }
+  }
+  print_reason(&shared);
+}
+
 static void print_group(const etx_export_report* report, size_t first) {
   const etx_quantized* const rows = report->quantized;
   etx_quantized sum = {.kind = rows[first].kind, .type = rows[first].type};
@@ -74,7 +87,7 @@ static void print_group(const etx_export_report* report, size_t first) {
          sum.kind == NULL ? "stay" : "to",
          sum.kind == NULL ? sum.type : sum.kind, sum.bytes, sum.bytes_after);
   if (sum.kind == NULL) {
-    printf(": %s", rows[first].reason);
+    print_shared_reason(report, first);
   } else if (sum.noise > 0) {
     printf(", SQNR %.2f dB, the least %.2f dB", sqnr(sum.signal, sum.noise),
            least);
@@ -86,7 +99,7 @@ static void print_group(const etx_export_report* report, size_t first) {
 
 void etx_plan_quantized_print(const etx_export_report* report, bool in_full) {
   const etx_quantized* const rows = report->quantized;
-  if (report->quantized_count == 0) return;
+  if (report->rule_count == 0) return;
   printf("quantised weights:\n");
   for (size_t i = 0; i < report->quantized_count; ++i) {
     bool is_first = true;
@@ -94,6 +107,12 @@ void etx_plan_quantized_print(const etx_export_report* report, bool in_full) {
       is_first = !is_alike(&rows[k], &rows[i]);
     }
     if (is_first) print_group(report, i);
+  }
+  for (size_t i = 0; i < report->rule_count; ++i) {
+    const etx_quantize_rule* const rule = &report->rules[i];
+    if (rule->bits == 0 || rule->rounded != 0) continue;
+    printf("  no weight is rounded for '%.*s'\n", (int)rule->text.size,
+           rule->text.data);
   }
   for (size_t i = 0; in_full && i < report->quantized_count; ++i) {
     print_row(&rows[i]);
@@ -123,6 +142,18 @@ static json_t* json_of_row(const etx_quantized* row) {
       object, "reader",
       row->reader.size == 0 ? json_null() : etx_json_text(row->reader));
   return object;
+}
+
+json_t* etx_plan_rules_json(const etx_export_report* report) {
+  json_t* const all = json_array();
+  for (size_t i = 0; i < report->rule_count; ++i) {
+    json_t* const object = json_object();
+    json_object_set_new(object, "rule", etx_json_text(report->rules[i].text));
+    json_object_set_new(object, "rounded",
+                        json_integer((json_int_t)report->rules[i].rounded));
+    json_array_append_new(all, object);
+  }
+  return all;
 }
 
 json_t* etx_plan_quantized_json(const etx_export_report* report) {

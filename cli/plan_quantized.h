@@ -7,11 +7,13 @@
 
 #include "exporter/export.h"
 
-// How many weights became what, and how exactly, and which stayed for which
-// reason; `in_full` each of them. Nothing if no rule asked for it.
+// How many weights became what, and how exactly, which stayed for which reason,
+// and rules that nothing was rounded for; `in_full` each weight. Nothing if
+// there is no rule.
 void etx_plan_quantized_print(const etx_export_report* report, bool in_full);
 
-// The same facts, each weight. New reference.
+// The same facts, each weight, and each rule. New references.
 json_t* etx_plan_quantized_json(const etx_export_report* report);
+json_t* etx_plan_rules_json(const etx_export_report* report);
 
 #endif

@@ -370,6 +370,7 @@ json_t* etx_plan_report_json(const char* path,
   json_object_set_new(root, "copies", copies);
   json_object_set_new(root, "fusions", json_of_fusions(report));
   json_object_set_new(root, "quantized", etx_plan_quantized_json(report));
+  json_object_set_new(root, "quantize_rules", etx_plan_rules_json(report));
   json_object_set_new(root, "packed", etx_plan_packed_json(report));
   json_object_set_new(root, "concurrent", concurrent);
   return root;

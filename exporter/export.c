@@ -218,6 +218,8 @@ static etx_status make_report(exporting* e, etx_export_report* out_report) {
       .method_count = count,
       .quantized = e->passes.quantized.items,
       .quantized_count = e->passes.quantized.count,
+      .rules = e->module->quantize,
+      .rule_count = e->module->quantize_count,
       .packed = e->passes.packed.items,
       .packed_count = e->passes.packed.count,
       .concurrent = e->module->concurrent,

@@ -114,6 +114,8 @@ typedef struct etx_export_report {
   size_t fusion_count;
   const etx_quantized* quantized;  // weights, if some rule asked for it
   size_t quantized_count;
+  const etx_quantize_rule* rules;  // that asked for it
+  size_t rule_count;
   const etx_packed* packed;  // weights of layers, if it was asked for
   size_t packed_count;
   const etx_ir_pair* concurrent;  // methods that may run at the same time

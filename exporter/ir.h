@@ -197,6 +197,7 @@ typedef struct etx_quantize_rule {
   uint8_t bits;     // 8 or 4; 0: left as they are
   uint8_t group;    // elements with one scale, of 4 bits
   bool keeps_rows;  // activations stay floats
+  size_t rounded;   // weights that it has decided about, and that were rounded
 } etx_quantize_rule;
 
 typedef struct etx_ir_module {

@@ -72,11 +72,10 @@ static bool matches(const etx_quantize_rule* rule, etx_text name) {
   return rule->pattern_count == 0;
 }
 
-const etx_quantize_rule* etx_quantize_rule_of(const etx_ir_module* module,
-                                              const etx_text* names,
-                                              size_t count) {
+etx_quantize_rule* etx_quantize_rule_of(const etx_ir_module* module,
+                                        const etx_text* names, size_t count) {
   for (size_t r = module->quantize_count; r-- > 0;) {
-    const etx_quantize_rule* const rule = &module->quantize[r];
+    etx_quantize_rule* const rule = &module->quantize[r];
     if (rule->pattern_count == 0) return rule;
     for (size_t i = 0; i < count; ++i) {
       if (matches(rule, names[i])) return rule;

@@ -21,9 +21,8 @@ ETX_MUST_USE etx_status etx_quantize_rule_add(etx_ir_module* module,
                                               etx_text text, etx_diag* diag);
 
 // The rule that decides about a tensor that has these names; NULL: none.
-const etx_quantize_rule* etx_quantize_rule_of(const etx_ir_module* module,
-                                              const etx_text* names,
-                                              size_t count);
+etx_quantize_rule* etx_quantize_rule_of(const etx_ir_module* module,
+                                        const etx_text* names, size_t count);
 
 // True if one of the rule's patterns is this name itself.
 bool etx_quantize_rule_names(const etx_quantize_rule* rule, etx_text name);

@@ -262,12 +262,13 @@ static etx_status decide(const quantizing* self, uint32_t index) {
                        .type = etx_dtype_name(constant->dtype),
                        .bytes = constant->data.size,
                        .bytes_after = constant->data.size};
-  const etx_quantize_rule* const rule =
+  etx_quantize_rule* const rule =
       etx_quantize_rule_of(self->module, names, count);
   row.reason = why_left(w, constant, rule, row.name);
   if (row.reason == NULL) {
     choose_kind(w, rule, constant, &row);
     ETX_TRY(round_weight(self, index, &row));
+    ++rule->rounded;
   } else {
     row.reader = w->reader;
   }

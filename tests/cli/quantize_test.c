@@ -76,6 +76,29 @@ static void the_report_tells_each_weight(void** state) {
   command_end(&result);
 }
 
+static void a_rule_without_effect_is_told(void** state) {
+  (void)state;
+  command_result result = command_run(
+      WORDS(ETX, "plan", methods, "-o", program, "--quantize", "int8:net.fc",
+            "--quantize", "none:net.fc", "--quantize", "int8:net.head"));
+  assert_int_equal(result.code, 0);
+  assert_non_null(strstr(result.out, "no weight is rounded for 'int8:net.fc'"));
+  assert_null(strstr(result.out, "no weight is rounded for 'int8:net.head'"));
+  assert_null(strstr(result.out, "no weight is rounded for 'none"));
+  command_end(&result);
+  result =
+      command_run(WORDS(ETX, "plan", methods, "-o", program, "--quantize",
+                        "int8:net.fc", "--quantize", "none:net.fc", "--json"));
+  json_t* const root = json_loads(result.out, 0, NULL);
+  const json_t* const rule =
+      json_array_get(json_object_get(root, "quantize_rules"), 0);
+  assert_string_equal(json_string_value(json_object_get(rule, "rule")),
+                      "int8:net.fc");
+  assert_int_equal(json_integer_value(json_object_get(rule, "rounded")), 0);
+  json_decref(root);
+  command_end(&result);
+}
+
 static void nothing_is_quantised_unasked(void** state) {
   (void)state;
   command_result result =
@@ -133,6 +156,7 @@ static void rules_are_checked(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_report_tells_each_weight),
+      cmocka_unit_test(a_rule_without_effect_is_told),
       cmocka_unit_test(nothing_is_quantised_unasked),
       cmocka_unit_test(the_key_and_the_option_give_the_same_file),
       cmocka_unit_test(twice_gives_the_same_bytes),

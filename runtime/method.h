@@ -6,8 +6,9 @@
 //   temporary   what kernels need while they run
 //
 // etx_method_needed says exactly how many bytes of each; with one fewer
-// etx_method_init refuses. Methods of one program may be given the same
-// scratch and temporary blocks if they never run at the same time.
+// etx_method_init answers ETX_OUT_OF_MEMORY. Methods of one program may be
+// given the same scratch and temporary blocks if they never run at the same
+// time.
 //
 // Loading never changes state. A refused input changes nothing. A run that
 // fails after it began to write state marks the state torn (the mark lies in
@@ -21,7 +22,8 @@
 
 #include "runtime/program.h"
 
-// Alignment of every block given to the runtime.
+// Alignment of every block given to the runtime, at least. Sessions of
+// shared_memory are aligned to a line of the cache.
 enum { ETX_MEMORY_ALIGNMENT = 16 };
 
 typedef struct etx_memory_needed {
@@ -124,9 +126,12 @@ typedef struct etx_missing_sink {
 // Loads the method. Refuses what this build cannot run: missing operators (all
 // of them go to `missing`, which may be NULL), delegates, arguments of a wrong
 // kind, outputs that lie in constants; a method of fixed sizes is prepared.
-// `program` must stay where it is as long as the method lives. The scratch of
-// a stock file is zeroed and gets its initial data; other scratch is left as
-// it is.
+// `program` must stay where it is as long as the method lives, and so must the
+// blocks; `memory`, what its `state` points to, and `name` are copied. After a
+// failure another call may follow. The scratch of a stock file is zeroed and
+// gets its initial data; other scratch is left as it is. ETX_NOT_FOUND: no such
+// method; ETX_MISSING_OPERATOR, ETX_UNSUPPORTED: see above; ETX_OUT_OF_MEMORY,
+// ETX_BAD_ARGUMENT: a block is too small, not aligned, or missing.
 ETX_MUST_USE etx_status etx_method_init(etx_method* method,
                                         const etx_program* program,
                                         etx_text name,
@@ -146,11 +151,13 @@ ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
 // rank, bounds and strides; a mutable input is written by the next run, so its
 // data must be writable. Inputs persist over runs. The data must not lie where
 // the run writes: in the method's own scratch, or in another mutable input.
+// ETX_BAD_ARGUMENT: type, rank, strides or alignment are wrong;
+// ETX_OUT_OF_RANGE: a size is, or there is no such input.
 ETX_MUST_USE etx_status etx_method_set_input(etx_method* method, size_t index,
                                              const etx_tensor* value,
                                              etx_diag* diag);
 // A scalar or None input: must equal what was fixed when exported, unless the
-// input varies.
+// input varies. Statuses as above.
 ETX_MUST_USE etx_status etx_method_set_value(etx_method* method, size_t index,
                                              const etx_value* value,
                                              etx_diag* diag);
@@ -161,7 +168,7 @@ ETX_MUST_USE etx_status etx_method_set_value(etx_method* method, size_t index,
 ETX_MUST_USE etx_status etx_method_run(etx_method* method, etx_diag* diag);
 
 // The output after a run; the method owns it. How long a tensor's data stays:
-// see etx_blob_lifetime.
+// see etx_blob_lifetime. ETX_OUT_OF_RANGE: there is no such output.
 ETX_MUST_USE etx_status etx_method_output(const etx_method* method,
                                           size_t index,
                                           const etx_value** out_value);
@@ -175,7 +182,9 @@ void etx_method_seed(etx_method* method, uint64_t seed);
 // borrowed. Runs without one pay nothing for it.
 void etx_method_observe(etx_method* method, const etx_run_observer* observer);
 
-// Switches to another session's state: patches pointers, copies nothing.
+// Switches to another session's state, whose description is copied: patches
+// pointers, copies nothing. ETX_OUT_OF_MEMORY, ETX_BAD_ARGUMENT: as for
+// etx_method_init; ETX_BAD_STATE: the method is running.
 ETX_MUST_USE etx_status etx_method_bind(etx_method* method,
                                         const etx_planned_memory* state,
                                         etx_diag* diag);

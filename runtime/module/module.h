@@ -74,7 +74,10 @@ typedef struct etx_module_shared {
 } etx_module_shared;
 
 // Maps and verifies the file, and the data files of the options. `options` may
-// be NULL.
+// be NULL; of what it points to, kernels and threads outlive the module. A
+// module that failed to open has nothing to close, and may be closed.
+// ETX_HOST_FAILED: a file cannot be read; ETX_BAD_FILE and its kin: it is no
+// program, or a hostile one.
 ETX_MUST_USE etx_status etx_module_open(etx_module* module, const char* path,
                                         const etx_module_options* options,
                                         etx_diag* diag);
@@ -98,8 +101,12 @@ ETX_MUST_USE etx_status
 etx_module_shared_allocator(etx_module_shared* shared, const char* method,
                             etx_planned_memory* out_allocator, etx_diag* diag);
 
-// Loads a method. A NULL allocator gives it private state with initial values.
-// Loading a loaded method again binds it to the allocator.
+// Loads a method. A NULL allocator gives it private state with initial values;
+// else the allocator is copied, and the session behind it outlives the method's
+// runs. Loading a loaded method again binds it to the allocator, or to private
+// state. What fails leaves the module as it was. ETX_NOT_FOUND: there is no
+// such method; ETX_MISSING_OPERATOR, ETX_UNSUPPORTED: this build cannot run it;
+// ETX_OUT_OF_MEMORY.
 ETX_MUST_USE etx_status
 etx_module_load_method(etx_module* module, const char* name,
                        const etx_planned_memory* allocator, etx_diag* diag);
@@ -108,7 +115,9 @@ etx_module_load_method(etx_module* module, const char* name,
 etx_method* etx_module_method(etx_module* module, const char* name);
 
 // Sets the first `input_count` inputs (tensors or scalars), runs. Loads the
-// method with private memory if it is not loaded.
+// method with private memory if it is not loaded. The inputs' data is borrowed
+// until other data is set (etx_method_set_input), and statuses are those of
+// etx_method_set_input and etx_method_run.
 ETX_MUST_USE etx_status etx_module_execute(etx_module* module, const char* name,
                                            const etx_value* inputs,
                                            size_t input_count, etx_diag* diag);
@@ -119,13 +128,16 @@ ETX_MUST_USE etx_status etx_module_load_method_telling(
     etx_module* module, const char* name, const etx_planned_memory* allocator,
     const etx_missing_sink* missing, etx_diag* diag);
 
-// An output of the last execution; the method owns it.
+// An output of the last execution; the method owns it, and its data stays as
+// etx_method_output says. ETX_BAD_STATE: the method is not loaded;
+// ETX_OUT_OF_RANGE: it has no such output.
 ETX_MUST_USE etx_status etx_module_output(etx_module* module, const char* name,
                                           size_t index,
                                           const etx_value** out_value,
                                           etx_diag* diag);
 
-// A tensor value over the caller's data, contiguous: for inputs.
+// A tensor value over the caller's data, contiguous: for inputs. Borrows both,
+// data and sizes.
 etx_value etx_module_tensor(void* data, etx_dtype dtype, const int32_t* sizes,
                             uint8_t rank);
 

@@ -121,7 +121,7 @@ void etx_attention_convert(const etx_attention* attention,
 static inline void etx_attention_ask(etx_panel_block* block,
                                      const etx_attention_ahead* ahead) {
   const size_t steps = (block->taps + ETX_PANEL_AHEAD - 1) / ETX_PANEL_AHEAD;
-  if (ahead->count == 0 || steps == 0) return;
+  if (ahead->count == 0 || ahead->width == 0 || steps == 0) return;
   block->ahead = (const char*)ahead->rows.data;
   block->ahead_row = ahead->rows.stride * (ptrdiff_t)sizeof(float);
   block->ahead_pieces = ahead->count;

@@ -12,7 +12,8 @@
 
 #include "runtime/kernels/ask_later.h"
 
-// Asks for a line several times, which costs nothing.
+// Bytes of the smallest step: a line is asked for several times, which costs
+// nothing.
 enum { ETX_LINE_LEAST_STEP = 8 };
 
 typedef struct etx_line_walker {
@@ -24,7 +25,8 @@ typedef struct etx_line_walker {
   struct etx_line_walker* after;  // what goes on where nothing is left
 } etx_line_walker;
 
-// `rows` of `bytes`, at least 1, that are `row` apart, `step` bytes at a time.
+// `rows` of `bytes`, at least 1 of each, that are `row` bytes apart, `step`
+// bytes at a time.
 // Where a row does not begin a line, the last it reaches into may be left out.
 static inline etx_line_walker etx_line_walker_by(const char* at, size_t bytes,
                                                  size_t step, size_t rows,

@@ -28,7 +28,7 @@ enum {
   ROWS_ASIDE = 48,  // the same where sums are on the stack
   ROWS_LOADED = 6,  // of left that are converted at a time
   FEW_ROWS = 3,     // for which copying right is not worth it
-  RARE_ASKS_ROWS = 40,  // ETX_RARE_ASKS_ROWS where each tap has much to do
+  RARE_BY_TAPS = 40,  // ETX_RARE_ASKS_ROWS where taps have much to do
 };
 
 typedef struct job {
@@ -121,7 +121,7 @@ static void ask_ahead(const job* j, size_t tap, size_t column,
   b->ahead = right_at(j, tap, column);
   const bool has_large_taps = j->loops->groups > 1 && b->lanes > 2 * GROUP;
   b->ahead_to_first_cache =
-      b->rows >= (has_large_taps ? RARE_ASKS_ROWS : ETX_RARE_ASKS_ROWS);
+      b->rows >= (has_large_taps ? RARE_BY_TAPS : ETX_RARE_ASKS_ROWS);
   if (p->has_panels) {
     const size_t columns = left < j->most_columns ? left : j->most_columns;
     b->ahead_row = (ptrdiff_t)(GROUP * p->inner * sizeof(float));

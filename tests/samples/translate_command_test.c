@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,7 +29,6 @@ enum { PATH_BYTES = 256 };
 static char program[PATH_BYTES];
 static char many_lines[PATH_BYTES];
 static char answers[PATH_BYTES];
-static char unfinished[PATH_BYTES];
 
 // More than the lines of one portion.
 #ifdef ETX_SANITIZED
@@ -42,8 +42,6 @@ static int set_up(void** state) {
   snprintf(program, PATH_BYTES, "%s/batch.pte", command_directory);
   snprintf(many_lines, PATH_BYTES, "%s/many.txt", command_directory);
   snprintf(answers, PATH_BYTES, "%s/answers.txt", command_directory);
-  snprintf(unfinished, PATH_BYTES, "%s/answers.txt.unfinished",
-           command_directory);
   command_expect(0, WORDS(ETX, "plan", MODEL "/batch", "-o", program));
   FILE* const file = fopen(many_lines, "wb");
   if (file == NULL) return -1;
@@ -139,6 +137,38 @@ static void count_lines(const char* path, size_t wanted) {
   assert_int_equal(lines, wanted);
 }
 
+static bool has_bytes(const char* path) {
+  struct stat info;
+  return stat(path, &info) == 0 && info.st_size > 0;
+}
+
+// Of files that runs have begun; with `remove_them` there are none afterwards.
+typedef struct unfinished_files {
+  size_t count;
+  bool have_bytes;  // one of them
+} unfinished_files;
+
+static unfinished_files find_unfinished(bool remove_them) {
+  unfinished_files found = {0};
+  const struct dirent* entry;
+  DIR* const directory = opendir(command_directory);
+  assert_non_null(directory);
+  while ((entry = readdir(directory)) != NULL) {
+    char path[2 * PATH_BYTES + 64];
+    if (strstr(entry->d_name, ".unfinished") == NULL) continue;
+    snprintf(path, sizeof path, "%s/%s", command_directory, entry->d_name);
+    ++found.count;
+    found.have_bytes |= has_bytes(path);
+    if (remove_them) unlink(path);
+  }
+  closedir(directory);
+  return found;
+}
+
+static void expect_nothing_unfinished(void) {
+  assert_int_equal(find_unfinished(false).count, 0);
+}
+
 static void a_file_is_translated_into_a_file(void** state) {
   (void)state;
   command_result result =
@@ -150,7 +180,7 @@ static void a_file_is_translated_into_a_file(void** state) {
   assert_string_equal(result.err, "");
   command_end(&result);
   count_lines(answers, MANY);
-  assert_int_not_equal(access(unfinished, F_OK), 0);
+  expect_nothing_unfinished();
 }
 
 static void wait_a_little(void) {
@@ -158,35 +188,160 @@ static void wait_a_little(void) {
   nanosleep(&little, NULL);
 }
 
-static bool has_bytes(const char* path) {
-  struct stat info;
-  return stat(path, &info) == 0 && info.st_size > 0;
-}
-
+// What this process was told to ignore (nohup) is not ignored by its runs.
 static pid_t start(void) {
   const pid_t child = fork();
   if (child != 0) return child;
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGHUP, SIG_DFL);
   execl(TRANSLATE, TRANSLATE, "--model", program, "--in", many_lines, "--out",
         answers, (char*)NULL);
   _exit(127);
 }
 
-static void a_killed_run_leaves_the_earlier_file(void** state) {
-  (void)state;
+// Ends a run by the signal when it has written answers.
+static void end_by(int number) {
   int status;
   command_write_file(answers, "earlier\n");
   const pid_t child = start();
   assert_true(child > 0);
-  for (int i = 0; i < 4000 && !has_bytes(unfinished); ++i) wait_a_little();
-  assert_int_equal(kill(child, SIGKILL), 0);
+  for (int i = 0; i < 4000 && !find_unfinished(false).have_bytes; ++i) {
+    wait_a_little();
+  }
+  assert_int_equal(kill(child, number), 0);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), number);
   count_lines(answers, 1);
+}
+
+static void a_killed_run_leaves_the_earlier_file(void** state) {
+  (void)state;
+  end_by(SIGKILL);
+  assert_int_equal(find_unfinished(true).count, 1);
   // The next run begins anew and leaves nothing behind.
   command_expect(0, WORDS(TRANSLATE, "--model", program, "--in", many_lines,
                           "--out", answers));
   count_lines(answers, MANY);
-  assert_false(has_bytes(unfinished));
+  expect_nothing_unfinished();
+}
+
+static void an_interrupted_run_leaves_nothing_behind(void** state) {
+  (void)state;
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < 3; ++i) {
+    end_by(signals[i]);
+    expect_nothing_unfinished();
+  }
+}
+
+static void expect_text(const char* path, const char* text) {
+  char* const found = command_read_file(path, NULL);
+  assert_string_equal(found, text);
+  free(found);
+}
+
+static const char* in_directory(char path[PATH_BYTES], const char* name) {
+  snprintf(path, PATH_BYTES, "%s/%s", command_directory, name);
+  return path;
+}
+
+static void what_is_no_file_is_no_output(void** state) {
+  (void)state;
+  struct stat info;
+  char pipe[PATH_BYTES], folder[PATH_BYTES], link[PATH_BYTES];
+  assert_int_equal(mkfifo(in_directory(pipe, "pipe"), S_IRUSR | S_IWUSR), 0);
+  assert_int_equal(mkdir(in_directory(folder, "folder"), S_IRWXU), 0);
+  assert_int_equal(symlink("missing.txt", in_directory(link, "link")), 0);
+  const char* const paths[] = {pipe, folder};
+  for (size_t i = 0; i < 2; ++i) {
+    // Nothing has been translated: the input that is not there is not told.
+    command_expect_err(1,
+                       WORDS(TRANSLATE, "--model", program, "--in",
+                             "/nowhere.txt", "--out", paths[i]),
+                       "it is no regular file");
+  }
+  assert_int_equal(lstat(pipe, &info), 0);
+  assert_true(S_ISFIFO(info.st_mode));
+  command_expect_err(1,
+                     WORDS(TRANSLATE, "--model", program, "--out", link, "a"),
+                     "it is a link to no file");
+  command_expect_err(1, WORDS(TRANSLATE, "--model", program, "--out", "", "a"),
+                     "cannot write ''");
+  expect_nothing_unfinished();
+  unlink(link);
+}
+
+static void a_link_stays_and_its_file_is_replaced(void** state) {
+  (void)state;
+  struct stat info;
+  char file[PATH_BYTES], link[PATH_BYTES];
+  command_write_file(in_directory(file, "linked.txt"), "earlier\n");
+  assert_int_equal(symlink("linked.txt", in_directory(link, "link")), 0);
+  command_expect(0,
+                 WORDS(TRANSLATE, "--model", program, "--out", link, "eight"));
+  assert_int_equal(lstat(link, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  expect_text(file, "huit\n");
+  expect_nothing_unfinished();
+}
+
+static void the_input_may_be_the_output(void** state) {
+  (void)state;
+  char file[PATH_BYTES];
+  command_write_file(in_directory(file, "both.txt"), "eight\nnine\n");
+  command_expect(
+      0, WORDS(TRANSLATE, "--model", program, "--in", file, "--out", file));
+  expect_text(file, "huit\nneuf\n");
+}
+
+// Translates `input` into `output` where a file has the name that the run would
+// take for its unfinished one.
+static void run_beside_its_name(const char* input, const char* output,
+                                char taken[2 * PATH_BYTES]) {
+  int status;
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    snprintf(taken, 2 * PATH_BYTES, "%s.%d.unfinished", output, (int)getpid());
+    command_write_file(taken, "needed\n");
+    execl(TRANSLATE, TRANSLATE, "--model", program, "--in", input, "--out",
+          output, (char*)NULL);
+    _exit(127);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  snprintf(taken, 2 * PATH_BYTES, "%s.%d.unfinished", output, (int)child);
+}
+
+static void no_file_that_exists_is_written_over(void** state) {
+  (void)state;
+  char input[PATH_BYTES], output[PATH_BYTES], taken[2 * PATH_BYTES];
+  in_directory(input, "new.txt.unfinished");
+  in_directory(output, "new.txt");
+  command_write_file(input, "eight\n");
+  run_beside_its_name(input, output, taken);
+  expect_text(input, "eight\n");
+  expect_text(output, "huit\n");
+  expect_text(taken, "needed\n");
+  unlink(input);
+  unlink(taken);
+  expect_nothing_unfinished();
+}
+
+static void two_runs_with_one_output_do_not_meet(void** state) {
+  (void)state;
+  int status;
+  unlink(answers);
+  const pid_t runs[] = {start(), start()};
+  for (size_t i = 0; i < 2; ++i) {
+    assert_true(runs[i] > 0);
+    assert_int_equal(waitpid(runs[i], &status, 0), runs[i]);
+    assert_int_equal(status, 0);
+  }
+  count_lines(answers, MANY);
+  expect_nothing_unfinished();
 }
 
 static void a_full_disk_leaves_the_earlier_file(void** state) {
@@ -200,7 +355,7 @@ static void a_full_disk_leaves_the_earlier_file(void** state) {
   assert_non_null(strstr(result.err, "cannot write"));
   command_end(&result);
   count_lines(answers, 1);
-  assert_int_not_equal(access(unfinished, F_OK), 0);
+  expect_nothing_unfinished();
 }
 
 // Runs with standard error on a terminal and returns what it shows there.
@@ -285,7 +440,7 @@ static void wrong_words_are_refused(void** state) {
   command_expect_err(1,
                      WORDS(TRANSLATE, "--model", program, "--in", many_lines,
                            "--out", "/nowhere/answers.txt"),
-                     "cannot write '/nowhere/answers.txt.unfinished'");
+                     "cannot write '/nowhere/answers.txt'");
   command_expect_err(
       1, WORDS(TRANSLATE, "--model", program, "--in", command_directory),
       "cannot read");
@@ -300,6 +455,12 @@ int main(void) {
       cmocka_unit_test(bytes_that_are_no_text_harm_nobody),
       cmocka_unit_test(a_file_is_translated_into_a_file),
       cmocka_unit_test(a_killed_run_leaves_the_earlier_file),
+      cmocka_unit_test(an_interrupted_run_leaves_nothing_behind),
+      cmocka_unit_test(what_is_no_file_is_no_output),
+      cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
+      cmocka_unit_test(the_input_may_be_the_output),
+      cmocka_unit_test(no_file_that_exists_is_written_over),
+      cmocka_unit_test(two_runs_with_one_output_do_not_meet),
       cmocka_unit_test(a_full_disk_leaves_the_earlier_file),
       cmocka_unit_test(a_terminal_sees_how_far_it_is),
       cmocka_unit_test(memory_stays_near_the_arenas),

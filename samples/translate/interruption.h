@@ -1,0 +1,11 @@
+// What is put in order if the user ends the program (Ctrl-C, kill).
+
+#ifndef ETX_SAMPLES_TRANSLATE_INTERRUPTION_H
+#define ETX_SAMPLES_TRANSLATE_INTERRUPTION_H
+
+// Removes the file at `path` if SIGINT, SIGTERM or SIGHUP ends the program,
+// which then ends as it would have. The text is read until another path or
+// NULL, for none, takes its place.
+void etx_interruption_removes(const char* path);
+
+#endif

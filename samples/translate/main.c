@@ -97,6 +97,8 @@ static void open_sentences(app* a, portion* p) {
 
 static etx_status print_answers(app* a, const portion* p, etx_diag* diag) {
   const etx_sentence* answer = p->packed;
+  // Both may go to one terminal.
+  etx_progress_bar_clear(&a->bar);
   for (size_t i = 0; i < p->count; ++i) {
     if (p->sentences[i].source_count != 0) print_answer(a, answer++);
     fputc('\n', a->answers.file);

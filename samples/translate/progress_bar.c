@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "samples/translate/interruption.h"
+
 enum { WIDTH = 30 };
 
 static const double often = 0.1;  // seconds between two pictures
@@ -35,11 +37,15 @@ void etx_progress_bar_begin(etx_progress_bar* bar, uint64_t bytes,
 
 static void print(double share, double seconds) {
   char marks[WIDTH + 1];
-  for (int i = 0; i < WIDTH; ++i) marks[i] = i < share * WIDTH ? '#' : '.';
+  // A mark stands for what is done, not for what is begun.
+  for (int i = 0; i < WIDTH; ++i) {
+    marks[i] = i + 1 <= share * WIDTH ? '#' : '.';
+  }
   marks[WIDTH] = '\0';
-  const double left = share > 0 ? seconds / share - seconds : 0;
-  fprintf(stderr, "\r[%s] %3.0f %%, %.0f s left \x1b[K", marks, 100 * share,
-          left);
+  fprintf(stderr, "\r[%s] %3.0f %%", marks, 100 * share);
+  // Of nothing done nothing follows.
+  if (share > 0) fprintf(stderr, ", %.0f s left", seconds / share - seconds);
+  fputs(" \x1b[K", stderr);
   fflush(stderr);
 }
 
@@ -56,6 +62,7 @@ void etx_progress_bar_show(void* context, size_t done) {
   // A file may have grown since.
   const double share =
       bytes < (double)bar->bytes ? bytes / (double)bar->bytes : 1;
+  etx_interruption_clears(true);
   print(share, now - bar->start);
 }
 
@@ -63,5 +70,6 @@ void etx_progress_bar_clear(etx_progress_bar* bar) {
   if (!bar->is_shown || bar->last <= 0) return;
   fputs("\r\x1b[K", stderr);
   fflush(stderr);
+  etx_interruption_clears(false);
   bar->last = 0;
 }

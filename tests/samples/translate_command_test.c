@@ -358,45 +358,111 @@ static void a_full_disk_leaves_the_earlier_file(void** state) {
   expect_nothing_unfinished();
 }
 
-// Runs with standard error on a terminal and returns what it shows there.
-static size_t show(char* out, size_t capacity) {
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  if (terminal < 0) skip();  // a machine without pseudo terminals
-  assert_int_equal(grantpt(terminal), 0);
-  assert_int_equal(unlockpt(terminal), 0);
-  const int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+// A terminal and a run on it.
+typedef struct terminal_run {
+  int terminal;
+  pid_t child;
+  size_t size;
+  char shown[1 << 20];  // terminated
+} terminal_run;
+
+// Standard error is on the terminal, and answers too if they go to no file.
+static void start_on_terminal(terminal_run* run, bool are_answers_shown) {
+  run->size = 0;
+  run->terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (run->terminal < 0) skip();  // a machine without pseudo terminals
+  assert_int_equal(grantpt(run->terminal), 0);
+  assert_int_equal(unlockpt(run->terminal), 0);
+  const int other = open(ptsname(run->terminal), O_RDWR | O_NOCTTY);
   assert_true(other >= 0);
-  const pid_t child = fork();
-  if (child == 0) {
+  run->child = fork();
+  if (run->child == 0) {
+    signal(SIGINT, SIG_DFL);
     dup2(other, STDERR_FILENO);
-    execl(TRANSLATE, TRANSLATE, "--model", program, "--in", many_lines, "--out",
-          answers, (char*)NULL);
+    if (are_answers_shown) dup2(other, STDOUT_FILENO);
+    execl(TRANSLATE, TRANSLATE, "--model", program, "--in", many_lines,
+          are_answers_shown ? NULL : "--out", answers, (char*)NULL);
     _exit(127);
   }
   close(other);
-  size_t size = 0;
-  ssize_t count;
-  while (size + 1 < capacity &&
-         (count = read(terminal, out + size, capacity - 1 - size)) > 0) {
-    size += (size_t)count;
-  }
+}
+
+// False when the run shows no more.
+static bool read_shown(terminal_run* run) {
+  const size_t room = sizeof run->shown - 1 - run->size;
+  const ssize_t count = read(run->terminal, run->shown + run->size, room);
+  if (count > 0) run->size += (size_t)count;
+  run->shown[run->size] = '\0';
+  return count > 0;
+}
+
+static int end_on_terminal(terminal_run* run) {
   int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_int_equal(status, 0);
-  close(terminal);
-  out[size] = '\0';
-  return size;
+  while (read_shown(run)) continue;
+  assert_int_equal(waitpid(run->child, &status, 0), run->child);
+  close(run->terminal);
+  return status;
+}
+
+// The line is gone at the end.
+static void expect_line_gone(const terminal_run* run) {
+  const char* const last = strrchr(run->shown, '\r');
+  assert_non_null(last);
+  assert_string_equal(last, "\r\x1b[K");
+}
+
+// What is begun has no mark yet, and what is left of nothing is not said.
+static void expect_marks_of_what_is_done(const char* shown) {
+  size_t pictures = 0;
+  for (const char* at = shown; (at = strstr(at, "\r[")) != NULL; ++pictures) {
+    at += 2;
+    const size_t marks = strspn(at, "#");
+    at = strchr(at, ']');
+    assert_non_null(at);
+    const unsigned long percent = strtoul(at + 1, NULL, 10);
+    // 30 marks; percents are rounded.
+    assert_true(20 * marks <= 6 * percent + 3);
+  }
+  assert_true(pictures > 0);
+  assert_non_null(strstr(shown, "\r[..............................]   0 % "));
 }
 
 static void a_terminal_sees_how_far_it_is(void** state) {
   (void)state;
-  static char shown[1 << 20];
-  show(shown, sizeof shown);
-  assert_non_null(strstr(shown, " s left"));
-  // The line is gone at the end.
-  const char* const last = strrchr(shown, '\r');
-  assert_non_null(last);
-  assert_string_equal(last, "\r\x1b[K");
+  static terminal_run run;
+  start_on_terminal(&run, false);
+  assert_int_equal(end_on_terminal(&run), 0);
+  assert_non_null(strstr(run.shown, " s left"));
+  expect_line_gone(&run);
+  expect_marks_of_what_is_done(run.shown);
+}
+
+static void answers_on_the_terminal_have_lines_of_their_own(void** state) {
+  (void)state;
+  static const char bar_end[] = " \x1b[K";
+  static terminal_run run;
+  size_t bars = 0;
+  start_on_terminal(&run, true);
+  assert_int_equal(end_on_terminal(&run), 0);
+  for (const char* at = run.shown; (at = strstr(at, bar_end)) != NULL; ++bars) {
+    at += sizeof bar_end - 1;
+    assert_int_equal(*at, '\r');
+  }
+  assert_true(bars > 0);
+  assert_non_null(strstr(run.shown, "\r\x1b[Khuit\r\n"));
+}
+
+static void an_interrupted_run_leaves_a_clear_line(void** state) {
+  (void)state;
+  static terminal_run run;
+  start_on_terminal(&run, false);
+  while (strstr(run.shown, " %") == NULL) assert_true(read_shown(&run));
+  assert_int_equal(kill(run.child, SIGINT), 0);
+  const int status = end_on_terminal(&run);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGINT);
+  expect_line_gone(&run);
+  expect_nothing_unfinished();
 }
 
 static void memory_stays_near_the_arenas(void** state) {
@@ -463,6 +529,8 @@ int main(void) {
       cmocka_unit_test(two_runs_with_one_output_do_not_meet),
       cmocka_unit_test(a_full_disk_leaves_the_earlier_file),
       cmocka_unit_test(a_terminal_sees_how_far_it_is),
+      cmocka_unit_test(answers_on_the_terminal_have_lines_of_their_own),
+      cmocka_unit_test(an_interrupted_run_leaves_a_clear_line),
       cmocka_unit_test(memory_stays_near_the_arenas),
       cmocka_unit_test(wrong_words_are_refused),
   };

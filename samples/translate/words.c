@@ -7,7 +7,8 @@
 static const char usage[] =
     "usage: translate [options] [SENTENCE...]\n"
     "\n"
-    "Translates each SENTENCE, or without any each line of the input.\n"
+    "Translates each SENTENCE, or without any each line of the input. Options\n"
+    "may stand anywhere; what follows -- are sentences.\n"
     "\n"
     "  --in FILE      the input; without it standard input\n"
     "  --out FILE     the output, which is there when it is whole\n"
@@ -70,32 +71,49 @@ static int read_option(etx_words* words, int argc, char** argv, int* at) {
   const char** const text = text_of(words, option);
   size_t* const number = number_of(words, option);
   if (text == NULL && number == NULL) return refuse("unknown option", option);
+  if ((text != NULL && *text != NULL) || (number != NULL && *number != 0)) {
+    return refuse("a second", option);
+  }
   if (++*at == argc) return refuse("a value is missing after", option);
   if (number != NULL) return read_number(number, argv[*at]);
   *text = argv[*at];
   return -1;
 }
 
-int etx_words_read(etx_words* words, int argc, char** argv) {
-  *words = (etx_words){.model = ETX_TRANSLATE_MODEL,
-                       .vocabulary = ETX_TRANSLATE_VOCAB,
-                       .threads = 1,
-                       .beams = 1};
-  int at = 1;
-  for (; at < argc && argv[at][0] == '-'; ++at) {
-    if (strcmp(argv[at], "--") == 0) {
-      ++at;
-      break;
-    }
-    if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+// Reads options wherever they are; sentences move together to the front.
+static int read_all(etx_words* words, int argc, char** argv) {
+  bool are_options = true;
+  words->sentences = argv + 1;
+  for (int at = 1; at < argc; ++at) {
+    char* const word = argv[at];
+    if (!are_options || word[0] != '-') {
+      words->sentences[words->sentence_count++] = word;
+    } else if (strcmp(word, "--") == 0) {
+      are_options = false;
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
       fputs(usage, stdout);
       return 0;
+    } else {
+      const int code = read_option(words, argc, argv, &at);
+      if (code >= 0) return code;
     }
-    const int code = read_option(words, argc, argv, &at);
-    if (code >= 0) return code;
   }
-  words->sentences = argv + at;
-  words->sentence_count = (size_t)(argc - at);
+  return -1;
+}
+
+// What was not said.
+static void set_defaults(etx_words* words) {
+  if (words->model == NULL) words->model = ETX_TRANSLATE_MODEL;
+  if (words->vocabulary == NULL) words->vocabulary = ETX_TRANSLATE_VOCAB;
+  if (words->threads == 0) words->threads = 1;
+  if (words->beams == 0) words->beams = 1;
+}
+
+int etx_words_read(etx_words* words, int argc, char** argv) {
+  *words = (etx_words){0};
+  const int code = read_all(words, argc, argv);
+  if (code >= 0) return code;
+  set_defaults(words);
   if (words->sentence_count != 0 && words->input != NULL) {
     return refuse("a sentence beside an input", words->input);
   }

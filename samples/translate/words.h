@@ -17,11 +17,12 @@ typedef struct etx_words {
   bool ids;
   bool scores;
   bool stats;
-  char** sentences;
+  char** sentences;       // in argv, whose order changes
   size_t sentence_count;  // 0: lines of the input
 } etx_words;
 
-// Returns -1 to go on, or the exit code.
+// Options may stand before, between and after sentences, up to "--". Returns -1
+// to go on, or the exit code.
 int etx_words_read(etx_words* words, int argc, char** argv);
 
 #endif

@@ -486,6 +486,37 @@ static void memory_stays_near_the_arenas(void** state) {
   command_end(&result);
 }
 
+static void options_may_follow_sentences(void** state) {
+  (void)state;
+  command_result result =
+      command_run(WORDS(TRANSLATE, "eight", "--threads", "2", "nine", "--model",
+                        program, "--", "--ids", "--"));
+  assert_int_equal(result.code, 0);
+  // No more options after the first mark, which is no sentence.
+  assert_int_equal(strncmp(result.out, "huit\nneuf\n", 10), 0);
+  size_t lines = 0;
+  for (size_t i = 0; i < result.out_size; ++i) lines += result.out[i] == '\n';
+  assert_int_equal(lines, 4);
+  command_end(&result);
+  command_expect_err(2, WORDS(TRANSLATE, "eight", "--nothing"),
+                     "unknown option '--nothing'");
+  command_expect_err(2, WORDS(TRANSLATE, "eight", "--in", "x"),
+                     "a sentence beside an input");
+}
+
+static void an_option_has_one_value(void** state) {
+  (void)state;
+  static const char* const options[] = {
+      "--in", "--out", "--model", "--vocab", "--beam", "--batch", "--threads"};
+  for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
+    char refusal[64];
+    snprintf(refusal, sizeof refusal, "a second '%s'", options[i]);
+    command_expect_err(
+        2, WORDS(TRANSLATE, options[i], "1", options[i], "1", "eight"),
+        refusal);
+  }
+}
+
 static void wrong_words_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(TRANSLATE, "--beam", "0", "a"),
@@ -532,6 +563,8 @@ int main(void) {
       cmocka_unit_test(answers_on_the_terminal_have_lines_of_their_own),
       cmocka_unit_test(an_interrupted_run_leaves_a_clear_line),
       cmocka_unit_test(memory_stays_near_the_arenas),
+      cmocka_unit_test(options_may_follow_sentences),
+      cmocka_unit_test(an_option_has_one_value),
       cmocka_unit_test(wrong_words_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);

@@ -29,7 +29,7 @@ static void* take(uint8_t** at, size_t bytes) {
 }
 
 void etx_hypotheses_init(etx_hypotheses* all, size_t width, size_t positions,
-                         int64_t end_id, void* block) {
+                         int64_t end_id, bool is_scored, void* block) {
   uint8_t* at = block;
   etx_hypothesis* const lists = take(&at, 3 * width * sizeof(etx_hypothesis));
   for (size_t i = 0; i < 3 * width; ++i) {
@@ -42,6 +42,7 @@ void etx_hypotheses_init(etx_hypotheses* all, size_t width, size_t positions,
       .width = width,
       .positions = positions,
       .end_id = end_id,
+      .is_scored = is_scored,
       .running = lists,
       .next = lists + width,
       .ended = lists + 2 * width,
@@ -64,12 +65,26 @@ static size_t likeliest(const float* values, size_t count) {
   return best;
 }
 
+// The logarithm of the sum of all exponentials.
+static double log_of_sum(const float* values, size_t count) {
+  const double top = (double)values[likeliest(values, count)];
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += exp((double)values[i] - top);
+  return top + log(sum);
+}
+
 static bool advance_one(etx_hypotheses* all, const float* logits,
                         size_t pieces) {
   etx_hypothesis* const only = &all->running[0];
-  const int64_t id = (int64_t)likeliest(logits, pieces);
+  const size_t best = likeliest(logits, pieces);
+  const int64_t id = (int64_t)best;
+  if (all->is_scored) {
+    only->sum += (double)logits[best] - log_of_sum(logits, pieces);
+  }
   only->ids[only->length++] = id;
-  return id == all->end_id || only->length + 1 == all->positions;
+  if (id != all->end_id && only->length + 1 != all->positions) return false;
+  only->sum /= (double)only->length;
+  return true;
 }
 
 // ---- beams ----
@@ -84,14 +99,6 @@ static void offer(etx_hypotheses* all, size_t* count, etx_candidate candidate) {
     list[at] = list[at - 1];
   }
   list[at] = candidate;
-}
-
-// The logarithm of the sum of all exponentials.
-static double log_of_sum(const float* values, size_t count) {
-  const double top = (double)values[likeliest(values, count)];
-  double sum = 0;
-  for (size_t i = 0; i < count; ++i) sum += exp((double)values[i] - top);
-  return top + log(sum);
 }
 
 static size_t find_candidates(etx_hypotheses* all, const float* logits,

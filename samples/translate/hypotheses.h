@@ -28,6 +28,7 @@ typedef struct etx_hypotheses {
   size_t width;      // beams; 1: always the likeliest token
   size_t positions;  // tokens of an answer at most, and one more
   int64_t end_id;
+  bool is_scored;  // of a width of 1; wider ones always are
   size_t running_count;
   etx_hypothesis* running;  // [width], best first
   etx_hypothesis* next;     // [width]: those of the next step
@@ -40,8 +41,10 @@ typedef struct etx_hypotheses {
 
 // Bytes of the block that init takes, aligned to 16.
 size_t etx_hypotheses_needed(size_t width, size_t positions);
+// An answer of the likeliest tokens has a sum only if `is_scored`: taking the
+// likeliest needs no probabilities, and they cost exponentials of all pieces.
 void etx_hypotheses_init(etx_hypotheses* all, size_t width, size_t positions,
-                         int64_t end_id, void* block);
+                         int64_t end_id, bool is_scored, void* block);
 
 // Starts a sentence: one empty answer.
 void etx_hypotheses_reset(etx_hypotheses* all);

@@ -113,6 +113,7 @@ static etx_status print_answers(app* a, const portion* p, etx_diag* diag) {
 static etx_status translate_opened(app* a, portion* p, etx_diag* diag) {
   etx_search search = {.beams = a->words->beams,
                        .sentences = a->words->batch,
+                       .scores = a->words->scores,
                        .progress = etx_progress_bar_show,
                        .context = &a->bar};
   const double start = etx_progress_bar_seconds();

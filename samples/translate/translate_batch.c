@@ -76,7 +76,7 @@ static bool take_memory(batch* b) {
   for (size_t i = 0; i < b->seat_count; ++i) {
     b->seats[i].first_row = i * b->width;
     etx_hypotheses_init(&b->seats[i].answers, b->width, positions,
-                        b->translator->tokenizer.end_id,
+                        b->translator->tokenizer.end_id, b->search->scores,
                         (uint8_t*)b->answers + i * needed);
   }
   return true;

@@ -33,7 +33,7 @@ typedef struct etx_sentence {
   size_t source_count;
   int64_t* answer;  // the end mark included; NULL: not translated
   size_t answer_count;
-  double score;  // of beam search: the mean logarithm of its probabilities
+  double score;  // the mean logarithm of its tokens' probabilities, or 0
 } etx_sentence;
 
 // What a translation did, in sums over its calls.
@@ -49,6 +49,7 @@ typedef struct etx_search_counts {
 typedef struct etx_search {
   size_t beams;      // 0 or 1: always the likeliest token
   size_t sentences;  // at once; 0: as many as the program has rows for
+  bool scores;       // of the likeliest tokens, too; beams always have them
   // Told after each step how many sentences are done; may be NULL.
   void (*progress)(void* context, size_t done);
   void* context;

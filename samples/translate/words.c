@@ -16,7 +16,8 @@ static const char usage[] =
     "  --batch N      N sentences at once; the answers are the same\n"
     "  --threads N    compute on N threads; the answers are the same\n"
     "  --ids          print token ids instead of text\n"
-    "  --scores       print the score of a beam search before its answer\n"
+    "  --scores       print the score of each answer before it: the mean\n"
+    "                 logarithm of its tokens' probabilities\n"
     "  --stats        say on standard error what it took\n"
     "  --model FILE   the program, made by 'etx plan'\n"
     "  --vocab FILE   the vocabulary\n";

@@ -104,18 +104,22 @@ static void translate(recorded* r, etx_search* search) {
   }
 }
 
+static bool has_ids(const recorded* r, size_t line) {
+  const char* at = r->ids[line];
+  bool is_same = true;
+  for (size_t k = 0; k < r->sentences[line].answer_count; ++k) {
+    char* end;
+    is_same &= strtoll(at, &end, 10) == r->sentences[line].answer[k];
+    is_same &= end != at;
+    at = end;
+  }
+  return is_same && *at == '\0';
+}
+
 static void check_ids(const recorded* r) {
   size_t wrong = 0;
   for (size_t i = 0; i < r->count; ++i) {
-    const char* at = r->ids[i];
-    bool is_same = true;
-    for (size_t k = 0; k < r->sentences[i].answer_count; ++k) {
-      char* end;
-      is_same &= strtoll(at, &end, 10) == r->sentences[i].answer[k];
-      is_same &= end != at;
-      at = end;
-    }
-    if (is_same && *at == '\0') continue;
+    if (has_ids(r, i)) continue;
     print_error("line %zu: expected %s\n", i + 1, r->ids[i]);
     ++wrong;
   }
@@ -179,6 +183,28 @@ static void beam_search_finds_what_transformers_found(void** state) {
                r.sentences[i].score, r.scores[i]);
     }
   }
+  close_recorded(&r);
+}
+
+// Where both searches find the same answer its score is the same, however it
+// was found.
+static void the_likeliest_tokens_have_a_score_too(void** state) {
+  (void)state;
+  static recorded r;
+  etx_search search = {.beams = 1, .scores = true};
+  size_t equal = 0;
+  read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
+  translate(&r, &search);
+  for (size_t i = 0; i < r.count; ++i) {
+    if (!has_ids(&r, i)) continue;
+    ++equal;
+    if (!(fabs(r.sentences[i].score - r.scores[i]) <= 1e-4)) {
+      fail_msg("line %zu: score %.6f, expected %.6f", i + 1,
+               r.sentences[i].score, r.scores[i]);
+    }
+    assert_true(r.sentences[i].score < 0);
+  }
+  assert_true(2 * equal > r.count);
   close_recorded(&r);
 }
 
@@ -277,6 +303,7 @@ int main(void) {
       cmocka_unit_test(a_program_for_executorch_takes_batches_too),
       cmocka_unit_test(weights_of_one_byte_change_hardly_an_answer),
       cmocka_unit_test(beam_search_finds_what_transformers_found),
+      cmocka_unit_test(the_likeliest_tokens_have_a_score_too),
       cmocka_unit_test(an_answer_does_not_depend_on_its_company),
       cmocka_unit_test(a_row_has_the_same_bits_wherever_it_is),
       cmocka_unit_test(beams_change_places_without_their_caches),

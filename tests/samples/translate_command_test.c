@@ -486,6 +486,18 @@ static void memory_stays_near_the_arenas(void** state) {
   command_end(&result);
 }
 
+static void scores_need_no_beams(void** state) {
+  (void)state;
+  command_result result =
+      command_run(WORDS(TRANSLATE, "--model", program, "--scores",
+                        "a cat and twelve blue the of seven dogs"));
+  assert_int_equal(result.code, 0);
+  char* end;
+  assert_true(strtod(result.out, &end) < -0.1);  // nothing it is sure of
+  assert_int_equal(*end, '\t');
+  command_end(&result);
+}
+
 static void options_may_follow_sentences(void** state) {
   (void)state;
   command_result result =
@@ -563,6 +575,7 @@ int main(void) {
       cmocka_unit_test(answers_on_the_terminal_have_lines_of_their_own),
       cmocka_unit_test(an_interrupted_run_leaves_a_clear_line),
       cmocka_unit_test(memory_stays_near_the_arenas),
+      cmocka_unit_test(scores_need_no_beams),
       cmocka_unit_test(options_may_follow_sentences),
       cmocka_unit_test(an_option_has_one_value),
       cmocka_unit_test(wrong_words_are_refused),

@@ -232,7 +232,7 @@ static int run(const etx_words* words, const etx_parallel* parallel) {
   const double start = etx_progress_bar_seconds();
   if (etx_translator_open(&a.translator, words->model, words->vocabulary,
                           parallel, &diag) != ETX_OK) {
-    return fail(words->model, &diag, 1);
+    return fail(a.translator.file, &diag, 1);
   }
   a.statistics.open_seconds = etx_progress_bar_seconds() - start;
   const int code = run_opened(&a);

@@ -82,7 +82,9 @@ etx_status etx_translator_open(etx_translator* translator,
                                const char* model_path,
                                const char* vocabulary_path,
                                const etx_parallel* parallel, etx_diag* diag) {
+  translator->file = vocabulary_path;
   ETX_TRY(etx_tokenizer_open(&translator->tokenizer, vocabulary_path, diag));
+  translator->file = model_path;
   const etx_status status = open_model(translator, model_path, parallel, diag);
   if (status != ETX_OK) etx_tokenizer_close(&translator->tokenizer);
   return status;

@@ -25,6 +25,7 @@ typedef struct etx_translator {
   size_t positions;  // tokens that a sentence may have, from the program
   size_t rows;       // that a call of `decode` may have; 1 for one sentence
   bool has_rows;     // the program is of the form with rows
+  const char* file;  // opened last, borrowed: what a failure to open is about
 } etx_translator;
 
 // One sentence and its answer; ids are malloc's, freed by the closing call.

@@ -498,6 +498,27 @@ static void scores_need_no_beams(void** state) {
   command_end(&result);
 }
 
+// Names the file and nothing of the other one.
+static void expect_vocabulary_refused(const char* path, const char* reason) {
+  char refusal[2 * PATH_BYTES];
+  snprintf(refusal, sizeof refusal, "translate: %s: %s", path, reason);
+  command_expect_err(
+      1, WORDS(TRANSLATE, "--model", program, "--vocab", path, "eight"),
+      refusal);
+}
+
+static void a_vocabulary_that_fails_is_named(void** state) {
+  (void)state;
+  char file[PATH_BYTES];
+  expect_vocabulary_refused("/nowhere.txt", "cannot open '/nowhere.txt'");
+  expect_vocabulary_refused(command_directory, "cannot read");
+  in_directory(file, "vocabulary.txt");
+  command_write_file(file, "");
+  expect_vocabulary_refused(file, "a vocabulary of 0 lines");
+  command_write_file(file, "a\nb\nc\nd\n");
+  expect_vocabulary_refused(file, "a vocabulary begins with </s>");
+}
+
 static void options_may_follow_sentences(void** state) {
   (void)state;
   command_result result =
@@ -576,6 +597,7 @@ int main(void) {
       cmocka_unit_test(an_interrupted_run_leaves_a_clear_line),
       cmocka_unit_test(memory_stays_near_the_arenas),
       cmocka_unit_test(scores_need_no_beams),
+      cmocka_unit_test(a_vocabulary_that_fails_is_named),
       cmocka_unit_test(options_may_follow_sentences),
       cmocka_unit_test(an_option_has_one_value),
       cmocka_unit_test(wrong_words_are_refused),

@@ -42,28 +42,34 @@ class Worker:
         return len(answers)
 
     def mapping(self) -> dict[str, int]:
-        """kB of the program file's mappings in this process."""
+        """Bytes of the program file's mappings in this process."""
         return mapping_of(self._path)
 
 
 def mapping_of(path: Path) -> dict[str, int]:
-    """Sums over /proc/self/smaps: Rss is resident, Pss divides what is shared by
-    those who share it."""
+    """Sums of bytes over /proc/self/smaps: Rss is resident, Pss divides what is
+    shared by those who share it."""
     sums = dict.fromkeys(("Rss", "Pss", "Private_Dirty"), 0)
     is_meant = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         name, _, rest = line.partition(":")
         if name in sums:
-            sums[name] += int(rest.split()[0]) if is_meant else 0
+            # 1024 bytes are a kB there.
+            sums[name] += 1024 * int(rest.split()[0]) if is_meant else 0
         elif "-" in name.split()[0]:  # addresses: the next mapping begins
             is_meant = line.endswith(str(path))
     return sums
 
 
-def show(what: str, sentences: float, kilobytes: list[dict[str, int]]) -> None:
-    sums = {key: sum(one[key] for one in kilobytes) for key in kilobytes[0]}
+def kilobytes(count: int) -> str:
+    """Of 1000 bytes, as etx counts."""
+    return f"{count / 1000:,.0f} KB"
+
+
+def show(what: str, sentences: float, mappings: list[dict[str, int]]) -> None:
+    sums = {key: sum(one[key] for one in mappings) for key in mappings[0]}
     print(f"{what:33}{sentences:6.0f} sentences/s   program in memory: "
-          + ", ".join(f"{key} {value:,} kB" for key, value in sums.items()), flush=True)
+          + ", ".join(f"{key} {kilobytes(value)}" for key, value in sums.items()), flush=True)
 
 
 def rates(*runs: Callable[[], Iterable[int]]) -> list[float]:
@@ -100,7 +106,7 @@ def measure_processes(program: etx.Program) -> None:
 
 def main() -> None:
     program = etx.load(sys.argv[1])
-    print(f"{program.path.name}: {program.file_bytes // 1024:,} kB; {os.cpu_count()} processors")
+    print(f"{program.path.name}: {kilobytes(program.file_bytes)}; {os.cpu_count()} processors")
     measure_threads(program)
     measure_processes(program)
 

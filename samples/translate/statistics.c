@@ -23,18 +23,20 @@ static size_t place_bytes(const etx_translator* translator) {
   return translator->shared.memory.block_size / 2 / places;
 }
 
-// What the host counts as this process's own memory, in kB; -1: it does not.
-static long own_kilobytes(void) {
+// What the host counts as this process's own memory; 0: it does not.
+static size_t own_bytes(void) {
   char line[256];
-  long found = -1;
+  size_t found = 0;
   FILE* const file = fopen("/proc/self/status", "r");
-  if (file == NULL) return -1;
+  if (file == NULL) return 0;
   while (fgets(line, sizeof line, file) != NULL) {
-    if (sscanf(line, "RssAnon: %ld", &found) == 1) break;
+    if (sscanf(line, "RssAnon: %zu", &found) == 1) break;
   }
   fclose(file);
-  return found;
+  return 1024 * found;  // that file calls 1024 bytes kB
 }
+
+static double kilobytes(size_t bytes) { return 1e-3 * (double)bytes; }
 
 void etx_statistics_print(const etx_statistics* statistics,
                           const etx_translator* translator) {
@@ -59,8 +61,8 @@ void etx_statistics_print(const etx_statistics* statistics,
   const size_t arenas = translator->shared.memory.block_size +
                         translator->module.scratch_size +
                         translator->module.temporary_size;
-  fprintf(stderr, "memory: %zu kB of arenas", arenas / 1024);
-  const long own = own_kilobytes();
-  if (own >= 0) fprintf(stderr, ", %ld kB private in all", own);
+  fprintf(stderr, "memory: %.0f KB of arenas", kilobytes(arenas));
+  const size_t own = own_bytes();
+  if (own != 0) fprintf(stderr, ", %.0f KB private in all", kilobytes(own));
   fputc('\n', stderr);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import re
 import signal
@@ -163,6 +164,18 @@ def test_odd_lines_get_what_the_c_sample_gives(sample, run, program):
     answers, refused = translator.translate(lines)
     assert run.output.read_bytes() == b"".join(b"%s\n" % answer for answer in answers)
     assert [line for line, _ in refused] == [6, 8]
+
+
+def test_figures_are_of_bytes(sample, program):
+    from figures import kilobytes, mapping_of
+
+    with open(program, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        assert len({pages[at] for at in range(0, size, mmap.PAGESIZE)}) > 1  # all are read
+        found = mapping_of(program)
+    assert found["Rss"] == -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    assert kilobytes(5_939_384) == "5,939 KB"
 
 
 def test_dask_takes_the_blocks_too(run, program, tmp_path):

@@ -282,6 +282,22 @@ static void finished_sentences_leave_their_rows_to_others(void** state) {
   close_recorded(&r);
 }
 
+// As etx counts them, whose KB are 1000 bytes.
+static void statistics_count_the_bytes_of_arenas(void** state) {
+  (void)state;
+  static recorded r;
+  char expected[64];
+  read_recorded(&r, program, MODEL "/test.tsv", 1);
+  const size_t bytes = r.translator.shared.memory.block_size +
+                       r.translator.module.scratch_size +
+                       r.translator.module.temporary_size;
+  close_recorded(&r);
+  snprintf(expected, sizeof expected, "memory: %.0f KB of arenas, ",
+           1e-3 * (double)bytes);
+  command_expect_err(
+      0, WORDS(TRANSLATE, "--model", program, "--stats", "eight"), expected);
+}
+
 static void more_beams_than_rows_are_refused(void** state) {
   (void)state;
   static recorded r;
@@ -308,6 +324,7 @@ int main(void) {
       cmocka_unit_test(a_row_has_the_same_bits_wherever_it_is),
       cmocka_unit_test(beams_change_places_without_their_caches),
       cmocka_unit_test(finished_sentences_leave_their_rows_to_others),
+      cmocka_unit_test(statistics_count_the_bytes_of_arenas),
       cmocka_unit_test(more_beams_than_rows_are_refused),
   };
   return cmocka_run_group_tests(tests, plan_all, command_tear_down);

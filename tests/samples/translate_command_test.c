@@ -476,12 +476,12 @@ static void memory_stays_near_the_arenas(void** state) {
   const char* const line = strstr(result.err, "memory: ");
   assert_non_null(line);
   assert_int_equal(
-      sscanf(line, "memory: %zu kB of arenas, %zu kB private", &arenas, &own),
+      sscanf(line, "memory: %zu KB of arenas, %zu KB private", &arenas, &own),
       2);
   assert_non_null(strstr(result.err, "tokens/s"));
   assert_non_null(strstr(result.err, "no cache"));
 #ifndef ETX_SANITIZED
-  assert_in_range(own, 1, arenas + 20 * 1024);
+  assert_in_range(own, 1, arenas + 20000);
 #endif
   command_end(&result);
 }

@@ -84,7 +84,7 @@ class Job:
     def __init__(self, source: Path, output: Path, lines: int, model: str) -> None:
         """`model` says all else that answers depend on."""
         self.source = source.absolute()
-        self.output = output.absolute()
+        self.output = output.resolve()  # a link stays, its file is replaced
         digest = hashlib.sha256(f"{lines}\n{model}\n".encode())
         self.blocks = list(cut(self.source, lines, digest))
         self._all = self.output.with_name(f"{self.output.name}.unfinished")
@@ -92,6 +92,9 @@ class Job:
 
     def open(self) -> None:
         """Until this process ends, no other takes the same output."""
+        if self.output.exists() and not self.output.is_file():
+            # It would be replaced instead of written to.
+            raise JobError(f"cannot write '{self.output}': it is no regular file")
         self.folder.path.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(self._all, os.O_RDONLY)
         try:

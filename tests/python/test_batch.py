@@ -140,6 +140,28 @@ def test_two_runs_do_not_take_one_output(run):
     assert not run.output.exists()
 
 
+def test_what_is_no_file_is_no_output(run):
+    os.mkfifo(run.output)
+    _, said = run.start().communicate(timeout=HANGS)
+    assert re.search(r"cannot write '.*answers\.txt': it is no regular file", said)
+    assert run.output.is_fifo()
+    assert [*run.output.parent.glob("answers*")] == [run.output]
+
+
+def test_a_link_stays_and_its_file_is_replaced(sample, run):
+    from job import Job
+
+    run.source.write_text("")
+    run.output.write_text("earlier")
+    link = run.output.with_name("link")
+    link.symlink_to(run.output)
+    job = Job(run.source, link, LINES, "a model")
+    job.open()
+    job.finish()
+    assert link.is_symlink()
+    assert run.output.read_text() == ""
+
+
 def test_texts_become_the_tokens_of_the_model(sample):
     from tokenizer import Tokenizer
 

@@ -92,8 +92,7 @@ etx_status etx_lowering_nan_to_num(etx_lower* lower) {
     lower->results[0] = self;
     return ETX_OK;
   }
-  const double largest = dtype == ETX_DTYPE_FLOAT32 ? 3.4028234663852886e+38
-                                                    : 1.7976931348623157e308;
+  const double largest = etx_lower_largest(dtype);
   const bool given = args[1].kind == ETX_IR_ARG_DOUBLE;
   uint32_t nan = 0;
   uint32_t number = 0;

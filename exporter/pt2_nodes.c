@@ -30,6 +30,7 @@ static node_class class_of(etx_text target) {
       "torch.ops.aten.sym_numel.",
       "torch.ops.aten.sym_stride.",
       "torch.ops.aten.sym_storage_offset.",
+      "torch.ops.aten._assert_async.",
       "torch.ops.aten._assert_scalar.",
       "torch.ops.aten._assert_tensor_metadata.",
       "torch.ops.aten.sym_constrain_range",

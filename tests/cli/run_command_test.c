@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,46 @@ static void state_is_a_result_like_any_other(void** state) {
   snprintf(to_file, sizeof to_file, "cache=%s", file);
   command_expect(0, WORDS(ETX, "run", CACHE, "set_cache", "--in",
                           "data=[[1, 2]]", "--out", to_file));
+}
+
+// A program of the stock library's operators has several for one of these.
+static void infinities_are_what_pytorch_makes_of_them(void** state) {
+  (void)state;
+  static const char graph[] =
+      "etx: 1\n"
+      "method: run\n"
+      "inputs:\n"
+      "  - {name: x, type: 'float32[4, 2]'}\n"
+      "  - {name: h, type: 'float16[3]'}\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.logsumexp.default, args: [x, [1]]}\n"
+      "  - {out: z, op: aten.nan_to_num.default, args: [h]}\n"
+      "outputs: [y, z]\n";
+  static const char* const targets[] = {"etx", "executorch"};
+  char methods[PATH_BYTES];
+  char path[PATH_BYTES + 16];
+  char program[PATH_BYTES];
+  snprintf(methods, sizeof methods, "%s/infinities", command_directory);
+  snprintf(path, sizeof path, "%s/run.yaml", methods);
+  snprintf(program, sizeof program, "%s/infinities.pte", command_directory);
+  assert_int_equal(mkdir(methods, 0777), 0);
+  command_write_file(path, graph);
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; ++i) {
+    command_expect(0, WORDS(ETX, "plan", methods, "-o", program, "-q",
+                            "--target", targets[i]));
+    command_expect_out(
+        0,
+        WORDS(ETX, "run", program, "run", "--in",
+              "x=[[Infinity, 1], [-Infinity, -Infinity], [-Infinity, 1], "
+              "[NaN, 1]]",
+              "--in", "h=[Infinity, -Infinity, NaN]"),
+        "float32[4] = [inf, -inf, 1, nan]");
+    command_expect_out(0,
+                       WORDS(ETX, "run", program, "run", "--in",
+                             "x=[[0, 0], [0, 0], [0, 0], [0, 0]]", "--in",
+                             "h=[Infinity, -Infinity, NaN]"),
+                       "float16[3] = [65504, -65504, 0]");
+  }
 }
 
 static void results_go_to_files_and_come_back(void** state) {
@@ -222,6 +263,7 @@ static void every_command_teaches_itself(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(state_is_a_result_like_any_other),
+      cmocka_unit_test(infinities_are_what_pytorch_makes_of_them),
       cmocka_unit_test(results_go_to_files_and_come_back),
       cmocka_unit_test(inputs_that_are_wrong_are_refused),
       cmocka_unit_test(sizes_out_of_bounds_are_refused_at_run_time),

@@ -35,6 +35,16 @@ def softmax():
         rand(3, 4, 5))
 
 
+@model("infinities")
+def infinities():
+    rows = torch.tensor([[float("inf"), 1], [float("-inf")] * 2,
+                         [float("-inf"), 1], [float("nan"), 1], [1, 2]])
+    return simple(
+        lambda a, h: (torch.logsumexp(a, 1), torch.nan_to_num(a),
+                      torch.nan_to_num(h)),
+        rows, rows.half())
+
+
 @model("topk")
 def topk():
     return simple(lambda a: (*torch.topk(a, 3), *torch.topk(a, 2, largest=False)),

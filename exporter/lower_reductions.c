@@ -159,10 +159,13 @@ etx_status etx_lowering_logsumexp(etx_lower* lower) {
   ETX_TRY(read_dims(lower, &lower->args[1], dims, &count));
   ETX_TRY(
       etx_lower_reduce(lower, ETX_OP_amax_out, self, dims, count, true, &top));
-  const double largest = etx_lower_largest(etx_lower_shape(lower, top)->dtype);
-  const etx_ir_arg finite[] = {etx_ir_value_arg(top), etx_ir_double(-largest),
-                               etx_ir_double(largest)};
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_clamp_out, finite, 3, &top));
+  const etx_dtype dtype = etx_lower_shape(lower, top)->dtype;
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
+    const double largest = etx_lower_largest(dtype);
+    const etx_ir_arg finite[] = {etx_ir_value_arg(top), etx_ir_double(-largest),
+                                 etx_ir_double(largest)};
+    ETX_TRY(etx_lower_emit(lower, ETX_OP_clamp_out, finite, 3, &top));
+  }
   ETX_TRY(etx_lower_binary(lower, ETX_OP_sub_out, self, top, &value));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_exp_out, value, &value));
   ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, dims, count,

@@ -233,6 +233,25 @@ etx_status etx_lowering_t(etx_lower* lower) {
   return ETX_OK;
 }
 
+// mT, and adjoint of what is not complex: the last two dimensions change
+// places.
+etx_status etx_lowering_last_transpose(etx_lower* lower) {
+  const etx_shape* const self = etx_lower_shape(lower, self_of(lower));
+  const size_t rank = self->rank;
+  if (rank < 2) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants matrices, found rank %z",
+                         lower->node->aten, rank);
+  }
+  if (etx_dtype_category_of(self->dtype) > ETX_CATEGORY_FLOATING) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of complex numbers is not supported",
+                         lower->node->aten);
+  }
+  return etx_lower_transpose(lower, self_of(lower), rank - 2, rank - 1,
+                             &lower->results[0]);
+}
+
 // numpy_T: all dimensions in reverse.
 etx_status etx_lowering_reverse_dims(etx_lower* lower) {
   const size_t rank = etx_lower_shape(lower, self_of(lower))->rank;

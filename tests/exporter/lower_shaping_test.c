@@ -25,6 +25,21 @@ static void views_that_change_nothing_vanish(void** state) {
                  "return g\n");
 }
 
+static void matrices_are_turned_by_any_name(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[5, 2, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.mT.default, args: [x]}\n"
+                 "  - {out: b, op: aten.detach_.default, args: [a]}\n"
+                 "  - {out: c, op: aten.adjoint.default, args: [b]}\n"
+                 "outputs: [a, c]\n",
+                 "a: float32[5, 3, 2] = aten::permute_copy.out(x, [0, 2, 1])\n"
+                 "c: float32[5, 2, 3] = aten::permute_copy.out(a, [0, 2, 1])\n"
+                 "return a\n"
+                 "return c\n");
+}
+
 static void a_missing_size_divides_out_of_symbols(void** state) {
   (void)state;
   expect_lowered(
@@ -267,6 +282,7 @@ static void zeros_in_the_size_of_another(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(views_that_change_nothing_vanish),
+      cmocka_unit_test(matrices_are_turned_by_any_name),
       cmocka_unit_test(a_missing_size_divides_out_of_symbols),
       cmocka_unit_test(a_transpose_of_one_row_is_a_view),
       cmocka_unit_test(padding_by_less_than_nothing_is_a_slice_for_stock),

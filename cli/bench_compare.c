@@ -2,31 +2,92 @@
 
 #include "cli/machine_limits.h"
 
-enum { LEAST_ROUNDS = 15, MOST_ROUNDS = 1000, MOST_CALLS = 4096 };
+enum { LEAST_ROUNDS = 15, MOST_ROUNDS = 1000, MOST_TIMES = 4096 };
 
-// Seconds of one program's part of a round: long against a clock reading and a
-// change of caches, short against the drift of the machine.
+// Seconds of one program's part of a round: long against a change of caches,
+// short against the drift of the machine. What the clock takes is kept out by
+// timing short calls in groups.
 static const double part_seconds = 0.01;
 
-static etx_status run_part(etx_bench_run* run, double* times, size_t calls,
+// One program's part of each round: so many groups of so many calls.
+typedef struct part {
+  size_t group;
+  size_t groups;
+} part;
+
+static etx_status run_part(etx_bench_run* run, const part* p, double* times,
                            double* out_median) {
-  for (size_t i = 0; i < calls; ++i) {
-    ETX_TRY(etx_bench_run_call(run, &times[i]));
+  for (size_t i = 0; i < p->groups; ++i) {
+    ETX_TRY(etx_bench_run_calls(run, p->group, &times[i]));
   }
-  *out_median = etx_bench_times_of(times, calls).median;
+  *out_median = etx_bench_times_of(times, p->groups).median;
   return ETX_OK;
 }
 
-// Calls of a part, from some calls that also warm the caches.
-static etx_status count_calls(etx_bench_run* run, size_t* out_calls) {
+// From some calls that also warm the caches.
+static etx_status find_part(etx_bench_run* run, part* out_part) {
   double least = 0;
   for (int i = 0; i < 5; ++i) {
     double one = 0;
     ETX_TRY(etx_bench_run_call(run, &one));
     if (i == 0 || one < least) least = one;
   }
-  const double calls = part_seconds / (least + 1e-9);
-  *out_calls = calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (size_t)calls;
+  ETX_TRY(etx_bench_run_find_group(run, &least, &out_part->group));
+  const double groups = part_seconds / (least + 1e-9) / (double)out_part->group;
+  out_part->groups = groups < 1            ? 1
+                     : groups > MOST_TIMES ? MOST_TIMES
+                                           : (size_t)groups;
+  return ETX_OK;
+}
+
+// A call after bringing back is another one than a call that runs on, so both
+// programs do the same: if one has to, both.
+static etx_status find_parts(etx_bench_run runs[2], part parts[2]) {
+  for (size_t i = 0; i < 2; ++i) ETX_TRY(find_part(&runs[i], &parts[i]));
+  if (runs[0].restores == runs[1].restores) return ETX_OK;
+  runs[0].restores = runs[1].restores = true;
+  for (size_t i = 0; i < 2; ++i) ETX_TRY(find_part(&runs[i], &parts[i]));
+  return ETX_OK;
+}
+
+typedef struct rounds {
+  double* times;       // of one part
+  double* medians[2];  // of parts, by program
+  double* ratios;
+  size_t count;
+} rounds;
+
+static etx_status take_rounds(rounds* r, etx_pool* pool, etx_diag* diag) {
+  r->times = etx_pool_take(pool, MOST_TIMES * sizeof *r->times);
+  r->medians[0] = etx_pool_take(pool, MOST_ROUNDS * sizeof(double));
+  r->medians[1] = etx_pool_take(pool, MOST_ROUNDS * sizeof(double));
+  r->ratios = etx_pool_take(pool, MOST_ROUNDS * sizeof *r->ratios);
+  if (r->times == NULL || r->medians[0] == NULL || r->medians[1] == NULL ||
+      r->ratios == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for times");
+  }
+  return ETX_OK;
+}
+
+static etx_status run_rounds(rounds* r, etx_bench_run runs[2], part parts[2],
+                             double seconds) {
+  const double start = etx_seconds_now();
+  ETX_TRY(find_parts(runs, parts));
+  while (r->count < MOST_ROUNDS &&
+         (r->count < LEAST_ROUNDS || etx_seconds_now() - start < seconds)) {
+    const size_t round = r->count;
+    const bool restored = runs[0].restores;
+    for (size_t k = 0; k < 2; ++k) {
+      const size_t i = (round + k) % 2;
+      ETX_TRY(run_part(&runs[i], &parts[i], r->times, &r->medians[i][round]));
+    }
+    r->ratios[round] = r->medians[1][round] / r->medians[0][round];
+    ++r->count;
+    if (runs[0].restores == restored && runs[1].restores == restored) continue;
+    // One of them came to its end: what was measured so far is worth nothing.
+    ETX_TRY(find_parts(runs, parts));
+    r->count = 0;
+  }
   return ETX_OK;
 }
 
@@ -34,38 +95,21 @@ etx_status etx_bench_compare(etx_session* sessions[2], const char* name,
                              const etx_bench_wishes* wishes, etx_pool* pool,
                              etx_bench_pair* out_pair, etx_diag* diag) {
   etx_bench_run runs[2];
-  size_t calls[2];
-  double* times = etx_pool_take(pool, MOST_CALLS * sizeof *times);
-  double* medians[2] = {etx_pool_take(pool, MOST_ROUNDS * sizeof(double)),
-                        etx_pool_take(pool, MOST_ROUNDS * sizeof(double))};
-  double* ratios = etx_pool_take(pool, MOST_ROUNDS * sizeof *ratios);
-  if (times == NULL || medians[0] == NULL || medians[1] == NULL ||
-      ratios == NULL) {
-    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "no memory for times");
-  }
+  part parts[2];
+  rounds r = {.count = 0};
+  ETX_TRY(take_rounds(&r, pool, diag));
   for (size_t i = 0; i < 2; ++i) {
     ETX_TRY(
         etx_bench_run_start(&runs[i], sessions[i], name, wishes, pool, diag));
-    ETX_TRY(count_calls(&runs[i], &calls[i]));
   }
-  const double start = etx_seconds_now();
-  size_t rounds = 0;
-  while (
-      rounds < MOST_ROUNDS &&
-      (rounds < LEAST_ROUNDS || etx_seconds_now() - start < wishes->seconds)) {
-    for (size_t k = 0; k < 2; ++k) {
-      const size_t i = (rounds + k) % 2;
-      ETX_TRY(run_part(&runs[i], times, calls[i], &medians[i][rounds]));
-    }
-    ratios[rounds] = medians[1][rounds] / medians[0][rounds];
-    ++rounds;
-  }
+  ETX_TRY(run_rounds(&r, runs, parts, wishes->seconds));
   etx_bench_pair pair = {.name = name};
-  pair.ratios = etx_bench_times_of(ratios, rounds);
-  pair.lower = ratios[rounds / 4];
-  pair.upper = ratios[rounds - 1 - rounds / 4];
+  pair.ratios = etx_bench_times_of(r.ratios, r.count);
+  pair.lower = r.ratios[r.count / 4];
+  pair.upper = r.ratios[r.count - 1 - r.count / 4];
   for (size_t i = 0; i < 2; ++i) {
-    pair.times[i] = etx_bench_times_of(medians[i], rounds);
+    pair.times[i] = etx_bench_times_of(r.medians[i], r.count);
+    pair.calls[i] = parts[i].group * parts[i].groups;
   }
   *out_pair = pair;
   return ETX_OK;

@@ -9,6 +9,7 @@
 typedef struct etx_bench_pair {
   const char* name;          // of the method
   etx_bench_times times[2];  // of rounds: the median of a round's calls
+  size_t calls[2];           // of each program in a round
   etx_bench_times ratios;    // of the rounds: the second program's time through
                              // the first one's
   double lower, upper;       // quartiles of the ratios
@@ -16,6 +17,8 @@ typedef struct etx_bench_pair {
 
 // Measures a method that both programs have. Each round calls first the one
 // and then the other, the next the other way round; there are at least 15.
+// Short calls are timed in groups. If one program brings inputs and state back
+// before every call, both do.
 ETX_MUST_USE etx_status etx_bench_compare(
     etx_session* sessions[2], const char* name, const etx_bench_wishes* wishes,
     etx_pool* pool, etx_bench_pair* out_pair, etx_diag* diag);

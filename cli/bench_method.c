@@ -18,10 +18,6 @@ enum {
 // Shares of the time that is given.
 static const double warm_up_share = 0.15, profile_share = 0.25;
 
-// A call shorter than this is timed together with others, or the clock would
-// be a part of it.
-static const double least_timed = 2e-6;
-
 static int compare_seconds(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
@@ -55,30 +51,17 @@ static etx_status warm_up(etx_bench_run* run, double seconds,
   return ETX_OK;
 }
 
-// Several calls as one time each.
-static etx_status call_group(etx_bench_run* run, size_t count,
-                             double* out_seconds) {
-  if (count == 1 || run->restores) return etx_bench_run_call(run, out_seconds);
-  const double start = etx_seconds_now();
-  for (size_t i = 0; i < count; ++i) {
-    const etx_status status = etx_method_run(run->method, run->diag);
-    if (status != ETX_OK) return status;
-  }
-  *out_seconds = (etx_seconds_now() - start) / (double)count;
-  return ETX_OK;
-}
-
 static etx_status time_calls(etx_bench_run* run, double seconds, double usual,
                              etx_pool* pool, etx_bench_times* out_times) {
   double* times = etx_pool_take(pool, MOST_CALLS * sizeof *times);
   if (times == NULL) return ETX_OUT_OF_MEMORY;
-  const size_t group =
-      usual < least_timed ? (size_t)(5 * least_timed / (usual + 1e-9)) + 1 : 1;
+  size_t group = 1;
+  ETX_TRY(etx_bench_run_find_group(run, &usual, &group));
   const double start = etx_seconds_now();
   size_t count = 0;
   while (count < MOST_CALLS &&
          (count < LEAST_CALLS || etx_seconds_now() - start < seconds)) {
-    ETX_TRY(call_group(run, group, &times[count]));
+    ETX_TRY(etx_bench_run_calls(run, group, &times[count]));
     ++count;
   }
   *out_times = etx_bench_times_of(times, count);

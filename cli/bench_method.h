@@ -87,6 +87,22 @@ ETX_MUST_USE etx_status etx_bench_run_start(etx_bench_run* run,
 ETX_MUST_USE etx_status etx_bench_run_call(etx_bench_run* run,
                                            double* out_seconds);
 
+// `count` calls timed together, so that the clock is no part of short ones;
+// `out_seconds` is of one of them. A run that brings things back in between
+// makes one call.
+ETX_MUST_USE etx_status etx_bench_run_calls(etx_bench_run* run, size_t count,
+                                            double* out_seconds);
+
+// How many calls of so many seconds are timed together: 1 if they are long
+// against a reading of the clock.
+size_t etx_bench_group(double seconds);
+// The same for a run whose calls seem to take `*seconds` each. A time of a
+// single call has the clock in it, so a group is timed as well: `*seconds`
+// becomes what a call takes in it.
+ETX_MUST_USE etx_status etx_bench_run_find_group(etx_bench_run* run,
+                                                 double* seconds,
+                                                 size_t* out_group);
+
 // Median and so on of `count` values, which are sorted in place.
 etx_bench_times etx_bench_times_of(double* seconds, size_t count);
 

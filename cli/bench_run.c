@@ -115,12 +115,55 @@ etx_status etx_bench_run_start(etx_bench_run* run, etx_session* session,
   return call_first(run, name, &own, pool);
 }
 
-etx_status etx_bench_run_call(etx_bench_run* run, double* out_seconds) {
-  if (run->restores) restore(run);
-  const etx_status status = call_once(run, out_seconds);
-  if (!depends_on_data(status) || run->restores) return status;
+// After a call that was refused: brings back, calls, and does so from now on.
+static etx_status call_again(etx_bench_run* run, etx_status refusal,
+                             double* out_seconds) {
+  if (!depends_on_data(refusal) || run->restores) return refusal;
   etx_diag_init(run->diag);
   run->restores = true;
   restore(run);
   return call_once(run, out_seconds);
+}
+
+etx_status etx_bench_run_call(etx_bench_run* run, double* out_seconds) {
+  if (run->restores) restore(run);
+  const etx_status status = call_once(run, out_seconds);
+  return status == ETX_OK ? ETX_OK : call_again(run, status, out_seconds);
+}
+
+// ---- several calls as one time ----
+
+// Calls shorter than the first are timed together, as many as take about the
+// second: the clock is then less than a hundredth of it.
+static const double least_timed = 2e-6, group_seconds = 1e-5;
+
+size_t etx_bench_group(double seconds) {
+  if (seconds >= least_timed) return 1;
+  return (size_t)(group_seconds / (seconds + 1e-9)) + 1;
+}
+
+etx_status etx_bench_run_calls(etx_bench_run* run, size_t count,
+                               double* out_seconds) {
+  if (count == 1 || run->restores) return etx_bench_run_call(run, out_seconds);
+  const double start = etx_seconds_now();
+  for (size_t i = 0; i < count; ++i) {
+    const etx_status status = etx_method_run(run->method, run->diag);
+    if (status != ETX_OK) return call_again(run, status, out_seconds);
+  }
+  *out_seconds = (etx_seconds_now() - start) / (double)count;
+  return ETX_OK;
+}
+
+etx_status etx_bench_run_find_group(etx_bench_run* run, double* seconds,
+                                    size_t* out_group) {
+  enum { TRIALS = 3 };
+  const size_t first = etx_bench_group(*seconds);
+  *out_group = first;
+  for (int i = 0; i < TRIALS && first > 1; ++i) {
+    double one = 0;
+    ETX_TRY(etx_bench_run_calls(run, first, &one));
+    if (one < *seconds) *seconds = one;
+  }
+  *out_group = run->restores ? 1 : etx_bench_group(*seconds);
+  return ETX_OK;
 }

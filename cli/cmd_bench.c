@@ -202,6 +202,7 @@ static json_t* json_of_pair(const etx_bench_pair* pair) {
   json_object_set_new(row, "upper_quartile", json_real(pair->upper));
   for (size_t i = 0; i < 2; ++i) {
     json_t* const times = json_object();
+    json_object_set_new(times, "calls", etx_json_unsigned(pair->calls[i]));
     json_object_set_new(times, "median", json_real(pair->times[i].median));
     json_object_set_new(times, "least", json_real(pair->times[i].least));
     json_object_set_new(row, i == 0 ? "file" : "other", times);

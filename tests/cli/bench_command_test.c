@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "cli/bench_method.h"
 #include "cli/call_cost.h"
 #include "tests/cli/command.h"
 
@@ -21,6 +22,7 @@
 enum { PATH_BYTES = 256 };
 
 static char kv[PATH_BYTES], llama[PATH_BYTES], counter[PATH_BYTES];
+static char swap[PATH_BYTES];
 
 static void plan(const char* set, char path[PATH_BYTES]) {
   char from[PATH_BYTES];
@@ -34,6 +36,7 @@ static int plan_all(void** state) {
   plan("kv", kv);
   plan("llama", llama);
   plan("counter", counter);
+  plan("swap", swap);
   return 0;
 }
 
@@ -202,6 +205,37 @@ static void two_programs_are_measured_in_turns(void** state) {
                      "set_cache: ratio ");
 }
 
+// The clock takes about as long as one call of `get`, so many of them are
+// timed together; how many depends on the machine, and bounds are wide.
+static void short_calls_are_timed_together(void** state) {
+  (void)state;
+  assert_int_equal(etx_bench_group(1e-3), 1);
+  assert_int_equal(etx_bench_group(2e-6), 1);
+  assert_in_range(etx_bench_group(1e-6), 8, 12);
+  assert_in_range(etx_bench_group(1e-8), 500, 1100);
+  assert_in_range(etx_bench_group(0), 5000, 20000);
+  json_t* const list =
+      bench_json(WORDS(ETX, "bench", "--compare", swap, swap, "--json",
+                       "--seconds", "0.01", "--method", "get"));
+  const json_t* const pair = json_array_get(list, 0);
+  static const char* const names[] = {"file", "other"};
+  for (size_t i = 0; i < 2; ++i) {
+    const json_t* const times = json_object_get(pair, names[i]);
+    assert_true(number_at(times, "calls") > 5000);
+    assert_true(number_at(times, "calls") * number_at(times, "median") > 1e-3);
+  }
+  json_decref(list);
+}
+
+// A counter comes to its end within a group of calls, and is brought back.
+static void calls_that_are_refused_are_brought_back(void** state) {
+  (void)state;
+  command_expect_out(0,
+                     WORDS(ETX, "bench", "--compare", counter, counter,
+                           "--seconds", "0.01", "--method", "tick"),
+                     "tick: ratio ");
+}
+
 static void what_cannot_be_measured_is_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
@@ -363,6 +397,8 @@ int main(void) {
       cmocka_unit_test(static_figures_need_no_run),
       cmocka_unit_test(recorded_calls_lead_up_to_a_method),
       cmocka_unit_test(two_programs_are_measured_in_turns),
+      cmocka_unit_test(short_calls_are_timed_together),
+      cmocka_unit_test(calls_that_are_refused_are_brought_back),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
       cmocka_unit_test(sums_of_bytes_are_counted_as_such),

@@ -67,6 +67,25 @@ static etx_status open_session(bench* b, const char* path,
   return etx_session_open(session, path, &options, &b->diag);
 }
 
+// What was asked of a method's inputs is refused before anything runs.
+static etx_exit check_wishes(bench* b, const char* path,
+                             const etx_session* session) {
+  const words* in = b->in;
+  if (in->inputs.count + in->dims.count == 0) return ETX_EXIT_DONE;
+  etx_input_wishes inputs = b->wishes.inputs;
+  for (size_t i = b->cases.call_count; i-- > 0;) {
+    const etx_case_call* call = &b->cases.calls[i];
+    if (!call->is_reset && strcmp(call->method, in->method) == 0) {
+      inputs.call = call;
+    }
+  }
+  const etx_status status =
+      etx_input_wishes_check(&session->module.program, etx_text_of(in->method),
+                             &inputs, &b->pool, &b->diag);
+  return status == ETX_OK ? ETX_EXIT_DONE
+                          : etx_fail("bench", path, status, &b->diag);
+}
+
 // The names of the methods that are wanted: one, or all that compute.
 static etx_status find_methods(bench* b, const etx_program* program,
                                const char*** out_names, size_t* out_count) {
@@ -173,7 +192,8 @@ static etx_exit bench_file(bench* b) {
       .open_seconds = etx_seconds_now() - start,
       .threads = (size_t)b->in->threads,
       .is_static = b->in->is_static};
-  const etx_exit code = measure_all(b, &session, &program);
+  etx_exit code = check_wishes(b, b->in->file, &session);
+  if (code == ETX_EXIT_DONE) code = measure_all(b, &session, &program);
   etx_session_close(&session);
   return code;
 }
@@ -260,7 +280,9 @@ static etx_exit compare_files(bench* b) {
     etx_session_close(&first);
     return etx_fail("bench", b->in->other, status, &b->diag);
   }
-  const etx_exit code = compare_sessions(b, both);
+  etx_exit code = check_wishes(b, b->in->file, &first);
+  if (code == ETX_EXIT_DONE) code = check_wishes(b, b->in->other, &second);
+  if (code == ETX_EXIT_DONE) code = compare_sessions(b, both);
   etx_session_close(&second);
   etx_session_close(&first);
   return code;

@@ -10,6 +10,7 @@ typedef struct maker {
   etx_text name;
   etx_method* method;
   const etx_input_wishes* wishes;
+  etx_wished_dims dims;
   etx_pool* pool;
   uint32_t random;
   etx_diag* diag;
@@ -32,94 +33,11 @@ static const char* find_word(const etx_option_list* list, etx_text name) {
   return NULL;
 }
 
-// "ids[1]=16" as the symbol of that dimension and what it has to be. False if
-// the method has no such input, or the dimension does not vary.
-static bool read_dim(const maker* m, const char* word, etx_text* out_symbol,
-                     int64_t* out_value) {
-  const char* open = strchr(word, '[');
-  if (open == NULL) return false;
-  char* end = NULL;
-  const long dim = strtol(open + 1, &end, 10);
-  if (end == open + 1 || strncmp(end, "]=", 2) != 0 || dim > INT32_MAX) {
-    return false;
-  }
-  for (size_t i = 0; i < m->method->input_count; ++i) {
-    etx_port port;
-    etx_blob_input_dim row;
-    etx_blob_symbol symbol;
-    if (etx_port_input(m->program, m->name, i, &port, NULL) != ETX_OK) continue;
-    if (strlen(port.name) != (size_t)(open - word) ||
-        strncmp(port.name, word, strlen(port.name)) != 0 ||
-        !etx_port_dim(m->program, m->name, &port, (int32_t)dim, &row,
-                      &symbol) ||
-        row.factor == 0) {
-      continue;
-    }
-    *out_symbol = symbol.name;
-    *out_value = (strtoll(end + 2, NULL, 10) - row.offset) / row.factor;
-    return true;
-  }
-  return false;
-}
-
-// The value that is wished for a symbol; its largest one otherwise.
-static int64_t value_of(const maker* m, const etx_blob_symbol* symbol) {
-  const etx_option_list* dims = m->wishes->dims;
-  const char* wish = find_word(dims, symbol->name);
-  if (wish != NULL) return strtoll(wish, NULL, 10);
-  for (size_t i = 0; dims != NULL && i < dims->count; ++i) {
-    etx_text name;
-    int64_t value;
-    if (read_dim(m, dims->items[i], &name, &value) &&
-        etx_text_equal(name, symbol->name)) {
-      return value;
-    }
-  }
-  return symbol->maximum;
-}
-
-static bool is_symbol(const maker* m, const char* word) {
-  size_t at = 0;
-  const etx_blob* blob = &m->program->blob;
-  const char* equals = strchr(word, '=');
-  if (equals == NULL || !m->program->has_blob ||
-      !etx_blob_method_find(blob, m->name, &at)) {
-    return false;
-  }
-  const etx_text wanted = {word, (size_t)(equals - word)};
-  for (size_t i = 0; i < etx_blob_symbol_count(blob, at); ++i) {
-    const etx_blob_symbol symbol = etx_blob_symbol_at(blob, at, (uint32_t)i);
-    if (etx_text_equal(symbol.name, wanted)) return true;
-  }
-  return false;
-}
-
-static etx_status check_dims(const maker* m) {
-  const etx_option_list* dims = m->wishes->dims;
-  for (size_t i = 0; dims != NULL && i < dims->count; ++i) {
-    etx_text name;
-    int64_t value;
-    if (is_symbol(m, dims->items[i]) ||
-        read_dim(m, dims->items[i], &name, &value)) {
-      continue;
-    }
-    return etx_diag_fail(m->diag, ETX_BAD_ARGUMENT,
-                         "'--dim %s' is no dimension of method '%t' that "
-                         "varies; etx inspect lists them",
-                         dims->items[i], m->name);
-  }
-  return ETX_OK;
-}
-
 // Size of a dimension, or with -1 the value of an integer that varies.
 static int64_t size_of(const maker* m, const etx_port* port, int32_t dim,
                        int64_t otherwise) {
-  etx_blob_input_dim row;
-  etx_blob_symbol symbol;
-  if (!etx_port_dim(m->program, m->name, port, dim, &row, &symbol)) {
-    return otherwise;
-  }
-  return row.factor * value_of(m, &symbol) + row.offset;
+  const char* word = NULL;
+  return etx_wished_dim(&m->dims, port, dim, otherwise, &word);
 }
 
 static void fill_floats(maker* m, float* out, size_t count) {
@@ -194,34 +112,53 @@ static etx_status make_tensor(maker* m, etx_made_input* input) {
   return ETX_OK;
 }
 
-static etx_status copy_recorded(maker* m, const etx_case_value* from,
-                                etx_made_input* input) {
-  input->tensor = *from->tensor;
-  ETX_TRY(etx_host_tensor_take(&input->tensor, m->pool, m->diag));
-  if (input->tensor.bytes > 0) {
-    memcpy(input->tensor.data, from->tensor->data, input->tensor.bytes);
+static etx_status copy_recorded(const etx_host_tensor* from, etx_pool* pool,
+                                etx_host_tensor* out_tensor,
+                                etx_value* out_value, etx_diag* diag) {
+  *out_tensor = *from;
+  ETX_TRY(etx_host_tensor_take(out_tensor, pool, diag));
+  if (out_tensor->bytes > 0) {
+    memcpy(out_tensor->data, from->data, out_tensor->bytes);
   }
+  out_value->kind = ETX_VALUE_TENSOR;
+  out_value->as.tensor = etx_host_tensor_view(out_tensor);
+  return ETX_OK;
+}
+
+// The value that somebody gave or recorded. A tensor's is left in `tensor`.
+static etx_status find_given(const etx_input_wishes* wishes,
+                             const etx_port* port, etx_pool* pool,
+                             etx_host_tensor* tensor, etx_value* out_value,
+                             bool* out_found, etx_diag* diag) {
+  const char* given = find_word(wishes->values, etx_text_of(port->name));
+  *out_found = true;
+  if (given != NULL) {
+    return etx_input_value_read(port, given, pool, tensor, out_value, diag);
+  }
+  const etx_case_call* call = wishes->call;
+  if (call != NULL && port->index < call->input_count) {
+    const etx_case_value* from = &call->inputs[port->index];
+    if (from->kind == ETX_CASE_TENSOR) {
+      return copy_recorded(from->tensor, pool, tensor, out_value, diag);
+    }
+    *out_value = etx_case_scalar(from);
+    return ETX_OK;
+  }
+  *out_found = false;
   return ETX_OK;
 }
 
 // Makes the value; a tensor's is left in `input`.
 static etx_status make(maker* m, etx_made_input* input, etx_value* out_value) {
   const etx_port* port = &input->port;
-  const size_t index = port->index;
-  const char* given = find_word(m->wishes->values, etx_text_of(port->name));
-  if (given != NULL) {
-    return etx_input_value_read(port, given, m->pool, &input->tensor, out_value,
-                                m->diag);
+  bool is_given = false;
+  ETX_TRY(find_given(m->wishes, port, m->pool, &input->tensor, out_value,
+                     &is_given, m->diag));
+  if (is_given) return ETX_OK;
+  if (port->info.kind == ETX_PTE_TENSOR) {
+    out_value->kind = ETX_VALUE_TENSOR;
+    return make_tensor(m, input);
   }
-  out_value->kind = ETX_VALUE_TENSOR;
-  const etx_case_call* call = m->wishes->call;
-  if (call != NULL && index < call->input_count) {
-    const etx_case_value* from = &call->inputs[index];
-    if (from->kind == ETX_CASE_TENSOR) return copy_recorded(m, from, input);
-    *out_value = etx_case_scalar(from);
-    return ETX_OK;
-  }
-  if (port->info.kind == ETX_PTE_TENSOR) return make_tensor(m, input);
   *out_value = etx_port_fixed_value(port);
   if (out_value->kind == ETX_VALUE_INT) {
     out_value->as.integer = size_of(m, port, -1, out_value->as.integer);
@@ -253,15 +190,16 @@ etx_status etx_made_inputs_set(etx_session* session, const char* name,
                                etx_method* method,
                                const etx_input_wishes* wishes, etx_pool* pool,
                                etx_made_inputs* out_inputs, etx_diag* diag) {
-  maker m = {&session->module.program,
-             etx_text_of(name),
-             method,
-             wishes,
-             pool,
-             1,
-             diag};
+  maker m = {.program = &session->module.program,
+             .name = etx_text_of(name),
+             .method = method,
+             .wishes = wishes,
+             .pool = pool,
+             .random = 1,
+             .diag = diag};
   const size_t count = method->input_count;
-  ETX_TRY(check_dims(&m));
+  ETX_TRY(etx_wished_dims_read(m.program, m.name, wishes->dims, pool, &m.dims,
+                               diag));
   out_inputs->count = count;
   out_inputs->items = etx_pool_take(pool, count * sizeof *out_inputs->items);
   if (out_inputs->items == NULL) {
@@ -270,6 +208,83 @@ etx_status etx_made_inputs_set(etx_session* session, const char* name,
   for (size_t i = 0; i < count; ++i) {
     ETX_TRY(set_input(&m, i, &out_inputs->items[i]));
   }
+  return ETX_OK;
+}
+
+// ---- what was asked for ----
+
+typedef struct checker {
+  const etx_input_wishes* wishes;
+  etx_wished_dims dims;
+  etx_port* ports;
+  const char** words;  // by input: the option that gives it, or NULL
+  size_t count;
+  etx_pool* pool;
+  etx_diag* diag;
+} checker;
+
+static etx_status check_word(checker* c, const char* word) {
+  const etx_text name = {word, strcspn(word, "=")};
+  size_t at = 0;
+  if (word[name.size] == '\0') {
+    return etx_diag_fail(c->diag, ETX_BAD_ARGUMENT,
+                         "'--in %s' is not of the form NAME=VALUE", word);
+  }
+  while (at < c->count && !etx_text_is(name, c->ports[at].name)) ++at;
+  if (at == c->count) {
+    return etx_diag_fail(c->diag, ETX_BAD_ARGUMENT,
+                         "method '%t' has no input '%t'; etx inspect lists "
+                         "them",
+                         c->dims.method, name);
+  }
+  if (c->words[at] != NULL) {
+    return etx_diag_fail(c->diag, ETX_BAD_ARGUMENT,
+                         "input '%t' is given twice: '--in %s' and '--in %s'",
+                         name, c->words[at], word);
+  }
+  c->words[at] = word;
+  return ETX_OK;
+}
+
+static etx_status check_input(const checker* c, const etx_port* port) {
+  etx_host_tensor tensor;
+  etx_value value = {.kind = ETX_VALUE_NONE};
+  bool is_given = false;
+  ETX_TRY(find_given(c->wishes, port, c->pool, &tensor, &value, &is_given,
+                     c->diag));
+  return is_given ? etx_wished_dims_agree(&c->dims, port, &value, c->diag)
+                  : ETX_OK;
+}
+
+static etx_status find_ports(checker* c) {
+  etx_pte_plan plan;
+  ETX_TRY(
+      etx_program_find_plan(c->dims.program, c->dims.method, &plan, c->diag));
+  c->count = etx_pte_input_count(&plan);
+  c->ports = etx_pool_take(c->pool, (c->count + 1) * sizeof *c->ports);
+  c->words = etx_pool_take(c->pool, (c->count + 1) * sizeof *c->words);
+  if (c->ports == NULL || c->words == NULL) {
+    return etx_diag_fail(c->diag, ETX_OUT_OF_MEMORY, "no memory for inputs");
+  }
+  for (size_t i = 0; i < c->count; ++i) {
+    ETX_TRY(etx_port_input(c->dims.program, c->dims.method, i, &c->ports[i],
+                           c->diag));
+  }
+  return ETX_OK;
+}
+
+etx_status etx_input_wishes_check(const etx_program* program, etx_text method,
+                                  const etx_input_wishes* wishes,
+                                  etx_pool* pool, etx_diag* diag) {
+  checker c = {.wishes = wishes, .pool = pool, .diag = diag};
+  const etx_option_list* values = wishes->values;
+  ETX_TRY(
+      etx_wished_dims_read(program, method, wishes->dims, pool, &c.dims, diag));
+  ETX_TRY(find_ports(&c));
+  for (size_t i = 0; values != NULL && i < values->count; ++i) {
+    ETX_TRY(check_word(&c, values->items[i]));
+  }
+  for (size_t i = 0; i < c.count; ++i) ETX_TRY(check_input(&c, &c.ports[i]));
   return ETX_OK;
 }
 

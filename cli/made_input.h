@@ -11,12 +11,11 @@
 #include "cli/case_file.h"
 #include "cli/options.h"
 #include "cli/ordered_input.h"
-#include "cli/session.h"
+#include "cli/wished_dims.h"
 
 typedef struct etx_input_wishes {
   const etx_option_list* values;  // "NAME=VALUE"; may be NULL
-  const etx_option_list* dims;    // "SYMBOL=SIZE" or "INPUT[DIM]=SIZE"; may be
-                                  // NULL
+  const etx_option_list* dims;    // of wished_dims.h; may be NULL
   const etx_case_call* call;      // recorded inputs; NULL: none
   int64_t whole;                  // what integers are filled with
 } etx_input_wishes;
@@ -32,6 +31,14 @@ typedef struct etx_made_inputs {
   etx_made_input* items;
   size_t count;
 } etx_made_inputs;
+
+// Refuses what no run can heed: a value for an input that is not there or that
+// was given before, sizes that cannot be, sizes that contradict each other or
+// a value. The method need not be loaded.
+ETX_MUST_USE etx_status etx_input_wishes_check(const etx_program* program,
+                                               etx_text method,
+                                               const etx_input_wishes* wishes,
+                                               etx_pool* pool, etx_diag* diag);
 
 // Makes and sets all inputs of a loaded method. Memory is of the pool and must
 // stay as long as the method has them.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -22,7 +23,7 @@
 enum { PATH_BYTES = 256 };
 
 static char kv[PATH_BYTES], llama[PATH_BYTES], counter[PATH_BYTES];
-static char swap[PATH_BYTES];
+static char swap[PATH_BYTES], pairs[PATH_BYTES];
 
 static void plan(const char* set, char path[PATH_BYTES]) {
   char from[PATH_BYTES];
@@ -31,12 +32,38 @@ static void plan(const char* set, char path[PATH_BYTES]) {
   command_expect(0, WORDS(ETX, "plan", from, "-o", path, "--quiet"));
 }
 
+// A program of one method, `both`.
+static void plan_method(const char* name, const char* text,
+                        char path[PATH_BYTES]) {
+  char directory[PATH_BYTES], file[PATH_BYTES + 16];
+  snprintf(directory, sizeof directory, "%s/%s", command_directory, name);
+  snprintf(file, sizeof file, "%s/both.yaml", directory);
+  snprintf(path, PATH_BYTES, "%s/%s.pte", command_directory, name);
+  assert_int_equal(mkdir(directory, 0700), 0);
+  command_write_file(file, text);
+  command_expect(0, WORDS(ETX, "plan", directory, "-o", path, "--quiet"));
+}
+
+static const char pairs_text[] =
+    "etx: 1\n"
+    "method: both\n"
+    "dims: {s: {min: 1, max: 8}}\n"
+    "inputs:\n"
+    "  - {name: x, type: \"float32[s, 3]\"}\n"
+    "  - {name: y, type: \"float32[2*s + 1]\"}\n"
+    "  - {name: n, sym: s}\n"
+    "nodes:\n"
+    "  - {out: a, op: aten.relu.default, args: [x]}\n"
+    "  - {out: b, op: aten.relu.default, args: [y]}\n"
+    "outputs: [a, b]\n";
+
 static int plan_all(void** state) {
   if (command_set_up(state) != 0) return -1;
   plan("kv", kv);
   plan("llama", llama);
   plan("counter", counter);
   plan("swap", swap);
+  plan_method("pairs", pairs_text, pairs);
   return 0;
 }
 
@@ -236,6 +263,76 @@ static void calls_that_are_refused_are_brought_back(void** state) {
                      "tick: ratio ");
 }
 
+#define PAIRS(...)                                                    \
+  WORDS(ETX, "bench", pairs, "--method", "both", "--seconds", "0.01", \
+        __VA_ARGS__)
+
+static void sizes_are_heeded(void** state) {
+  (void)state;
+  command_expect_out(0, PAIRS("--dim", "s=3"),
+                     "x float32[3, 3], y float32[7], n");
+  command_expect_out(0, PAIRS("--dim", "y[0]=9"),
+                     "x float32[4, 3], y float32[9], n");
+  command_expect_out(0,
+                     PAIRS("--dim", "y[0]=5", "--dim", "s=2", "--dim", "x[1]=3",
+                           "--in", "x=[[1, 2, 3], [4, 5, 6]]"),
+                     "x float32[2, 3], y float32[5], n");
+}
+
+static void sizes_that_cannot_be_are_refused(void** state) {
+  (void)state;
+  static const char* const bad[][2] = {
+      {"s=3x", "'--dim s=3x' is not of the form SYMBOL=SIZE"},
+      {"s=3.7", "not of the form"},
+      {"s=", "not of the form"},
+      {"s= 3", "not of the form"},
+      {"s", "not of the form"},
+      {"x[0]=3x", "not of the form"},
+      {"x[0x]=3", "not of the form"},
+      {"x[]=3", "not of the form"},
+      {"x[0]3", "not of the form"},
+      {"s=9", "'--dim s=9' cannot be: s is from 1 to 8"},
+      {"s=0", "cannot be"},
+      {"y[0]=6", "that dimension is 2*s+1, and s is from 1 to 8"},
+      {"y[0]=1", "cannot be"},
+      {"y[0]=9223372036854775807", "cannot be"},
+      {"y[0]=99999999999999999999", "not of the form"},
+      {"x[1]=4", "no dimension of method 'both' that varies"},
+      {"x[2]=4", "no dimension of method 'both' that varies"},
+      {"n[0]=4", "no dimension of method 'both' that varies"},
+      {"t=4", "no dimension of method 'both' that varies"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    command_expect_err(2, PAIRS("--dim", bad[i][0]), bad[i][1]);
+  }
+}
+
+static void sizes_that_contradict_are_refused(void** state) {
+  (void)state;
+  command_expect_err(2, PAIRS("--dim", "x[0]=3", "--dim", "x[0]=4"),
+                     "'--dim x[0]=4' contradicts '--dim x[0]=3'");
+  command_expect_err(2, PAIRS("--dim", "s=3", "--dim", "y[0]=5"),
+                     "both say what 's' of method 'both' is");
+  command_expect_err(
+      2, PAIRS("--dim", "s=3", "--in", "x=[[1, 2, 3], [4, 5, 6]]"),
+      "'--dim s=3' contradicts input 'x', whose dimension 0 is 2");
+  command_expect_err(2, PAIRS("--dim", "s=3", "--in", "n=4"),
+                     "'--dim s=3' contradicts input 'n', which is 4");
+  command_expect_err(2,
+                     WORDS(ETX, "bench", kv, "--method", "set_cache", "--case",
+                           SETS "kv", "--dim", "s98=9"),
+                     "contradicts input 'data'");
+}
+
+static void values_that_no_input_takes_are_refused(void** state) {
+  (void)state;
+  command_expect_err(2, PAIRS("--in", "z=1"), "has no input 'z'");
+  command_expect_err(2, PAIRS("--in", "n"), "not of the form NAME=VALUE");
+  command_expect_err(2, PAIRS("--in", "n=1", "--in", "n=1"),
+                     "input 'n' is given twice");
+  command_expect_err(2, PAIRS("--in", "n=few"), "wants an integer");
+}
+
 static void what_cannot_be_measured_is_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
@@ -399,6 +496,10 @@ int main(void) {
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(short_calls_are_timed_together),
       cmocka_unit_test(calls_that_are_refused_are_brought_back),
+      cmocka_unit_test(sizes_are_heeded),
+      cmocka_unit_test(sizes_that_cannot_be_are_refused),
+      cmocka_unit_test(sizes_that_contradict_are_refused),
+      cmocka_unit_test(values_that_no_input_takes_are_refused),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
       cmocka_unit_test(sums_of_bytes_are_counted_as_such),

@@ -1,5 +1,7 @@
 #include "cli/bench_compare.h"
 
+#include <string.h>
+
 #include "cli/machine_limits.h"
 
 enum { LEAST_ROUNDS = 15, MOST_ROUNDS = 1000, MOST_TIMES = 4096 };
@@ -91,6 +93,69 @@ static etx_status run_rounds(rounds* r, etx_bench_run runs[2], part parts[2],
   return ETX_OK;
 }
 
+// ---- are they the same calls ----
+
+enum { INPUT_TEXT = 256 };
+
+// "float32[1, 8]", "the integer 4".
+static void describe_input(const etx_made_input* input, char out[INPUT_TEXT]) {
+  const etx_host_tensor* const tensor = &input->tensor;
+  size_t size = 0;
+  if (input->value.kind == ETX_VALUE_INT) {
+    etx_format_text(out, INPUT_TEXT, "the integer %i", input->value.as.integer);
+    return;
+  }
+  if (input->value.kind != ETX_VALUE_TENSOR) {
+    etx_format_text(out, INPUT_TEXT, "of kind '%s'",
+                    etx_pte_kind_text(input->port.info.kind));
+    return;
+  }
+  size = etx_format_text(out, INPUT_TEXT, "%s[", etx_dtype_name(tensor->dtype));
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    size += etx_format_text(out + size, INPUT_TEXT - size,
+                            i == 0 ? "%i" : ", %i", (int64_t)tensor->sizes[i]);
+  }
+  etx_format_text(out + size, INPUT_TEXT - size, "]");
+}
+
+static bool is_alike(const etx_made_input* a, const etx_made_input* b) {
+  if (a->value.kind != b->value.kind) return false;
+  if (a->value.kind == ETX_VALUE_INT) {
+    return a->value.as.integer == b->value.as.integer;
+  }
+  if (a->value.kind != ETX_VALUE_TENSOR) return true;
+  const etx_host_tensor *x = &a->tensor, *y = &b->tensor;
+  return x->dtype == y->dtype && x->rank == y->rank &&
+         memcmp(x->sizes, y->sizes, x->rank * sizeof *x->sizes) == 0;
+}
+
+// Times of calls on other sizes say nothing about the programs.
+static etx_status check_alike(const etx_bench_run runs[2], const char* name,
+                              etx_diag* diag) {
+  const etx_made_inputs *a = &runs[0].inputs, *b = &runs[1].inputs;
+  if (a->count != b->count) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "method '%s' is not the same call in both programs: "
+                         "the number of inputs is %z in the first one, %z in "
+                         "the second one",
+                         name, a->count, b->count);
+  }
+  for (size_t i = 0; i < a->count; ++i) {
+    const etx_made_input *x = &a->items[i], *y = &b->items[i];
+    char first[INPUT_TEXT], second[INPUT_TEXT];
+    if (is_alike(x, y)) continue;
+    describe_input(x, first);
+    describe_input(y, second);
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "method '%s' is not the same call in both programs: "
+                         "input '%s' is %s in the first one, '%s' is %s in "
+                         "the second one; --dim and --in make calls alike "
+                         "where both can have the same input",
+                         name, x->port.name, first, y->port.name, second);
+  }
+  return ETX_OK;
+}
+
 etx_status etx_bench_compare(etx_session* sessions[2], const char* name,
                              const etx_bench_wishes* wishes, etx_pool* pool,
                              etx_bench_pair* out_pair, etx_diag* diag) {
@@ -102,6 +167,7 @@ etx_status etx_bench_compare(etx_session* sessions[2], const char* name,
     ETX_TRY(
         etx_bench_run_start(&runs[i], sessions[i], name, wishes, pool, diag));
   }
+  ETX_TRY(check_alike(runs, name, diag));
   ETX_TRY(run_rounds(&r, runs, parts, wishes->seconds));
   etx_bench_pair pair = {.name = name};
   pair.ratios = etx_bench_times_of(r.ratios, r.count);

@@ -15,10 +15,11 @@ typedef struct etx_bench_pair {
   double lower, upper;       // quartiles of the ratios
 } etx_bench_pair;
 
-// Measures a method that both programs have. Each round calls first the one
-// and then the other, the next the other way round; there are at least 15.
-// Short calls are timed in groups. If one program brings inputs and state back
-// before every call, both do.
+// Measures a method that both programs have. ETX_UNSUPPORTED if its inputs
+// differ in type or sizes: the two times would be of different work. Each round
+// calls first the one and then the other, the next the other way round; there
+// are at least 15. Short calls are timed in groups. If one program brings
+// inputs and state back before every call, both do.
 ETX_MUST_USE etx_status etx_bench_compare(
     etx_session* sessions[2], const char* name, const etx_bench_wishes* wishes,
     etx_pool* pool, etx_bench_pair* out_pair, etx_diag* diag);

@@ -39,7 +39,9 @@ static const char about[] =
     "calls before the method leave.\n\n"
     "With --compare: the methods that FILE and OTHER have in common, in "
     "turns,\n"
-    "as the ratio of OTHER's time to FILE's in each round.\n"
+    "as the ratio of OTHER's time to FILE's in each round. A method whose "
+    "inputs\n"
+    "differ in type or sizes is refused.\n"
     "With --static: bytes and multiply-adds at the largest sizes, nothing "
     "runs.\n";
 
@@ -236,9 +238,11 @@ static bool has_method(const etx_program* program, const char* name) {
          ETX_OK;
 }
 
+// A method that cannot be compared does not keep the others from it.
 static etx_exit compare_sessions(bench* b, etx_session* sessions[2]) {
   const char** names = NULL;
-  size_t count = 0, compared = 0;
+  size_t count = 0, common = 0;
+  etx_exit code = ETX_EXIT_DONE;
   if (find_methods(b, &sessions[0]->module.program, &names, &count) != ETX_OK) {
     return etx_fail("bench", b->in->file, ETX_OUT_OF_MEMORY, NULL);
   }
@@ -249,25 +253,25 @@ static etx_exit compare_sessions(bench* b, etx_session* sessions[2]) {
         !has_method(&sessions[1]->module.program, names[i])) {
       continue;
     }
+    ++common;
+    etx_diag_init(&b->diag);
     const etx_status status = etx_bench_compare(sessions, names[i], &b->wishes,
                                                 &b->pool, &pair, &b->diag);
     if (status != ETX_OK) {
-      json_decref(list);
+      fprintf(stderr, "etx bench: method %s was not compared\n", names[i]);
       etx_fail("bench", NULL, status, &b->diag);
-      return etx_exit_of_run(status);
-    }
-    ++compared;
-    if (list == NULL) {
+      if (code == ETX_EXIT_DONE) code = etx_exit_of_run(status);
+    } else if (list == NULL) {
       print_pair(&pair);
     } else {
       json_array_append_new(list, json_of_pair(&pair));
     }
   }
   if (list != NULL && !etx_json_print(list)) return ETX_EXIT_MACHINE_FAILED;
-  if (compared == 0) {
+  if (common == 0) {
     return etx_refuse("bench", "the two programs have no method in common");
   }
-  return ETX_EXIT_DONE;
+  return code;
 }
 
 static etx_exit compare_files(bench* b) {

@@ -178,6 +178,7 @@ static etx_status set_input(maker* m, size_t index, etx_made_input* input) {
   etx_value value = {.kind = ETX_VALUE_NONE};
   ETX_TRY(etx_port_input(m->program, m->name, index, &input->port, m->diag));
   ETX_TRY(make(m, input, &value));
+  input->value = value;
   if (value.kind != ETX_VALUE_TENSOR) {
     return etx_method_set_value(m->method, index, &value, m->diag);
   }

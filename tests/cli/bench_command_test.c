@@ -333,6 +333,42 @@ static void values_that_no_input_takes_are_refused(void** state) {
   command_expect_err(2, PAIRS("--in", "n=few"), "wants an integer");
 }
 
+#define ROWS(...) \
+  WORDS(ETX, "bench", "--seconds", "0.01", "--compare", __VA_ARGS__)
+
+// The same method for at most 8 rows, for 4 of them, and of another type.
+static void only_equal_calls_are_compared(void** state) {
+  (void)state;
+  static const char rows_text[] =
+      "etx: 1\n"
+      "method: both\n"
+      "dims: {b: {min: 1, max: 8}}\n"
+      "inputs: [{name: rows, type: \"%s\"}]\n"
+      "nodes: [{out: a, op: aten.neg.default, args: [rows]}]\n"
+      "outputs: [a]\n";
+  static const char* const types[] = {"float32[b, 3]", "float32[4, 3]",
+                                      "int32[4, 3]"};
+  char text[sizeof rows_text + 32], name[16], files[3][PATH_BYTES];
+  for (size_t i = 0; i < 3; ++i) {
+    snprintf(text, sizeof text, rows_text, types[i]);
+    snprintf(name, sizeof name, "rows%zu", i);
+    plan_method(name, text, files[i]);
+  }
+  command_expect_err(2, ROWS(files[0], files[1]),
+                     "method 'both' is not the same call in both programs: "
+                     "input 'rows' is float32[8, 3] in the first one, 'rows' "
+                     "is float32[4, 3] in the second one");
+  command_expect_err(2, ROWS(files[1], files[2]), "is int32[4, 3]");
+  command_expect_err(2, ROWS(files[1], pairs),
+                     "the number of inputs is 1 in the first one, 3 in");
+  command_expect_out(
+      0, ROWS(files[0], files[1], "--method", "both", "--dim", "rows[0]=4"),
+      "both: ratio ");
+  command_expect_err(
+      2, ROWS(files[0], files[1], "--method", "both", "--dim", "rows[0]=5"),
+      "no dimension of method 'both' that varies");
+}
+
 static void what_cannot_be_measured_is_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
@@ -500,6 +536,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_cannot_be_are_refused),
       cmocka_unit_test(sizes_that_contradict_are_refused),
       cmocka_unit_test(values_that_no_input_takes_are_refused),
+      cmocka_unit_test(only_equal_calls_are_compared),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
       cmocka_unit_test(sums_of_bytes_are_counted_as_such),

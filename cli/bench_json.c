@@ -70,7 +70,11 @@ static json_t* json_of_method(const etx_bench_result* from,
                               const etx_bench_program* program) {
   json_t* const row = json_object();
   json_object_set_new(row, "name", json_string(from->name));
-  json_object_set_new(row, "instructions", etx_json_unsigned(from->calls));
+  json_object_set_new(row, "instructions",
+                      etx_json_unsigned(from->instructions));
+  if (!program->is_static) {
+    json_object_set_new(row, "kernel_calls", etx_json_unsigned(from->calls));
+  }
   json_object_set_new(row, "memory", json_of_memory(&from->memory));
   json_object_set_new(row, "cost", json_of_cost(&from->cost));
   if (!program->is_static) {

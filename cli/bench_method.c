@@ -257,6 +257,7 @@ etx_status etx_bench_method(etx_session* session, const char* name,
                      usual, pool, &result.times));
   ETX_TRY(profile_calls(&run, profile_share * wishes->seconds, pool, &result));
   result.method = run.method;
+  result.instructions = etx_bench_instruction_count(&run.method->plan);
   result.inputs = run.inputs;
   result.restores = run.restores;
   result.load_seconds = run.load_seconds;

@@ -41,9 +41,10 @@ typedef struct etx_bench_result {
   etx_bench_times times;
   etx_bench_operator* operators;  // the most expensive first
   size_t operator_count;
-  size_t calls;    // of kernels in one run
-  double seconds;  // of all of them, in one run
-  etx_cost cost;   // of one run
+  size_t instructions;  // in the file, those for control flow too
+  size_t calls;         // of kernels in one run; statically each once
+  double seconds;       // of all of them, in one run
+  etx_cost cost;        // of one run
   // What the machine does at most with as much memory as the method works on.
   etx_machine_limits limits;
 } etx_bench_result;
@@ -61,6 +62,9 @@ ETX_MUST_USE etx_status etx_bench_method(etx_session* session, const char* name,
 ETX_MUST_USE etx_status etx_bench_method_statically(
     const etx_program* program, const char* name, etx_pool* pool,
     etx_bench_result* out_result, etx_diag* diag);
+
+// Instructions of a method in the file, as etx inspect counts them.
+size_t etx_bench_instruction_count(const etx_pte_plan* plan);
 
 // The parts, for who measures two programs in turns.
 

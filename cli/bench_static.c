@@ -104,6 +104,14 @@ static void collect(etx_bench_operator* by_id, etx_bench_result* result) {
         compare_operators);
 }
 
+size_t etx_bench_instruction_count(const etx_pte_plan* plan) {
+  size_t count = 0;
+  for (size_t chain = 0; chain < etx_pte_chain_count(plan); ++chain) {
+    count += etx_pte_instruction_count(plan, chain);
+  }
+  return count;
+}
+
 etx_status etx_bench_method_statically(const etx_program* program,
                                        const char* name, etx_pool* pool,
                                        etx_bench_result* out_result,
@@ -126,6 +134,7 @@ etx_status etx_bench_method_statically(const etx_program* program,
     }
   }
   collect(by_id, &result);
+  result.instructions = etx_bench_instruction_count(&plan);
   *out_result = result;
   return ETX_OK;
 }

@@ -203,11 +203,13 @@ static void print_operators(const etx_bench_result* method,
 static void print_method(const etx_bench_result* method,
                          const etx_bench_program* program) {
   char load[ETX_BENCH_TEXT], first[ETX_BENCH_TEXT];
-  printf("\n%s: %zu instructions", method->name, method->calls);
+  printf("\n%s: %zu instruction%s", method->name, method->instructions,
+         method->instructions == 1 ? "" : "s");
   if (!program->is_static) {
     etx_bench_seconds(method->load_seconds, load);
     etx_bench_seconds(method->first_seconds, first);
-    printf(", loaded in %s, first call %s", load, first);
+    printf(", %zu kernel call%s in a run, loaded in %s, first call %s",
+           method->calls, method->calls == 1 ? "" : "s", load, first);
   }
   putchar('\n');
   print_memory(&method->memory);

@@ -43,7 +43,8 @@ static const char about[] =
     "inputs\n"
     "differ in type or sizes is refused.\n"
     "With --static: bytes and multiply-adds at the largest sizes, nothing "
-    "runs.\n";
+    "runs;\n"
+    "without --in, --dim and --case.\n";
 
 static const char examples[] =
     "  etx bench model.pte\n"
@@ -299,6 +300,12 @@ static etx_exit run(bench* b) {
   }
   if (in->compares && in->is_static) {
     return etx_refuse("bench", "--static compares nothing");
+  }
+  if (in->is_static &&
+      (in->inputs.count + in->dims.count != 0 || in->case_directory != NULL)) {
+    return etx_refuse("bench",
+                      "--static counts at the largest sizes and takes no --in, "
+                      "--dim or --case; without it they are heeded");
   }
   if (in->method == NULL && in->inputs.count + in->dims.count != 0) {
     return etx_refuse("bench",

@@ -23,7 +23,7 @@
 enum { PATH_BYTES = 256 };
 
 static char kv[PATH_BYTES], llama[PATH_BYTES], counter[PATH_BYTES];
-static char swap[PATH_BYTES], pairs[PATH_BYTES];
+static char swap[PATH_BYTES], pairs[PATH_BYTES], branches[PATH_BYTES];
 
 static void plan(const char* set, char path[PATH_BYTES]) {
   char from[PATH_BYTES];
@@ -63,6 +63,7 @@ static int plan_all(void** state) {
   plan("llama", llama);
   plan("counter", counter);
   plan("swap", swap);
+  plan("branches", branches);
   plan_method("pairs", pairs_text, pairs);
   return 0;
 }
@@ -122,7 +123,7 @@ static void check_operators(const json_t* method) {
     assert_true(number_at(row, "seconds") >= 0);
     assert_true(json_is_string(json_object_get(row, "kind")));
   }
-  assert_true(calls == number_at(method, "instructions"));
+  assert_true(calls == number_at(method, "kernel_calls"));
   assert_true(bytes == cost_of(method, "bytes"));
   assert_true(work == cost_of(method, "multiply_adds"));
 }
@@ -189,8 +190,11 @@ static void static_figures_need_no_run(void** state) {
     // Made inputs are as large as they may be, so both count the same work.
     assert_true(cost_of(counted, "multiply_adds") ==
                 cost_of(measured, "multiply_adds"));
-    assert_true(number_at(counted, "instructions") >=
+    // Both say how many instructions the file has; only a run has calls.
+    assert_true(number_at(counted, "instructions") ==
                 number_at(measured, "instructions"));
+    assert_null(json_object_get(counted, "kernel_calls"));
+    assert_true(number_at(measured, "kernel_calls") > 0);
   }
   // Three layers of six heads, whose queries meet 64 keys and values of 16.
   const double each = 3 * 6 * 64 * (16 + 16);
@@ -199,6 +203,39 @@ static void static_figures_need_no_run(void** state) {
   assert_true(attention_of(method_of(run, "decode")) == each);
   json_decref(root);
   json_decref(run);
+}
+
+// One branch of two runs: instructions are counted as etx inspect does.
+static void instructions_are_not_calls(void** state) {
+  (void)state;
+  json_t* const file = bench_json(WORDS(ETX, "inspect", branches, "--json"));
+  json_t* const run =
+      bench_json(WORDS(ETX, "bench", branches, "--json", "--seconds", "0.01"));
+  json_t* const counted =
+      bench_json(WORDS(ETX, "bench", branches, "--json", "--static"));
+  const double instructions =
+      number_at(method_of(file, "deep"), "instructions");
+  assert_true(number_at(method_of(run, "deep"), "instructions") ==
+              instructions);
+  assert_true(number_at(method_of(counted, "deep"), "instructions") ==
+              instructions);
+  check_operators(method_of(run, "deep"));
+  assert_true(number_at(method_of(run, "deep"), "kernel_calls") < instructions);
+  json_decref(file);
+  json_decref(run);
+  json_decref(counted);
+}
+
+static void static_figures_have_no_inputs(void** state) {
+  (void)state;
+  static const char* const options[][2] = {
+      {"--in", "n=1"}, {"--dim", "s=3"}, {"--case", SETS "kv"}};
+  for (size_t i = 0; i < 3; ++i) {
+    command_expect_err(2,
+                       WORDS(ETX, "bench", pairs, "--static", "--method",
+                             "both", options[i][0], options[i][1]),
+                       "--static counts at the largest sizes");
+  }
 }
 
 // A counter refuses to count past its end, so state is brought back.
@@ -528,6 +565,8 @@ int main(void) {
       cmocka_unit_test(every_method_is_measured),
       cmocka_unit_test(threads_and_sizes_are_options),
       cmocka_unit_test(static_figures_need_no_run),
+      cmocka_unit_test(instructions_are_not_calls),
+      cmocka_unit_test(static_figures_have_no_inputs),
       cmocka_unit_test(recorded_calls_lead_up_to_a_method),
       cmocka_unit_test(two_programs_are_measured_in_turns),
       cmocka_unit_test(short_calls_are_timed_together),

@@ -25,7 +25,7 @@ static bool next_entry(const char** list, etx_text* out_entry) {
   return true;
 }
 
-// An entry without its mark, which is '-', '!' or none.
+// An entry without its mark, which is '-' or '!'.
 static etx_text entry_name(etx_text entry) {
   if (entry.size != 0 && (entry.data[0] == '-' || entry.data[0] == '!')) {
     ++entry.data;
@@ -48,6 +48,13 @@ etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
     const etx_pass* const pass = find_pass(name);
     if (pass == NULL) {
       return etx_diag_fail(diag, ETX_NOT_FOUND, "there is no pass '%t'", name);
+    }
+    // A name alone reads as the one pass that is to run.
+    if (name.size == entry.size) {
+      return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                           "passes can only be switched off: write '-%t', not "
+                           "'%t'",
+                           name, name);
     }
     const bool insists = entry.data[0] == '!';
     if (!pass->is_optional && !insists) {

@@ -56,7 +56,8 @@ size_t etx_pass_count(void);
 const etx_pass* etx_pass_at(size_t index);
 
 // Refuses a list of passes to switch off ("-name,-name") that names an unknown
-// pass or one that is not optional. Tests may switch off any pass by writing
+// pass, one that is not optional, or one without its dash. Tests may switch off
+// any pass by writing
 // "!name" instead. NULL is the empty list.
 ETX_MUST_USE etx_status etx_passes_check(const char* switched_off,
                                          etx_diag* diag);

@@ -434,6 +434,13 @@ static void options_that_name_nothing_are_refused(void** state) {
   (void)state;
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-nothing"));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--passes=-lower"));
+  command_expect_err(2,
+                     WORDS(ETX, "plan", KV, "-o", program, "--passes=simplify"),
+                     "write '-simplify', not 'simplify'");
+  command_expect_err(2,
+                     WORDS(ETX, "plan", KV, "-o", program,
+                           "--passes=-simplify,fold_constants"),
+                     "write '-fold_constants'");
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--algorithm", "x"));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--dump-after", "x"));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", program, "--target", "x"));

@@ -107,27 +107,47 @@ static bool store(const etx_usage* usage, const etx_option* option,
   return true;
 }
 
-// Handles one option. `value` is what follows '=', or NULL; `*index` moves on
+typedef struct reader {
+  const etx_usage* usage;
+  int argc;
+  char** argv;
+  int at;          // the present word
+  uint64_t given;  // options whose one value was read, a bit by position
+} reader;
+
+// Of two values one would be lost, and nobody knows which is meant. Flags say
+// the same thing twice.
+static bool take_only_once(reader* r, const etx_option* option) {
+  const uint64_t bit = UINT64_C(1) << (option - r->usage->options);
+  const bool is_given = (r->given & bit) != 0;
+  r->given |= bit;
+  if (!is_given || option->kind == ETX_OPTION_LIST) return true;
+  etx_refuse(r->usage->command, "option '--%s' is given twice", option->name);
+  return false;
+}
+
+// Handles one option. `value` is what follows '=', or NULL; the reader moves on
 // if the next word is the value.
-static bool read_option(const etx_usage* usage, const etx_option* option,
-                        const char* value, int argc, char** argv, int* index) {
+static bool read_option(reader* r, const etx_option* option,
+                        const char* value) {
   if (option->kind == ETX_OPTION_FLAG) {
     if (value != NULL) {
-      etx_refuse(usage->command, "option '--%s' takes no value", option->name);
+      etx_refuse(r->usage->command, "option '--%s' takes no value",
+                 option->name);
       return false;
     }
     *(bool*)option->target = true;
     return true;
   }
   if (value == NULL) {
-    if (*index + 1 >= argc) {
-      etx_refuse(usage->command, "option '--%s' wants a value: %s",
+    if (r->at + 1 >= r->argc) {
+      etx_refuse(r->usage->command, "option '--%s' wants a value: %s",
                  option->name, option->value_name);
       return false;
     }
-    value = argv[++*index];
+    value = r->argv[++r->at];
   }
-  return store(usage, option, value);
+  return take_only_once(r, option) && store(r->usage, option, value);
 }
 
 static bool unknown_option(const etx_usage* usage, const char* word) {
@@ -136,23 +156,21 @@ static bool unknown_option(const etx_usage* usage, const char* word) {
   return false;
 }
 
-static bool read_dashed(const etx_usage* usage, int argc, char** argv,
-                        int* index) {
-  const char* const word = argv[*index];
+static bool read_dashed(reader* r) {
+  const char* const word = r->argv[r->at];
   if (word[1] != '-') {
-    const etx_option* const option =
-        word[2] == '\0' || word[2] == '=' ? find_letter(usage, word[1]) : NULL;
-    if (option == NULL) return unknown_option(usage, word);
-    const char* const value = word[2] == '=' ? word + 3 : NULL;
-    return read_option(usage, option, value, argc, argv, index);
+    const etx_option* const option = word[2] == '\0' || word[2] == '='
+                                         ? find_letter(r->usage, word[1])
+                                         : NULL;
+    if (option == NULL) return unknown_option(r->usage, word);
+    return read_option(r, option, word[2] == '=' ? word + 3 : NULL);
   }
   const char* const equals = strchr(word, '=');
   const size_t size =
       equals == NULL ? strlen(word + 2) : (size_t)(equals - word) - 2;
-  const etx_option* const option = find_long(usage, word + 2, size);
-  if (option == NULL) return unknown_option(usage, word);
-  return read_option(usage, option, equals == NULL ? NULL : equals + 1, argc,
-                     argv, index);
+  const etx_option* const option = find_long(r->usage, word + 2, size);
+  if (option == NULL) return unknown_option(r->usage, word);
+  return read_option(r, option, equals == NULL ? NULL : equals + 1);
 }
 
 static bool read_positional(const etx_usage* usage, size_t position,
@@ -168,10 +186,11 @@ static bool read_positional(const etx_usage* usage, size_t position,
 
 etx_options_result etx_options_read(const etx_usage* usage, int argc,
                                     char** argv) {
+  reader r = {usage, argc, argv, 0, 0};
   size_t position = 0;
   bool options_ended = false;
-  for (int i = 1; i < argc; ++i) {
-    const char* const word = argv[i];
+  while (++r.at < argc) {
+    const char* const word = argv[r.at];
     if (options_ended || word[0] != '-' || word[1] == '\0') {
       if (!read_positional(usage, position++, word)) return ETX_OPTIONS_REFUSED;
     } else if (strcmp(word, "--") == 0) {
@@ -182,7 +201,7 @@ etx_options_result etx_options_read(const etx_usage* usage, int argc,
     } else if (strncmp(word, "--help=", 7) == 0 &&
                etx_help_print(usage, word + 7)) {
       return ETX_OPTIONS_HELPED;
-    } else if (!read_dashed(usage, argc, argv, &i)) {
+    } else if (!read_dashed(&r)) {
       return ETX_OPTIONS_REFUSED;
     }
   }

@@ -12,7 +12,8 @@
 //
 // --help=FORM prints the table in another form: help_forms.def.
 //
-// Written as --name VALUE, --name=VALUE, -o VALUE; "--" ends the options.
+// Written as --name VALUE, --name=VALUE, -o VALUE; "--" ends the options. An
+// option with one value may be given once.
 // Values borrow argv.
 
 #ifndef ETX_CLI_OPTIONS_H
@@ -61,7 +62,7 @@ typedef struct etx_usage {
   const etx_positional* positionals;
   size_t positional_count;
   const etx_option* options;
-  size_t option_count;
+  size_t option_count;   // at most 64
   const char* examples;  // lines, or NULL
   const char* more;      // text between options and examples, or NULL
 } etx_usage;

@@ -82,6 +82,20 @@ static void a_list_collects_every_value(void** state) {
   assert_string_equal(out.list.items[1], "b=2");
 }
 
+static void one_value_is_given_once(void** state) {
+  (void)state;
+  values out = {.target = 0};
+  assert_int_equal(READ(&out, "dir", "-o", "a", "--output", "b"),
+                   ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--output=a", "--output=a"),
+                   ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--target=etx", "-t", "executorch"),
+                   ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--atol", "1", "--atol", "2"),
+                   ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--json", "--json"), ETX_OPTIONS_READ);
+}
+
 static void numbers_are_read_and_others_refused(void** state) {
   (void)state;
   values out = {.target = 0};
@@ -140,6 +154,7 @@ int main(void) {
       cmocka_unit_test(a_value_may_follow_an_equals_sign),
       cmocka_unit_test(a_value_may_begin_with_a_dash),
       cmocka_unit_test(a_list_collects_every_value),
+      cmocka_unit_test(one_value_is_given_once),
       cmocka_unit_test(numbers_are_read_and_others_refused),
       cmocka_unit_test(after_two_dashes_everything_is_a_word),
       cmocka_unit_test(what_is_wrong_is_refused),

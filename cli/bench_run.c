@@ -73,6 +73,22 @@ static bool depends_on_data(etx_status status) {
   return status == ETX_BAD_ARGUMENT || status == ETX_OUT_OF_RANGE;
 }
 
+// Names the inputs that may be to blame because they were made.
+static void blame_made_inputs(const etx_bench_run* run) {
+  size_t count = 0;
+  for (size_t i = 0; i < run->inputs.count; ++i) {
+    const etx_made_input* input = &run->inputs.items[i];
+    if (!input->is_made) continue;
+    etx_diag_append(run->diag, "%s '%s'",
+                    count == 0 ? "; what was made may not fit here:" : ",",
+                    input->port.name);
+    ++count;
+  }
+  if (count == 0) return;
+  etx_diag_append(run->diag,
+                  "; give values with --in, or recorded ones with --case");
+}
+
 // The first call, with integers of 0, and if those are refused of 1.
 static etx_status call_first(etx_bench_run* run, const char* name,
                              const etx_bench_wishes* wishes, etx_pool* pool) {
@@ -87,9 +103,7 @@ static etx_status call_first(etx_bench_run* run, const char* name,
   restore(run);
   if (call_once(run, &run->first_seconds) == ETX_OK) return ETX_OK;
   *run->diag = first;
-  etx_diag_append(run->diag,
-                  "; made inputs do not fit here: give them with --in, or "
-                  "recorded ones with --case");
+  blame_made_inputs(run);
   return status;
 }
 

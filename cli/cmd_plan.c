@@ -2,6 +2,7 @@
 // place, its plan is proved again from the bytes, and only then does it get
 // its name: there is never a partial or an unproved program under it.
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,10 +107,10 @@ static void end_progress(const words* in) {
 
 // A dump goes to standard output, the report then to nowhere: one of the two.
 static etx_status write_stdout(void* context, etx_bytes bytes) {
-  (void)context;
-  return fwrite(bytes.data, 1, bytes.size, stdout) == bytes.size
-             ? ETX_OK
-             : ETX_HOST_FAILED;
+  if (fwrite(bytes.data, 1, bytes.size, stdout) == bytes.size) return ETX_OK;
+  return etx_diag_fail(context, ETX_HOST_FAILED,
+                       "cannot write the graph to standard output: %s",
+                       strerror(errno));
 }
 
 static bool read_state_layout(const words* in, const char** out_path) {
@@ -121,8 +122,9 @@ static bool read_state_layout(const words* in, const char** out_path) {
   return **out_path != '\0';
 }
 
-static etx_export_options export_options(const words* in, const char* layout) {
-  const etx_sink dump = {write_stdout, NULL};
+static etx_export_options export_options(const words* in, const char* layout,
+                                         etx_diag* diag) {
+  const etx_sink dump = {write_stdout, diag};
   etx_export_options options = {
       .target = in->target == 0 ? ETX_TARGET_ETX : ETX_TARGET_EXECUTORCH,
       .evaluator = etx_evaluate_node(),
@@ -292,7 +294,7 @@ static etx_exit run(const words* in) {
   }
   etx_pool_init(&plan.pool);
   etx_problem_list_init(&plan.problems, in->json);
-  const etx_export_options options = export_options(in, layout);
+  const etx_export_options options = export_options(in, layout, &plan.diag);
   const etx_exit code = report(&plan, plan_all(&plan, &options));
   etx_pool_close(&plan.pool);
   return code;

@@ -154,6 +154,7 @@ static etx_status make(maker* m, etx_made_input* input, etx_value* out_value) {
   bool is_given = false;
   ETX_TRY(find_given(m->wishes, port, m->pool, &input->tensor, out_value,
                      &is_given, m->diag));
+  input->is_made = !is_given;
   if (is_given) return ETX_OK;
   if (port->info.kind == ETX_PTE_TENSOR) {
     out_value->kind = ETX_VALUE_TENSOR;

@@ -22,6 +22,7 @@ typedef struct etx_input_wishes {
 
 typedef struct etx_made_input {
   etx_port port;
+  bool is_made;             // nobody gave or recorded it
   etx_value value;          // as it was set; of a tensor the kind alone
   etx_host_tensor tensor;   // of a tensor; its data is what the method gets
   etx_ordered_input given;  // the same as the method has it

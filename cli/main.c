@@ -1,5 +1,6 @@
 // The etx program: finds the subcommand's row and hands over.
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -61,7 +62,9 @@ static bool is_reader_gone(void) {
 // Results that did not reach standard output are not results; whoever stopped
 // reading them knows that, and the program ends as others do then.
 static int flush(int code) {
+  errno = 0;
   if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+  const int reason = errno;  // 0 if an earlier write failed
   if (is_reader_gone()) {
     signal(SIGPIPE, SIG_DFL);
     if (code == ETX_EXIT_DONE || code == ETX_EXIT_MACHINE_FAILED) {
@@ -69,7 +72,8 @@ static int flush(int code) {
     }
     return code;
   }
-  fprintf(stderr, "etx: standard output could not be written\n");
+  fprintf(stderr, "etx: standard output could not be written%s%s\n",
+          reason == 0 ? "" : ": ", reason == 0 ? "" : strerror(reason));
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
 

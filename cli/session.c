@@ -11,7 +11,7 @@
 static etx_status check_paths(const char* const* data_paths, size_t data_count,
                               etx_diag* diag) {
   for (size_t i = 0; i < data_count; ++i) {
-    const etx_status status = etx_input_path_check(data_paths[i], diag);
+    const etx_status status = etx_input_file_check(data_paths[i], diag);
     if (status == ETX_OK) continue;
     etx_diag_append(diag, " (data file '%s')", data_paths[i]);
     return status;

@@ -406,6 +406,22 @@ static void only_equal_calls_are_compared(void** state) {
       "no dimension of method 'both' that varies");
 }
 
+// Values that somebody gave are not said to be made.
+static void refused_values_are_blamed_on_who_made_them(void** state) {
+  (void)state;
+  command_expect_err(5,
+                     WORDS(ETX, "bench", llama, "--method", "decode", "--in",
+                           "token=[[99999]]"),
+                     "what was made may not fit here: 'pos'; give values");
+  command_result result =
+      command_run(WORDS(ETX, "bench", llama, "--method", "decode", "--in",
+                        "token=[[99999]]", "--in", "pos=[0]"));
+  assert_int_equal(result.code, 5);
+  assert_non_null(strstr(result.err, "index 99999"));
+  assert_null(strstr(result.err, "made"));
+  command_end(&result);
+}
+
 static void what_cannot_be_measured_is_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(ETX, "bench", "--compare", kv),
@@ -576,6 +592,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_contradict_are_refused),
       cmocka_unit_test(values_that_no_input_takes_are_refused),
       cmocka_unit_test(only_equal_calls_are_compared),
+      cmocka_unit_test(refused_values_are_blamed_on_who_made_them),
       cmocka_unit_test(what_cannot_be_measured_is_refused),
       cmocka_unit_test(costs_are_those_of_the_operators),
       cmocka_unit_test(sums_of_bytes_are_counted_as_such),

@@ -465,6 +465,18 @@ static void the_graph_after_a_pass_is_printed(void** state) {
   command_end(&both);
 }
 
+// A full disk is named as such, by what could not be written there.
+static void a_graph_that_cannot_be_printed_is_told(void** state) {
+  (void)state;
+  if (!file_exists("/dev/full")) skip();
+  command_expect_err(
+      1,
+      WORDS("/bin/sh", "-c", ETX " plan " KV " --dump-after lower >/dev/full"),
+      "cannot write the graph to standard output: No space left on device");
+  command_expect_err(1, WORDS("/bin/sh", "-c", ETX " ops >/dev/full"),
+                     "etx: standard output could not be written: No space");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, before_each)
   const struct CMUnitTest tests[] = {
@@ -490,6 +502,7 @@ int main(void) {
       TEST(an_old_layout_of_state_is_kept),
       TEST(options_that_name_nothing_are_refused),
       TEST(the_graph_after_a_pass_is_printed),
+      TEST(a_graph_that_cannot_be_printed_is_told),
   };
   return cmocka_run_group_tests(tests, make_directory, command_tear_down);
 }

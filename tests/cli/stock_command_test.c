@@ -92,6 +92,9 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
   command_expect_err(2,
                      WORDS(ETX, "run", EXTERNAL, "forward", "--data", EXTERNAL),
                      "(data file '" EXTERNAL "')");
+  command_expect_err(2,
+                     WORDS(ETX, "run", EXTERNAL, "forward", "--data", "/tmp"),
+                     "is no regular file (data file '/tmp')");
   command_expect_err(
       2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
       "cannot be opened: No such file or directory (data file 'nowhere.ptd')");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/bench_report.h"
+#include "cli/plural.h"
 
 // Operators and kinds that are listed; what is behind them is summed.
 enum { MOST_ROWS = 20, KINDS = 24 };
@@ -196,7 +197,8 @@ static void print_operators(const etx_bench_result* method,
     print_row(name, row, method, program);
   }
   if (rest.calls == 0) return;
-  snprintf(name, sizeof name, "%zu others", method->operator_count - MOST_ROWS);
+  snprintf(name, sizeof name, "%zu other%s", method->operator_count - MOST_ROWS,
+           etx_plural(method->operator_count - MOST_ROWS));
   print_row(name, &rest, method, program);
 }
 
@@ -204,12 +206,12 @@ static void print_method(const etx_bench_result* method,
                          const etx_bench_program* program) {
   char load[ETX_BENCH_TEXT], first[ETX_BENCH_TEXT];
   printf("\n%s: %zu instruction%s", method->name, method->instructions,
-         method->instructions == 1 ? "" : "s");
+         etx_plural(method->instructions));
   if (!program->is_static) {
     etx_bench_seconds(method->load_seconds, load);
     etx_bench_seconds(method->first_seconds, first);
     printf(", %zu kernel call%s in a run, loaded in %s, first call %s",
-           method->calls, method->calls == 1 ? "" : "s", load, first);
+           method->calls, etx_plural(method->calls), load, first);
   }
   putchar('\n');
   print_memory(&method->memory);
@@ -234,7 +236,7 @@ void etx_bench_print(const etx_bench_program* program) {
     etx_bench_bytes((double)program->memory.peak_bytes, peak);
     etx_bench_bytes((double)program->memory.own_bytes, own);
     printf(", %zu thread%s; process at most %s, %s of it its own\n",
-           program->threads, program->threads == 1 ? "" : "s", peak, own);
+           program->threads, etx_plural(program->threads), peak, own);
   }
   for (size_t i = 0; i < program->method_count; ++i) {
     print_method(&program->methods[i], program);

@@ -1,5 +1,6 @@
 #include "cli/bundle_run.h"
 
+#include "cli/plural.h"
 #include "format/tensor/layout.h"
 
 enum { WHY_BYTES = ETX_COMPARE_TEXT_BYTES + 64 };
@@ -74,8 +75,9 @@ static etx_status execute(runner* run) {
       etx_bundle_input_count(run->bundle, run->suite, run->index);
   if (count != run->method->input_count) {
     return etx_diag_fail(&run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z inputs, the case gives %z",
-                         run->method->input_count, count);
+                         "the method has %z input%s, the case gives %z",
+                         run->method->input_count,
+                         etx_plural(run->method->input_count), count);
   }
   for (size_t i = 0; i < count; ++i) ETX_TRY(set_input(run, i));
   return etx_method_run(run->method, &run->diag);
@@ -149,8 +151,8 @@ static etx_status compare_outputs(runner* run, char* why) {
   const size_t expected =
       etx_bundle_output_count(run->bundle, run->suite, run->index);
   if (expected != run->method->output_count) {
-    etx_format_text(why, WHY_BYTES, "expected %z outputs, found %z", expected,
-                    run->method->output_count);
+    etx_format_text(why, WHY_BYTES, "expected %z output%s, found %z", expected,
+                    etx_plural(expected), run->method->output_count);
     return ETX_OK;
   }
   for (size_t i = 0; i < expected; ++i) {

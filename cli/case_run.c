@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/ordered_input.h"
+#include "cli/plural.h"
 #include "cli/run_profile.h"
 
 enum { RECORDED_STATE_BYTES = 64 * 1024 };
@@ -47,8 +48,9 @@ static etx_status set_inputs(runner* run) {
   const size_t count = run->call->input_count;
   if (count != run->method->input_count) {
     return etx_diag_fail(run->diag, ETX_BAD_ARGUMENT,
-                         "the method has %z inputs, the case gives %z",
-                         run->method->input_count, count);
+                         "the method has %z input%s, the case gives %z",
+                         run->method->input_count,
+                         etx_plural(run->method->input_count), count);
   }
   run->inputs = etx_pool_take(&run->pool, count * sizeof *run->inputs);
   run->given = etx_pool_take(&run->pool, count * sizeof *run->given);

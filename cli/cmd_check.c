@@ -9,6 +9,7 @@
 #include "cli/input_path.h"
 #include "cli/json_value.h"
 #include "cli/options.h"
+#include "cli/plural.h"
 #include "cli/problem_list.h"
 #include "exporter/export.h"
 
@@ -54,7 +55,7 @@ static etx_exit report(const char* path, etx_status status,
   if (collected != NULL) {
     if (!etx_json_print(collected)) return ETX_EXIT_MACHINE_FAILED;
   } else if (count != 0) {
-    fprintf(stderr, "etx check: %zu problem%s\n", count, count == 1 ? "" : "s");
+    fprintf(stderr, "etx check: %zu problem%s\n", count, etx_plural(count));
   } else if (status == ETX_OK) {
     printf("%s: no problems\n", path);
   }

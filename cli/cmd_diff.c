@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/json_value.h"
 #include "cli/options.h"
+#include "cli/plural.h"
 #include "cli/source_notes.h"
 #include "cli/tensor_log.h"
 
@@ -171,8 +172,10 @@ static void print_text(const side* sides, const char* method, const found* f) {
     printf(": %s\n", f->why);
     print_lines(sides, method, f);
   }
-  printf("%zu results compared, of %zu and %zu; %zu outputs differ\n",
-         f->compared, sides[0].log.count, sides[1].log.count, f->outputs);
+  printf("%zu result%s compared, of %zu and %zu; %zu output%s %s\n",
+         f->compared, etx_plural(f->compared), sides[0].log.count,
+         sides[1].log.count, f->outputs, etx_plural(f->outputs),
+         f->outputs == 1 ? "differs" : "differ");
 }
 
 static bool print_json(const side* sides, const char* method, const found* f) {

@@ -7,6 +7,7 @@
 #include "cli/json_value.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
+#include "cli/plural.h"
 #include "cli/pte_input.h"
 
 static const char about[] =
@@ -25,8 +26,9 @@ static void print_bundle(const char* path, const etx_bundle* bundle) {
   printf("%s: a bundled program; 'etx run --bundled' makes its calls:\n", path);
   for (size_t i = 0; i < etx_bundle_suite_count(bundle); ++i) {
     const etx_text method = etx_bundle_suite_method(bundle, i);
-    printf("  %.*s: %zu cases\n", (int)method.size, method.data,
-           etx_bundle_case_count(bundle, i));
+    const size_t count = etx_bundle_case_count(bundle, i);
+    printf("  %.*s: %zu case%s\n", (int)method.size, method.data, count,
+           etx_plural(count));
   }
   printf("\nits program:\n");
 }

@@ -6,6 +6,7 @@
 #include "cli/json_value.h"
 #include "cli/operator_table.h"
 #include "cli/options.h"
+#include "cli/plural.h"
 #include "runtime/kernel.h"
 
 static const char about[] =
@@ -40,7 +41,7 @@ static void print_all(const char* word) {
     print_op(op);
     ++count;
   }
-  printf("\n%zu operators\n", count);
+  printf("\n%zu operator%s\n", count, etx_plural(count));
   if (word != NULL) return;
   printf("types:");
 #define DTYPE(NAME, name, code, bytes, category) \

@@ -13,6 +13,7 @@
 #include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
+#include "cli/plural.h"
 
 static const char about[] =
     "Gives every block of PROBLEM an offset, such that blocks which live at\n"
@@ -135,13 +136,15 @@ static bool print_json(const placing* p) {
 static void print_text(const placing* p) {
   const uint64_t bytes = p->solution.arena_bytes;
   const uint64_t bound = p->solution.lower_bound;
-  printf("%s: %zu blocks in %" PRIu64 " bytes by '%s' ", p->in->output,
-         p->table.block_count, bytes, p->solution.algorithm);
+  printf("%s: %zu block%s in %" PRIu64 " byte%s by '%s' ", p->in->output,
+         p->table.block_count, etx_plural(p->table.block_count), bytes,
+         etx_plural(bytes), p->solution.algorithm);
   // A clock takes all steps that are left, which says nothing.
   if (p->in->time_limit >= 0) {
     printf("within %g s, ", p->in->time_limit);
   } else {
-    printf("after %" PRIu64 " steps, ", p->solution.steps);
+    printf("after %" PRIu64 " step%s, ", p->solution.steps,
+           etx_plural(p->solution.steps));
   }
   if (bytes == bound) {
     printf("which is proved to be the least\n");

@@ -8,6 +8,7 @@
 #include "cli/case_run.h"
 #include "cli/commands.h"
 #include "cli/json_value.h"
+#include "cli/plural.h"
 #include "cli/single_call.h"
 #include "cli/options.h"
 #include "cli/smoke_run.h"
@@ -82,8 +83,9 @@ static void on_difference(void* context, size_t call, const char* method,
 static bool report_case(const words* in, const etx_case_result* result,
                         json_t* list) {
   if (list == NULL) {
-    printf("%s: %zu calls, %zu differences\n", in->case_directory,
-           result->call_count, result->difference_count);
+    printf("%s: %zu call%s, %zu difference%s\n", in->case_directory,
+           result->call_count, etx_plural(result->call_count),
+           result->difference_count, etx_plural(result->difference_count));
     return true;
   }
   json_t* const root = json_object();
@@ -170,7 +172,8 @@ static etx_exit run_bundled(etx_session* session, const words* in) {
   }
   if (status != ETX_OK) return etx_fail("run", in->file, status, &diag);
   if (report.list == NULL) {
-    printf("%zu cases passed, %zu failed\n", result.passed, result.failed);
+    printf("%zu case%s passed, %zu failed\n", result.passed,
+           etx_plural(result.passed), result.failed);
   }
   return result.failed == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
 }
@@ -206,8 +209,9 @@ static etx_exit run_smoke(etx_session* session, const words* in) {
   if (report.list != NULL) {
     if (!etx_json_print(report.list)) return ETX_EXIT_MACHINE_FAILED;
   } else {
-    printf("%zu calls passed, %zu refused their data, %zu failed\n",
+    printf("%zu call%s passed, %zu refused their data, %zu failed\n",
            report.counts[ETX_SMOKE_PASSED],
+           etx_plural(report.counts[ETX_SMOKE_PASSED]),
            report.counts[ETX_SMOKE_REFUSED_DATA],
            report.counts[ETX_SMOKE_FAILED]);
   }

@@ -6,6 +6,7 @@
 #include "cli/json_value.h"
 #include "cli/memory_map.h"
 #include "cli/options.h"
+#include "cli/plural.h"
 #include "cli/pte_input.h"
 #include "cli/verify_program.h"
 
@@ -88,10 +89,12 @@ static bool print_json(const char* path, const etx_verify_report* report,
 
 static void print_proof(const char* path, const etx_verify_report* report) {
   printf(
-      "%s: the plan is right: %zu methods, %zu instructions, %zu tensors, "
-      "%zu shared states\n",
-      path, report->method_count, report->instruction_count,
-      report->value_count, report->state_count);
+      "%s: the plan is right: %zu method%s, %zu instruction%s, %zu tensor%s, "
+      "%zu shared state%s\n",
+      path, report->method_count, etx_plural(report->method_count),
+      report->instruction_count, etx_plural(report->instruction_count),
+      report->value_count, etx_plural(report->value_count), report->state_count,
+      etx_plural(report->state_count));
 }
 
 static etx_exit verify(const char* path, bool json) {

@@ -4,6 +4,7 @@
 
 #include "cli/host_tensor.h"
 #include "cli/inspect_report.h"
+#include "cli/plural.h"
 #include "cli/session.h"
 
 // Elements of a constant method's tensor that are shown.
@@ -25,13 +26,13 @@ static void print_libraries(const etx_operator_uses* uses) {
 
 static void print_runtimes(const etx_operator_uses* uses) {
   if (uses->delegate_count != 0) {
-    printf("runs in: a stock runtime with its %zu delegates; not in etx\n",
-           uses->delegate_count);
+    printf("runs in: a stock runtime with its %zu delegate%s; not in etx\n",
+           uses->delegate_count, etx_plural(uses->delegate_count));
   } else if (uses->unknown_count != 0) {
     printf(
-        "runs in: a runtime that has the %zu operators which this build "
+        "runs in: a runtime that has the %zu operator%s which this build "
         "does not know\n",
-        uses->unknown_count);
+        uses->unknown_count, etx_plural(uses->unknown_count));
   } else if (uses->needs_etx) {
     printf("runs in: etx\n");
   } else {
@@ -209,9 +210,10 @@ static void print_external(const etx_program* program, etx_text name) {
 
 static etx_status print_method(const etx_program* program,
                                const etx_method_info* info, etx_diag* diag) {
-  printf("  %.*s: %zu instructions, %" PRIu64 " bytes of scratch\n",
+  printf("  %.*s: %zu instruction%s, %" PRIu64 " byte%s of scratch\n",
          text_width(info->name), info->name.data, info->instruction_count,
-         info->scratch_bytes);
+         etx_plural(info->instruction_count), info->scratch_bytes,
+         etx_plural(info->scratch_bytes));
   for (size_t i = 0; i < info->input_count; ++i) {
     etx_port port;
     ETX_TRY(etx_port_input(program, info->name, i, &port, diag));

@@ -6,6 +6,7 @@
 
 #include "cli/host_tensor.h"
 #include "cli/memory_views.h"
+#include "cli/plural.h"
 
 enum {
   MOST_COLUMNS = 84,  // with the label and the frame, 100
@@ -220,8 +221,8 @@ static void print_head(const picture* p, size_t count) {
           p->arena->holds_state ? ", state" : "");
   put_bytes(p->arena->bytes, p->out);
   fprintf(p->out, " (%" PRIu64 "), %zu value%s, %u step%s\n", p->arena->bytes,
-          count, count == 1 ? "" : "s", (unsigned)p->method->step_count,
-          p->method->step_count == 1 ? "" : "s");
+          count, etx_plural(count), (unsigned)p->method->step_count,
+          etx_plural(p->method->step_count));
 }
 
 static size_t count_used(const picture* p, size_t first, size_t end) {
@@ -264,10 +265,12 @@ static void print_guesses(const etx_memory_map* map, FILE* out) {
     if (map->methods[i].guessed_count == 0) continue;
     fprintf(out, "method '");
     put_name(map->methods[i].name, out);
-    fprintf(out,
-            "': %zu instructions call delegates or unknown operators; all they "
-            "name counts as used\n",
-            map->methods[i].guessed_count);
+    fprintf(
+        out,
+        "': %zu instruction%s of delegates or unknown operators; all that is "
+        "named there counts as used\n",
+        map->methods[i].guessed_count,
+        etx_plural(map->methods[i].guessed_count));
   }
 }
 
@@ -276,7 +279,7 @@ etx_status etx_memory_text_print(const etx_memory_map* map, const char* path,
   fprintf(out,
           "%s: %zu method%s; time to the right, addresses upwards, a "
           "letter a value\n",
-          path, map->method_count, map->method_count == 1 ? "" : "s");
+          path, map->method_count, etx_plural(map->method_count));
   for (size_t i = 0; i < map->method_count; ++i) {
     const etx_memory_method* const method = &map->methods[i];
     for (size_t a = 0; a < method->arena_count; ++a) {

@@ -8,6 +8,7 @@
 #include "cli/output_file.h"
 #include "cli/plan_packed.h"
 #include "cli/plan_quantized.h"
+#include "cli/plural.h"
 #include "runtime/method.h"
 #include "shared_memory/shared_memory.h"
 
@@ -191,9 +192,9 @@ void etx_plan_report_print(const char* path, const etx_export_report* report,
     print_account(&report->methods[i]);
   }
   printf("arena 2, state: %" PRIu64 " bytes, %" PRIu64
-         " of them padding, %zu states, one layout for all\n",
+         " of them padding, %zu state%s, one layout for all\n",
          report->state_bytes, report->state_bytes - report->state_bound,
-         report->state_count);
+         report->state_count, etx_plural(report->state_count));
   printf("constants: %" PRIu64 " bytes in %zu\n", report->constant_bytes,
          report->constant_count);
   etx_plan_quantized_print(report, in_full);

@@ -6,6 +6,7 @@
 
 #include "cli/host_tensor.h"
 #include "cli/input_path.h"
+#include "cli/plural.h"
 
 // A name that leads nowhere is the user's mistake, not the machine's.
 static etx_status check_paths(const char* const* data_paths, size_t data_count,
@@ -105,9 +106,9 @@ static etx_status load(etx_session* session, const char* name,
   if (count == 0) return status;
   etx_diag_init(diag);
   return etx_diag_fail(diag, status,
-                       "method '%s' needs %z operators that this build does "
+                       "method '%s' needs %z operator%s that this build does "
                        "not have",
-                       name, count);
+                       name, count, etx_plural(count));
 }
 
 etx_status etx_session_method(etx_session* session, const char* name,

@@ -242,8 +242,8 @@ static etx_status check_search(const etx_translator* translator, size_t width,
     return ETX_OK;
   }
   return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
-                       "%z beams, the program has %z rows", width,
-                       translator->rows);
+                       "%z beams, the program has %z row%s", width,
+                       translator->rows, translator->rows == 1 ? "" : "s");
 }
 
 static void count_moves(batch* b) {

@@ -82,7 +82,7 @@ static void the_first_result_that_differs_is_told(void** state) {
   command_expect_out(6, WORDS(ETX, "diff", plain, another, "forward"),
                      "first difference: aten::sqrt.out, instruction 1 of ");
   command_expect_out(6, WORDS(ETX, "diff", plain, another, "forward"),
-                     "of 3 and 5; 1 outputs differ");
+                     "of 3 and 5; 1 output differs");
   command_expect_out(6, WORDS(ETX, "diff", plain, another, "forward", "--json"),
                      "\"operator\": \"aten::sqrt\"");
   command_expect(

@@ -53,7 +53,7 @@ static void a_bundle_is_also_a_program(void** state) {
   command_expect_out(0, WORDS(ETX, "inspect", BUNDLE, "--json"),
                      "\"cases\": 4");
   command_expect_out(0, WORDS(ETX, "verify", BUNDLE),
-                     "the plan is right: 1 methods");
+                     "the plan is right: 1 method, ");
   command_expect_out(0, WORDS(ETX, "dump", BUNDLE), "aten::mul");
   command_expect_out(
       0,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "exporter/lower_internal.h"
+#include "format/tensor/largest.h"
 
 // The operand as a floating tensor.
 static etx_status floating(etx_lower* lower, uint32_t* out_self) {
@@ -92,7 +93,7 @@ etx_status etx_lowering_nan_to_num(etx_lower* lower) {
     lower->results[0] = self;
     return ETX_OK;
   }
-  const double largest = etx_lower_largest(dtype);
+  const double largest = etx_dtype_largest(dtype);
   const bool given = args[1].kind == ETX_IR_ARG_DOUBLE;
   uint32_t nan = 0;
   uint32_t number = 0;

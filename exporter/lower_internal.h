@@ -94,9 +94,6 @@ ETX_MUST_USE etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
 
 // ------------------------------------------------ numbers and types
 
-// The largest finite number of a floating type.
-double etx_lower_largest(etx_dtype dtype);
-
 // A number (INT, DOUBLE or BOOL) as a 0-d tensor of `dtype`: a constant, or
 // computed where it is symbolic.
 ETX_MUST_USE etx_status etx_lower_number(etx_lower* lower,

@@ -27,19 +27,6 @@ static bool number_as_int(const etx_ir_arg* number, int64_t* out) {
   return true;
 }
 
-double etx_lower_largest(etx_dtype dtype) {
-  switch (dtype) {
-    case ETX_DTYPE_FLOAT16:
-      return 65504.0;
-    case ETX_DTYPE_BFLOAT16:
-      return 3.3895313892515355e38;
-    case ETX_DTYPE_FLOAT32:
-      return 3.4028234663852886e38;
-    default:
-      return 1.7976931348623157e308;
-  }
-}
-
 static size_t put_integer(int64_t value, etx_dtype dtype, uint8_t out[8]) {
   const size_t bytes = etx_dtype_bytes(dtype);
   const uint64_t bits = (uint64_t)value;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "exporter/lower_internal.h"
+#include "format/tensor/largest.h"
 
 etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op, uint32_t self,
                             const etx_dim* dims, size_t dim_count, bool keep,
@@ -161,7 +162,7 @@ etx_status etx_lowering_logsumexp(etx_lower* lower) {
       etx_lower_reduce(lower, ETX_OP_amax_out, self, dims, count, true, &top));
   const etx_dtype dtype = etx_lower_shape(lower, top)->dtype;
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING) {
-    const double largest = etx_lower_largest(dtype);
+    const double largest = etx_dtype_largest(dtype);
     const etx_ir_arg finite[] = {etx_ir_value_arg(top), etx_ir_double(-largest),
                                  etx_ir_double(largest)};
     ETX_TRY(etx_lower_emit(lower, ETX_OP_clamp_out, finite, 3, &top));

@@ -1,5 +1,6 @@
 #include "runtime/kernels/operand.h"
 
+#include "format/tensor/largest.h"
 #include "format/tensor/promotion.h"
 #include "runtime/kernels/whole_math.h"
 
@@ -39,28 +40,8 @@ etx_number etx_number_read(const etx_value* value, etx_dtype dtype) {
   return number;
 }
 
-double etx_largest_of(etx_dtype dtype) {
-  const unsigned bits = 8 * (unsigned)etx_dtype_bytes(dtype);
-  switch (dtype) {
-    case ETX_DTYPE_BOOL:
-      return 1.0;
-    case ETX_DTYPE_FLOAT16:
-      return 65504.0;
-    case ETX_DTYPE_BFLOAT16:
-      return 3.3895313892515355e38;
-    case ETX_DTYPE_FLOAT32:
-      return 3.4028234663852886e38;
-    case ETX_DTYPE_FLOAT64:
-      return 1.7976931348623157e308;
-    case ETX_DTYPE_UINT8:
-      return 255.0;
-    default:
-      return (double)(UINT64_C(1) << (bits - 1)) - 1.0;
-  }
-}
-
 static bool fits(const etx_value* value, etx_dtype dtype) {
-  const double most = etx_largest_of(dtype);
+  const double most = etx_dtype_largest(dtype);
   const bool is_unsigned = dtype == ETX_DTYPE_UINT8;
   if (dtype == ETX_DTYPE_BOOL || value->kind == ETX_VALUE_BOOL) return true;
   if (value->kind == ETX_VALUE_INT) {

@@ -21,9 +21,6 @@ etx_dtype_category etx_number_category(const etx_value* value);
 // uint8.
 etx_number etx_number_read(const etx_value* value, etx_dtype dtype);
 
-// The largest finite number of a real type.
-double etx_largest_of(etx_dtype dtype);
-
 // Refuses a Scalar argument that `dtype` cannot hold, as PyTorch does where it
 // makes an element of it: 300 for int8, 1e6 for float16. Infinity and NaN fit
 // floats, any number fits bool, and -1 is 255 for uint8.

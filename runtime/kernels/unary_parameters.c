@@ -1,5 +1,7 @@
 #include "runtime/kernels/unary_parameters.h"
 
+#include "format/tensor/largest.h"
+
 // A number of the wide type of `common`, not cut to `common`. One for integers
 // is small.
 static etx_number wide_number(double value, etx_dtype common) {
@@ -78,7 +80,7 @@ static void read_elu(const etx_call* call, etx_dtype common,
 // Integers are none of the three.
 static void read_replacements(const etx_call* call, etx_dtype common,
                               etx_number out[ETX_UNARY_PARAMETERS]) {
-  const double most = etx_largest_of(common);
+  const double most = etx_dtype_largest(common);
   const double absent[] = {0, most, -most};
   read_nothing(call, common, out);
   if (etx_wide_of(common) == ETX_WIDE_I64) return;

@@ -350,7 +350,7 @@ def delegated(etx, directory):
             "run", path, "forward", "--in", f"input_0={X.tolist()}")
     same(call(etx, directory, path, "add", [X])["output_0"],
          module.add(X).detach())
-    assert "delegates" in ok(etx, "inspect", path)
+    assert "1 delegate" in ok(etx, "inspect", path)
 
 
 def loops(sentence, function, *inputs):

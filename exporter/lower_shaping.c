@@ -233,23 +233,27 @@ etx_status etx_lowering_t(etx_lower* lower) {
   return ETX_OK;
 }
 
-// mT, and adjoint of what is not complex: the last two dimensions change
-// places.
+// mT: the last two dimensions change places.
 etx_status etx_lowering_last_transpose(etx_lower* lower) {
-  const etx_shape* const self = etx_lower_shape(lower, self_of(lower));
-  const size_t rank = self->rank;
+  const size_t rank = etx_lower_shape(lower, self_of(lower))->rank;
   if (rank < 2) {
     return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
                          "'%t' wants matrices, found rank %z",
                          lower->node->aten, rank);
   }
-  if (etx_dtype_category_of(self->dtype) > ETX_CATEGORY_FLOATING) {
+  return etx_lower_transpose(lower, self_of(lower), rank - 2, rank - 1,
+                             &lower->results[0]);
+}
+
+// adjoint: the same, of what has no conjugate.
+etx_status etx_lowering_adjoint(etx_lower* lower) {
+  const etx_dtype dtype = etx_lower_shape(lower, self_of(lower))->dtype;
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' of complex numbers is not supported",
                          lower->node->aten);
   }
-  return etx_lower_transpose(lower, self_of(lower), rank - 2, rank - 1,
-                             &lower->results[0]);
+  return etx_lowering_last_transpose(lower);
 }
 
 // numpy_T: all dimensions in reverse.

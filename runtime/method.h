@@ -151,8 +151,9 @@ ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
 // rank, bounds and strides; a mutable input is written by the next run, so its
 // data must be writable. Inputs persist over runs. The data must not lie where
 // the run writes: in the method's own scratch, or in another mutable input.
-// ETX_BAD_ARGUMENT: type, rank, strides or alignment are wrong;
-// ETX_OUT_OF_RANGE: a size is, or there is no such input.
+// ETX_BAD_ARGUMENT: type, rank, strides, alignment or a fixed size are wrong;
+// ETX_OUT_OF_RANGE: a size that varies is out of bounds, or there is no such
+// input.
 ETX_MUST_USE etx_status etx_method_set_input(etx_method* method, size_t index,
                                              const etx_tensor* value,
                                              etx_diag* diag);

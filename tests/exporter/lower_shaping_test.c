@@ -40,6 +40,23 @@ static void matrices_are_turned_by_any_name(void** state) {
                  "return c\n");
 }
 
+static void complex_matrices_are_turned_but_have_no_adjoint(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'complex64[2, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.mT.default, args: [x]}\n"
+                 "outputs: [a]\n",
+                 "a: complex64[3, 2] = aten::permute_copy.out(x, [1, 0])\n"
+                 "return a\n");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'complex64[2, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.adjoint.default, args: [x]}\n"
+                 "outputs: [a]\n",
+                 "of complex numbers is not supported");
+}
+
 static void a_missing_size_divides_out_of_symbols(void** state) {
   (void)state;
   expect_lowered(
@@ -283,6 +300,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(views_that_change_nothing_vanish),
       cmocka_unit_test(matrices_are_turned_by_any_name),
+      cmocka_unit_test(complex_matrices_are_turned_but_have_no_adjoint),
       cmocka_unit_test(a_missing_size_divides_out_of_symbols),
       cmocka_unit_test(a_transpose_of_one_row_is_a_view),
       cmocka_unit_test(padding_by_less_than_nothing_is_a_slice_for_stock),

@@ -263,65 +263,81 @@ static void dot_tile_run(const dot_tile* t) {
 
 #if VECTOR_BYTES == 64
 
-// One row with four times four columns: four that are next to each other, and
-// those that are `apart` from them. So many are totalled in one go, and what
+// One row with sixteen columns: `side` that are `apart` from each other, and
+// those that follow each of them. So many are totalled in one go, and what
 // belongs together lies side by side.
 static inline __attribute__((always_inline)) void dot_sixteen(
-    const etx_dot_block* b, size_t column, size_t apart, bool asks) {
+    const etx_dot_block* b, size_t column, size_t apart, size_t side,
+    bool asks) {
+  const size_t follow = 16 / side;
   const ptrdiff_t pitch = (ptrdiff_t)apart * b->right_row;
   const float* right = b->right + (ptrdiff_t)column * b->right_row;
   const size_t whole = b->count - b->count % DOT_LANES;
   etx_fused all[16];
-  for (size_t i = 0; i < 4; ++i, right += b->right_row) {
+  for (size_t i = 0; i < follow; ++i, right += b->right_row) {
     etx_fused sums[1][DOT_COLUMNS_MOST][DOT_PARTS] = {{{{0}}}};
     for (size_t k = 0; k < whole; k += DOT_LANES) {
       if (asks) {
         ETX_UNROLLED
-        for (ptrdiff_t j = 0; j < 4; ++j) {
-          __builtin_prefetch(right + j * pitch + k + DOT_LONE_FETCH);
+        for (size_t j = 0; j < side; ++j) {
+          __builtin_prefetch(right + (ptrdiff_t)j * pitch + k + DOT_LONE_FETCH);
         }
       }
-      dot_step(b->left + k, 0, right + k, pitch, 1, 4, sums);
+      dot_step(b->left + k, 0, right + k, pitch, 1, side, sums);
     }
     if (whole < b->count) {
       float x[1][DOT_LANES], y[4][DOT_LANES];
       dot_rest(b->left + whole, 0, 1, b->count - whole, x);
-      dot_rest(right + whole, pitch, 4, b->count - whole, y);
-      dot_step(x[0], 0, y[0], DOT_LANES, 1, 4, sums);
+      dot_rest(right + whole, pitch, side, b->count - whole, y);
+      dot_step(x[0], 0, y[0], DOT_LANES, 1, side, sums);
     }
     ETX_UNROLLED
-    for (size_t j = 0; j < 4; ++j) all[4 * i + j] = sums[0][j][0];
+    for (size_t j = 0; j < side; ++j) {
+      const size_t lane = follow * j + i;  // of the totals
+      all[4 * (lane % 4) + lane / 4] = sums[0][j][0];
+    }
   }
   float totals[16];
   dot_totals(all, totals);
-  for (size_t j = 0; j < 4; ++j) {
-    memcpy(b->out + column + j * apart, totals + 4 * j, 4 * sizeof(float));
+  for (size_t j = 0; j < side; ++j) {
+    memcpy(b->out + column + j * apart, totals + follow * j,
+           follow * sizeof(float));
   }
 }
 
-// Whether what one row reads of memory is worth asking for. Intel's processors
-// see four pages coming, but not what follows them: 208 MB of weights take 0.93
-// of the time (Emerald Rapids). Others were not faster, or not measured.
-static bool dot_asks(const etx_dot_block* b) {
+// Intel's processors see four pages coming, but not what follows them.
+static bool dot_is_intel(void) {
 #if defined(__x86_64__) || defined(__i386__)
-  return b->columns * b->count >= DOT_LONE_LEAST && __builtin_cpu_is("intel");
+  return __builtin_cpu_is("intel");
 #else
-  (void)b;
   return false;  // a test, with vectors that the compiler takes apart
 #endif
 }
 
-// All columns of one row but for the last up to fifteen. Returns how many.
+// All columns of one row but for the last up to fifteen. Returns how many. What
+// a cache holds waits for sums, so those are four at a time. Of memory, two
+// streams pass faster than four: 208 MB of weights take 0.96 of the time (Zen
+// 4); and on Intel's processors four that are asked for besides: 0.93 (Emerald
+// Rapids).
 static size_t dot_one_row(const etx_dot_block* b) {
-  const size_t apart = b->columns / 16 * 4;
-  const bool asks = dot_asks(b);
+  const size_t sixteens = b->columns / 16;
+  const bool is_far = b->columns * b->count >= DOT_LONE_LEAST;
   size_t column = 0;
-  // A loop of its own: with a branch in it half of what is won is lost.
-  for (; asks && column < apart; column += 4) {
-    dot_sixteen(b, column, apart, true);
+  // Loops of their own: with a branch in one half of what is won is lost.
+  if (is_far && dot_is_intel()) {
+    for (; column < 4 * sixteens; column += 4) {
+      dot_sixteen(b, column, 4 * sixteens, 4, true);
+    }
+  } else if (is_far) {
+    for (; column < 8 * sixteens; column += 8) {
+      dot_sixteen(b, column, 8 * sixteens, 2, false);
+    }
+  } else {
+    for (; column < 4 * sixteens; column += 4) {
+      dot_sixteen(b, column, 4 * sixteens, 4, false);
+    }
   }
-  for (; column < apart; column += 4) dot_sixteen(b, column, apart, false);
-  return 4 * apart;
+  return 16 * sixteens;
 }
 
 // The partial sums of one dot of whole ones.

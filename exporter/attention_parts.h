@@ -3,8 +3,8 @@
 //
 //   bmm(view(softmax(score chain)), values)
 //
-//   score chain: products of queries and keys, scaled, masked by an addition or
-//   a choice, in any order of views that keep the last dimension
+//   score chain: products of queries and keys, scaled, masked by an addition, a
+//   choice or both, in any order of views that keep the last dimension
 
 #ifndef ETX_EXPORTER_ATTENTION_PARTS_H
 #define ETX_EXPORTER_ATTENTION_PARTS_H
@@ -23,10 +23,14 @@ typedef struct etx_scores {
   uint32_t right;     // [N, S, D], or [N, D, S]
   bool is_nt;         // the first of these
   double scale;
-  uint32_t mask;     // broadcasts to `shape`; ETX_IR_NONE
-  bool is_inverted;  // a bool mask that says which keys are hidden
-  double hidden;     // score of a hidden key
-  bool is_guarded;   // rows without a key give zeros
+  uint32_t mask;       // broadcasts to `shape`; ETX_IR_NONE
+  uint32_t also;       // beside a mask a second one, of float32, that is added;
+                       // ETX_IR_NONE
+  bool is_by_product;  // of three dimensions, where batch and heads are one
+  double factor;       // of what is added: scores may be scaled behind it
+  bool is_inverted;    // a bool mask that says which keys are hidden
+  double hidden;       // score of a hidden key
+  bool is_guarded;     // rows without a key give zeros
 } etx_scores;
 
 // Reads the chain behind `weights`, the left operand of a bmm with values.

@@ -88,7 +88,21 @@ static bool step_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
   }
 }
 
-// True if steps lead from `value` to a product.
+// True if steps lead from `value` to a product: additions are not among them.
+static bool scales_product(const etx_rewrite* rewrite, uint32_t value) {
+  for (size_t step = 0; step < MAX_STEPS; ++step) {
+    const etx_ir_node* const node = definition_of(rewrite, value);
+    size_t position = 0;
+    if (node == NULL) return false;
+    if (is_product(node)) return true;
+    if (!step_operand(rewrite, node, &position)) return false;
+    value = node->args[position].as.value;
+  }
+  return false;
+}
+
+// True if steps and additions do. Scores are an addition's first operand, or its
+// second if no other addition comes before it.
 static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_node* const node = definition_of(rewrite, value);
@@ -96,42 +110,102 @@ static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value) {
     if (node == NULL) return false;
     if (is_product(node)) return true;
     if (node->op->id == ETX_OP_add_out) {
-      // Of two additions the inner one is followed alone.
-      value = node->args[0].as.value;
-      continue;
+      if (scales_product(rewrite, node->args[1].as.value)) return true;
+    } else if (!step_operand(rewrite, node, &position)) {
+      return false;
     }
-    if (!step_operand(rewrite, node, &position)) return false;
     value = node->args[position].as.value;
   }
   return false;
 }
 
+static bool is_bool(const etx_rewrite* rewrite, uint32_t value) {
+  return etx_lower_shape(&rewrite->lower, value)->dtype == ETX_DTYPE_BOOL;
+}
+
+// True if what is added to scores of the shape `inner` can be added to those of
+// `outer`, which are a view of them: batch and heads of [N, L, S] may be two
+// dimensions there.
+static bool is_addable(const etx_rewrite* rewrite, const etx_shape* outer,
+                       const etx_shape* inner, const etx_shape* mask) {
+  const etx_symbols* const symbols = &rewrite->lower.method->symbols;
+  const size_t apart = outer->rank - inner->rank;
+  if (outer->rank > 4 || outer->rank < inner->rank || apart > 1) return false;
+  if (mask->rank > inner->rank || inner->rank < 3) return false;
+  for (size_t i = apart == 0 ? 0 : 1; i < inner->rank; ++i) {
+    if (!etx_symbols_equal(symbols, inner->dims[i], outer->dims[i + apart])) {
+      return false;
+    }
+  }
+  if (apart == 0 || mask->rank < 3 || mask->dims[0] == 1) return true;
+  return inner->rank == 3 &&
+         etx_symbols_equal(symbols, mask->dims[0], inner->dims[0]);
+}
+
+// A second mask: one of the two is added, and what the other hides stays hidden
+// whatever is added to it.
+static etx_reason take_another(const etx_rewrite* rewrite, etx_scores* s,
+                               uint32_t scored, uint32_t mask) {
+  const bool was_choice = is_bool(rewrite, s->mask);
+  const bool is_choice = is_bool(rewrite, mask);
+  if (s->also != ETX_IR_NONE || (was_choice && is_choice)) {
+    return "its scores are masked more often than attention can";
+  }
+  if ((was_choice || is_choice) && s->hidden > -1e30) {
+    return "its scores are masked twice, by a number that is not far away";
+  }
+  const etx_shape* const inner = etx_lower_shape(&rewrite->lower, scored);
+  const etx_shape* const shape = etx_lower_shape(&rewrite->lower, mask);
+  const bool is_view = inner->rank != s->shape.rank;
+  if (!is_addable(rewrite, &s->shape, inner, shape) || (is_choice && is_view)) {
+    return "its scores are masked twice, in two shapes";
+  }
+  if (!was_choice && !is_choice && s->factor != s->scale) {
+    return "its scores are masked twice, and scaled between";
+  }
+  if (!is_choice) s->factor = s->scale;
+  s->is_by_product = is_view && shape->rank == 3 && shape->dims[0] != 1;
+  s->also = is_choice ? s->mask : mask;
+  if (is_choice) s->mask = mask;
+  const etx_dtype also = etx_lower_shape(&rewrite->lower, s->also)->dtype;
+  const etx_dtype first = etx_lower_shape(&rewrite->lower, s->mask)->dtype;
+  const bool fits =
+      also == ETX_DTYPE_FLOAT32 && (first == also || first == ETX_DTYPE_BOOL);
+  return fits ? NULL : "its scores are masked twice, in two types";
+}
+
 static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
-                            uint32_t scored, uint32_t mask, bool is_bool) {
-  if (s->mask != ETX_IR_NONE) return "its scores are masked twice";
-  const bool is_far = is_bool && s->hidden < -1e30;
-  if (s->scale != 1 && !(is_far && s->scale > 0)) {
+                            uint32_t scored, uint32_t mask, bool is_choice) {
+  const bool is_far = s->hidden < -1e30 && s->scale > 0;
+  if (is_choice && s->scale != 1 && !is_far) {
     return "its scores are scaled after they are masked";
   }
   const etx_dtype dtype = etx_lower_shape(&rewrite->lower, mask)->dtype;
-  const bool fits = is_bool
+  const bool fits = is_choice
                         ? dtype == ETX_DTYPE_BOOL
                         : etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING;
   if (!fits) return "its mask is of integers";
+  if (s->mask != ETX_IR_NONE) return take_another(rewrite, s, scored, mask);
+  if (!is_choice) s->factor = s->scale;
   s->mask = mask;
   s->shape = *etx_lower_shape(&rewrite->lower, scored);
   return NULL;
 }
 
+// scores + alpha mask, or mask + alpha scores.
 static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
                                 const etx_ir_node* node, uint32_t* at) {
-  if (!etx_rewrite_is_int(&node->args[2], 1)) return "";
+  double alpha = 1;
+  if (!arg_number(rewrite, &node->args[2], &alpha)) return "";
   for (size_t i = 0; i < 2; ++i) {
     const uint32_t scored = node->args[i].as.value;
     if (!leads_to_product(rewrite, scored)) continue;
+    if (alpha != 1 && i == 0) return "its mask is scaled where it is added";
     *at = scored;
-    return take_mask(rewrite, s, node->outputs[0], node->args[1 - i].as.value,
-                     false);
+    const etx_reason reason = take_mask(rewrite, s, node->outputs[0],
+                                        node->args[1 - i].as.value, false);
+    s->scale *= alpha;
+    return reason;
   }
   return "";
 }
@@ -190,6 +264,26 @@ static bool is_read_by_others(const etx_rewrite* rewrite, uint32_t value,
          rewrite->uses[value] > (is_guarded ? 2u : 1u);
 }
 
+// True if `value` comes from a product of queries and keys through operators
+// that keep its shape, whatever they do.
+static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
+  for (size_t step = 0; step < MAX_STEPS; ++step) {
+    const etx_ir_node* const node = definition_of(rewrite, value);
+    if (node == NULL || node->arg_count == 0 ||
+        node->args[0].kind != ETX_IR_ARG_VALUE) {
+      return false;
+    }
+    if (is_product(node)) return true;
+    size_t position = 0;
+    if (!step_operand(rewrite, node, &position)) position = 0;
+    const bool is_second = position == 0 && node->arg_count > 1 &&
+                           node->args[1].kind == ETX_IR_ARG_VALUE &&
+                           leads_to_product(rewrite, node->args[1].as.value);
+    value = node->args[is_second ? 1 : position].as.value;
+  }
+  return false;
+}
+
 static etx_reason read_chain(const etx_rewrite* rewrite, uint32_t at,
                              etx_scores* s) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
@@ -206,6 +300,10 @@ static etx_reason read_chain(const etx_rewrite* rewrite, uint32_t at,
       return NULL;
     }
     const etx_reason reason = take_step(rewrite, s, node, &at);
+    if (reason != NULL && reason[0] == '\0' &&
+        comes_from_product(rewrite, at)) {
+      return "its scores are neither scaled nor masked but changed otherwise";
+    }
     if (reason != NULL) return reason;
   }
   return "";
@@ -291,7 +389,8 @@ static bool is_softmax_of_last(const etx_rewrite* rewrite,
 bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,
                      etx_scores* out_scores, etx_reason* out_reason) {
   uint32_t dead = ETX_IR_NONE;
-  *out_scores = (etx_scores){.scale = 1, .mask = ETX_IR_NONE};
+  *out_scores = (etx_scores){
+      .scale = 1, .mask = ETX_IR_NONE, .also = ETX_IR_NONE, .factor = 1};
   out_scores->hidden = -(double)INFINITY;
   *out_reason = "";
   uint32_t at = skip_views(rewrite, weights);

@@ -162,6 +162,14 @@ static etx_status emit_operands(etx_rewrite* rewrite, const etx_scores* s,
 
 // ------------------------------------------------ masks
 
+// What is added, times its factor.
+static etx_status emit_factor(etx_rewrite* rewrite, const etx_scores* s,
+                              uint32_t* value) {
+  if (s->factor == 1) return ETX_OK;
+  return etx_lower_with_constant(&rewrite->lower, ETX_OP_mul_out, *value,
+                                 s->factor, value);
+}
+
 // The mask over [batch, heads, rows, keys]; of five dimensions the two of the
 // heads must be one.
 static etx_status emit_mask(etx_rewrite* rewrite, const etx_scores* s,
@@ -173,6 +181,7 @@ static etx_status emit_mask(etx_rewrite* rewrite, const etx_scores* s,
     const etx_dim dims[] = {shape.dims[0], 1, shape.dims[3], shape.dims[4]};
     ETX_TRY(etx_lower_view(lower, mask, dims, 4, &mask));
   }
+  if (shape.dtype != ETX_DTYPE_BOOL) ETX_TRY(emit_factor(rewrite, s, &mask));
   if (s->is_inverted) {
     ETX_TRY(etx_lower_unary(lower, ETX_OP_logical_not_out, mask, &mask));
   }
@@ -198,6 +207,40 @@ static etx_status emit_last(etx_rewrite* rewrite, const etx_position_mask* m,
   return ETX_OK;
 }
 
+// The second mask as one that is added to scores of the mask's shape.
+static etx_status emit_also(etx_rewrite* rewrite, const etx_scores* s,
+                            uint32_t* out) {
+  const etx_shape own = *etx_lower_shape(&rewrite->lower, s->also);
+  const etx_dim dims[] = {s->shape.dims[0], s->shape.dims[1], own.dims[1],
+                          own.dims[2]};
+  *out = s->also;
+  if (s->is_by_product) {
+    ETX_TRY(etx_lower_view(&rewrite->lower, s->also, dims, 4, out));
+  }
+  const bool is_sum =
+      etx_lower_shape(&rewrite->lower, s->mask)->dtype != ETX_DTYPE_BOOL;
+  return is_sum ? ETX_OK : emit_factor(rewrite, s, out);
+}
+
+// One mask of two.
+static etx_status emit_both(etx_rewrite* rewrite, const etx_scores* s,
+                            uint32_t also, etx_ir_arg* out) {
+  etx_lower* const lower = &rewrite->lower;
+  uint32_t value = 0, number = 0;
+  if (etx_lower_shape(lower, s->mask)->dtype != ETX_DTYPE_BOOL) {
+    ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, s->mask, also, &value));
+    ETX_TRY(emit_factor(rewrite, s, &value));
+  } else {
+    const etx_ir_arg hidden = etx_ir_double(s->hidden);
+    ETX_TRY(etx_lower_number(lower, &hidden, ETX_DTYPE_FLOAT32, &number));
+    ETX_TRY(s->is_inverted
+                ? etx_lower_where(lower, s->mask, number, also, &value)
+                : etx_lower_where(lower, s->mask, also, number, &value));
+  }
+  *out = etx_ir_value_arg(value);
+  return ETX_OK;
+}
+
 // A mask that depends on positions alone needs no tensor.
 static etx_status emit_masks(etx_rewrite* rewrite, const etx_scores* s,
                              etx_ir_arg args[ARGUMENTS]) {
@@ -207,13 +250,20 @@ static etx_status emit_masks(etx_rewrite* rewrite, const etx_scores* s,
   const bool is_bool =
       etx_lower_shape(&rewrite->lower, s->mask)->dtype == ETX_DTYPE_BOOL;
   // A key that is hidden by a number of its own is as good as unseen.
-  const bool is_low = !is_bool || s->hidden <= -1e8;
-  if (!is_low ||
-      !etx_position_mask_read(rewrite, s->mask, s->is_inverted, &m)) {
+  const bool is_low = is_bool ? s->hidden <= -1e8 : s->factor > 0;
+  const bool is_tensor =
+      !is_low || !etx_position_mask_read(rewrite, s->mask, s->is_inverted, &m);
+  uint32_t also = s->also;
+  if (also != ETX_IR_NONE) {
+    ETX_TRY(emit_also(rewrite, s, &also));
+    if (is_tensor) return emit_both(rewrite, s, also, &args[3]);
+    if (!is_bool) ETX_TRY(emit_factor(rewrite, s, &also));
+    args[3] = etx_ir_value_arg(also);
+  } else if (is_tensor) {
     return emit_mask(rewrite, s, &args[3]);
   }
   if (m.hides_nothing) return ETX_OK;
-  if (!is_bool) args[10] = etx_ir_double(m.hidden);
+  if (!is_bool) args[10] = etx_ir_double(m.hidden * s->factor);
   args[11] = etx_ir_bool(m.is_causal);
   if (m.is_causal) return ETX_OK;
   return emit_last(rewrite, &m, &args[4]);

@@ -18,7 +18,8 @@
   "inputs: [{name: q, type: 'float32[2, 3, 8]'}, {name: k, type: "       \
   "'float32[2, 5, 8]'}, {name: v, type: 'float32[2, 5, 8]'}, {name: m, " \
   "type: 'float32[2, 1, 3, 5]'}, {name: b, type: 'bool[2, 1, 3, 5]'}, "  \
-  "{name: p, type: 'int64[3]'}]\n"                                       \
+  "{name: p, type: 'int64[3]'}, {name: n, type: 'float32[2, 1, 5]'}, "   \
+  "{name: bz, type: 'float32[4, 1, 5]'}]\n"                              \
   "nodes:\n"
 
 #define HEADS                                                       \
@@ -87,6 +88,83 @@ static void a_mask_that_is_added_is_an_operand(void** state) {
          "  - {out: a, op: aten.add.Tensor, args: [m, d]}\n" SOFTMAX("a")
              JOINED,
          FOUND(CALL("m, None", "0.5, -inf, False, False")));
+}
+
+// (s + m) 0.5 = 0.5 s + 0.5 m, and what is hidden stays hidden.
+static void what_is_scaled_behind_a_mask_is_scaled_before(void** state) {
+  (void)state;
+  expect(
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.div.Tensor, args: [a, 2.0]}\n" SOFTMAX("d") JOINED,
+      FOUND("o.3.1: float32[2, 1, 3, 5] = aten::mul.out(m, 0.5:float32)\n" CALL(
+          "o.3.1, None", "0.5, -inf, False, False")));
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.add.Tensor, args: [s, n]}\n"
+         "  - {out: e, op: aten.masked_fill.Scalar, args: [a, b, -.inf]}\n"
+         "  - {out: d, op: aten.div.Tensor, args: [e, 2.0]}\n" SOFTMAX("d")
+             JOINED,
+         FOUND("o.3.1: float32[2, 1, 5] = aten::mul.out(n, 0.5:float32)\n"
+               "o.3.2: float32[2, 2, 3, 5] = aten::where.self_out(b, "
+               "-.inf:float32, o.3.1)\n" CALL("o.3.2, None",
+                                              "0.5, -inf, False, False")));
+}
+
+// A bias and what hides keys, in either order and either spelling.
+static void two_masks_become_one(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: d, op: aten.mul.Tensor, args: [s, 0.5]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [d, m]}\n"
+         "  - {out: e, op: aten.add.Tensor, args: [a, n]}\n" SOFTMAX("e")
+             JOINED,
+         FOUND("o.3.1: float32[2, 2, 3, 5] = aten::add.out(n, m, 1)\n" CALL(
+             "o.3.1, None", "0.5, -inf, False, False")));
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.add.Tensor, args: [s, n]}\n"
+         "  - {out: e, op: aten.masked_fill.Scalar, args: [a, b, "
+         "-.inf]}\n" SOFTMAX("e") JOINED,
+         FOUND("o.3.1: float32[2, 2, 3, 5] = aten::where.self_out(b, "
+               "-.inf:float32, n)\n" CALL("o.3.1, None",
+                                          "1, -inf, False, False")));
+  expect(
+      HEADS SCORES
+      "  - {out: l, op: aten.full.default, args: [[], -.inf]}\n"
+      "  - {out: a, op: aten.where.self, args: [b, s, l]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [n, a]}\n" SOFTMAX("e") JOINED,
+      FOUND("o.3.1: float32[2, 2, 3, 5] = aten::where.self_out(b, n, "
+            "-.inf:float32)\n" CALL("o.3.1, None", "1, -inf, False, False")));
+}
+
+// What hides keys by their position is no tensor, and the bias is the mask.
+static void a_bias_and_positions_are_two(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.add.Tensor, args: [s, n]}\n"
+         "  - {out: r, op: aten.arange.default, args: [5]}\n"
+         "  - {out: u, op: aten.unsqueeze.default, args: [p, 1]}\n"
+         "  - {out: g, op: aten.gt.Tensor, args: [r, u]}\n"
+         "  - {out: e, op: aten.masked_fill.Scalar, args: [a, g, "
+         "-.inf]}\n" SOFTMAX("e") JOINED,
+         FOUND(POSITIONS CALL("n, u", "1, -inf, False, False")));
+}
+
+// Products of all heads begin with a bias of their own (baddbmm).
+static void a_bias_of_products_is_one_of_heads(void** state) {
+  (void)state;
+  expect(HEADS
+         "  - {out: qc, op: aten.reshape.default, args: [qh, [4, 3, 4]]}\n"
+         "  - {out: kt, op: aten.transpose.int, args: [kh, 2, 3]}\n"
+         "  - {out: kc, op: aten.reshape.default, args: [kt, [4, 4, 5]]}\n"
+         "  - {out: s, op: aten.baddbmm.default, args: [bz, qc, kc], kwargs: "
+         "{alpha: 0.5}}\n"
+         "  - {out: d, op: aten.view.default, args: [s, [2, 2, 3, 5]]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [d, m]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND("o.3.1: float32[2, 2, 1, 5] = aten::view_copy.out(bz, [2, 2, 1, "
+               "5])\n"
+               "o.3.2: float32[2, 2, 3, 5] = aten::add.out(m, o.3.1, 1)\n" CALL(
+                   "o.3.2, None", "0.5, -inf, False, False")));
 }
 
 static void truth_values_choose_keys(void** state) {
@@ -207,8 +285,8 @@ static void heads_that_share_keys_read_them_once(void** state) {
          "return y.3.3.1\n");
 }
 
-// Somebody wants the weights, the scores, or the mask is of two parts; keys of
-// two heads serve four, which have values of their own.
+// Somebody wants the weights, the scores, or masks are three; keys of two heads
+// serve four, which have values of their own.
 static void what_others_read_is_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -230,11 +308,16 @@ static void what_others_read_is_left_alone(void** state) {
       "outputs: [y, s]\n",
       HEADS SCORES
       "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
-      "  - {out: d, op: aten.add.Tensor, args: [a, m]}\n" SOFTMAX("d")
+      "  - {out: d, op: aten.add.Tensor, args: [a, m]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [d, n]}\n" SOFTMAX("e")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
-      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.tanh.default, args: [s]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -10.0]}\n"
       "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
@@ -250,8 +333,8 @@ static void what_others_read_is_left_alone(void** state) {
     const char* const lines = lowered_lines(&l);
     assert_null(strstr(lines, "attention"));
     assert_non_null(strstr(lines, "_softmax"));
-    assert_int_equal(l.context.fusions.count, i == 5 ? 0 : 1);
-    if (i < 5) assert_non_null(l.context.fusions.items[0].reason);
+    assert_int_equal(l.context.fusions.count, i == 6 ? 0 : 1);
+    if (i < 6) assert_non_null(l.context.fusions.items[0].reason);
     lowered_close(&l);
   }
 }
@@ -270,6 +353,10 @@ int main(void) {
       cmocka_unit_test(heads_are_read_and_written_where_they_lie),
       cmocka_unit_test(factors_of_queries_keys_and_scores_are_one_scale),
       cmocka_unit_test(a_mask_that_is_added_is_an_operand),
+      cmocka_unit_test(what_is_scaled_behind_a_mask_is_scaled_before),
+      cmocka_unit_test(two_masks_become_one),
+      cmocka_unit_test(a_bias_and_positions_are_two),
+      cmocka_unit_test(a_bias_of_products_is_one_of_heads),
       cmocka_unit_test(truth_values_choose_keys),
       cmocka_unit_test(the_guard_of_rows_without_keys_goes),
       cmocka_unit_test(positions_need_no_mask),

@@ -81,6 +81,28 @@ def attention():
         torch.tril(torch.ones(5, 5)).bool())
 
 
+@model("attention with two masks")
+def attention_with_two_masks():
+    """A bias beside what hides keys, as ALiBi and relative positions have it."""
+    least = torch.finfo(torch.float32).min
+
+    def forward(q, k, v, bias, mask, hides):
+        scores = q @ k.transpose(-1, -2)
+        flat = torch.baddbmm(bias.reshape(6, 1, 7), q.flatten(0, 1),
+                             k.flatten(0, 1).transpose(1, 2), alpha=0.3)
+        later = torch.where(hides, torch.tensor(least), scores * 0.3) + bias
+        weights = ((scores * 0.3 + bias + mask).softmax(-1),
+                   (scores * 0.3 + bias).masked_fill(hides, least).softmax(-1),
+                   ((scores + bias + mask) / 3).softmax(-1),
+                   (flat.view(2, 3, 5, 7) + mask).softmax(-1),
+                   later.softmax(-1))
+        return tuple(each @ v for each in weights)
+
+    hides = torch.ones(2, 1, 5, 7, dtype=torch.bool).triu(2)
+    return simple(forward, rand(2, 3, 5, 8), rand(2, 3, 7, 8),
+                  rand(2, 3, 7, 8), rand(2, 3, 1, 7), rand(2, 1, 5, 7), hides)
+
+
 @model("vectors")
 def vectors():
     return simple(

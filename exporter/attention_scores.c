@@ -88,29 +88,19 @@ static bool step_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
   }
 }
 
-// True if steps lead from `value` to a product: additions are not among them.
-static bool scales_product(const etx_rewrite* rewrite, uint32_t value) {
+// True if steps lead from `value` to a product; past additions, too, if that is
+// wanted. Scores are an addition's first operand, or its second if no other
+// addition comes before it.
+static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
+                             bool past_additions) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_node* const node = definition_of(rewrite, value);
     size_t position = 0;
     if (node == NULL) return false;
     if (is_product(node)) return true;
-    if (!step_operand(rewrite, node, &position)) return false;
-    value = node->args[position].as.value;
-  }
-  return false;
-}
-
-// True if steps and additions do. Scores are an addition's first operand, or its
-// second if no other addition comes before it.
-static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value) {
-  for (size_t step = 0; step < MAX_STEPS; ++step) {
-    const etx_ir_node* const node = definition_of(rewrite, value);
-    size_t position = 0;
-    if (node == NULL) return false;
-    if (is_product(node)) return true;
-    if (node->op->id == ETX_OP_add_out) {
-      if (scales_product(rewrite, node->args[1].as.value)) return true;
+    if (past_additions && node->op->id == ETX_OP_add_out) {
+      const uint32_t second = node->args[1].as.value;
+      if (leads_to_product(rewrite, second, false)) return true;
     } else if (!step_operand(rewrite, node, &position)) {
       return false;
     }
@@ -199,7 +189,7 @@ static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
   if (!arg_number(rewrite, &node->args[2], &alpha)) return "";
   for (size_t i = 0; i < 2; ++i) {
     const uint32_t scored = node->args[i].as.value;
-    if (!leads_to_product(rewrite, scored)) continue;
+    if (!leads_to_product(rewrite, scored, true)) continue;
     if (alpha != 1 && i == 0) return "its mask is scaled where it is added";
     *at = scored;
     const etx_reason reason = take_mask(rewrite, s, node->outputs[0],
@@ -276,9 +266,10 @@ static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
     if (is_product(node)) return true;
     size_t position = 0;
     if (!step_operand(rewrite, node, &position)) position = 0;
-    const bool is_second = position == 0 && node->arg_count > 1 &&
-                           node->args[1].kind == ETX_IR_ARG_VALUE &&
-                           leads_to_product(rewrite, node->args[1].as.value);
+    const bool is_second =
+        position == 0 && node->arg_count > 1 &&
+        node->args[1].kind == ETX_IR_ARG_VALUE &&
+        leads_to_product(rewrite, node->args[1].as.value, true);
     value = node->args[is_second ? 1 : position].as.value;
   }
   return false;

@@ -95,8 +95,8 @@ etx_status etx_shape_linear_chain(etx_shape_call* call) {
   return put(call, &out);
 }
 
-// (input [.., K], panels [N / 16, K, 16], bias [N] or [], others, steps)
-etx_status etx_shape_linear_panels(etx_shape_call* call) {
+// (input [.., K], panels [N / 16, K, 16], bias [N] or [], ..)
+static etx_status panels_linear(const etx_shape_call* call, etx_shape* out) {
   etx_shape input, panels, bias;
   ETX_TRY(etx_shape_tensor(call, 0, &input));
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
@@ -112,8 +112,36 @@ etx_status etx_shape_linear_panels(etx_shape_call* call) {
     ETX_TRY(etx_shape_tensor(call, 2, &bias));
     ETX_TRY(etx_shape_want_broadcasts(call, &bias, &input));
   }
-  ETX_TRY(etx_shape_want_others(call, 3, &input));
-  return put(call, &input);
+  *out = input;
+  return ETX_OK;
+}
+
+// (.., others, steps)
+etx_status etx_shape_linear_panels(etx_shape_call* call) {
+  etx_shape out;
+  ETX_TRY(panels_linear(call, &out));
+  ETX_TRY(etx_shape_want_others(call, 3, &out));
+  return put(call, &out);
+}
+
+// (.., heads): out is [.., heads, rows, N / heads], of whole panels each.
+etx_status etx_shape_linear_heads(etx_shape_call* call) {
+  etx_shape out, panels;
+  int64_t heads = 0;
+  ETX_TRY(panels_linear(call, &out));
+  ETX_TRY(etx_shape_tensor(call, 1, &panels));
+  ETX_TRY(etx_shape_number(call, 3, 0, &heads));
+  if (out.rank < 2) return etx_shape_want_rank(call, "input", &out, 2);
+  if (!etx_shape_is_number(call, panels.dims[0])) {
+    return etx_shape_refuse(call, "the count of 'panels' varies");
+  }
+  if (heads < 1 || panels.dims[0] % heads != 0) {
+    return etx_shape_refuse(call, "%i panels are not those of %i heads",
+                            panels.dims[0], heads);
+  }
+  out.dims[out.rank - 1] = panels.dims[0] / heads * PANEL_COLUMNS;
+  ETX_TRY(etx_shape_insert(call, &out, out.rank - 2u, heads));
+  return put(call, &out);
 }
 
 etx_status etx_shape_baddbmm(etx_shape_call* call) {

@@ -46,6 +46,8 @@ static etx_product product_of(const etx_tensor* left, const etx_tensor* right,
       .has_panels = false,
       .out = out->data,
       .out_row = (ptrdiff_t)columns,
+      .part_columns = 0,
+      .part_step = 0,
       .added = NULL,
       .added_row = 0,
       .added_column = 0,
@@ -301,4 +303,35 @@ etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_contiguous(call, 1));
   ETX_TRY(prepare_linear(call, run_linear_panels));
   return etx_chain_check(call, 3, 4);
+}
+
+// (input [.., T, K], panels, bias, heads, out [.., heads, T, N / heads]): a
+// product for each of the dimensions in front.
+static etx_status run_linear_heads(etx_call* call) {
+  const etx_tensor* input = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 4);
+  etx_product product = product_of_panels(input, etx_call_tensor(call, 1), out);
+  const size_t count = product.rows * product.columns;
+  if (count == 0) return ETX_OK;
+  product.left_inner = 1;
+  product.left_row = (ptrdiff_t)product.inner;
+  product.part_columns = (size_t)out->sizes[out->rank - 1];
+  product.out_row = (ptrdiff_t)product.part_columns;
+  product.part_step = (ptrdiff_t)(product.rows * product.part_columns);
+  if (!etx_call_is_none(call, 2)) {
+    set_added(&product, etx_call_tensor(call, 2));
+  }
+  for (size_t left = etx_tensor_numel(out) / count; left > 0; --left) {
+    etx_product_run(&product, call->parallel);
+    product.left += product.rows * product.inner * sizeof(float);
+    product.out += count * sizeof(float);
+  }
+  return ETX_OK;
+}
+
+etx_status etx_kernel_linear_heads_out_prepare(etx_call* call) {
+  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_contiguous(call, 0));
+  ETX_TRY(etx_call_check_contiguous(call, 1));
+  return prepare_linear(call, run_linear_heads);
 }

@@ -35,6 +35,10 @@ typedef struct etx_product {
   bool has_panels;
   char* out;          // rows of `columns` elements without gaps
   ptrdiff_t out_row;  // in elements
+  // With panels and no chain, the columns may come in parts, of whole panels,
+  // that lie `part_step` elements apart; 0: they are one.
+  size_t part_columns;
+  ptrdiff_t part_step;
   // What the product is added to: out = beta * added + alpha * product.
   const char* added;                  // NULL: nothing, and alpha is 1
   ptrdiff_t added_row, added_column;  // strides, 0 where it is broadcast

@@ -226,15 +226,21 @@ static void sum_area(const job* j, const etx_product_area* a, float* sums,
   } while (tap < p->inner);
 }
 
-// Whole groups of a float32 result.
+static float* result_at(const etx_product* p, size_t row, size_t column) {
+  float* out = (float*)(void*)p->out + (ptrdiff_t)row * p->out_row;
+  if (p->part_columns == 0) return out + column;
+  return out + (ptrdiff_t)(column / p->part_columns) * p->part_step +
+         column % p->part_columns;
+}
+
+// Whole groups of a float32 result, of one part.
 static void run_in_place(const job* j, const etx_product_area* all) {
   const etx_product* p = j->p;
   etx_product_area a = *all;
   const size_t row_end = all->row + all->rows;
   for (; a.row < row_end; a.row += a.rows) {
     a.rows = row_end - a.row < j->rows ? row_end - a.row : j->rows;
-    float* sums = (float*)(void*)p->out + (ptrdiff_t)a.row * p->out_row +
-                  (ptrdiff_t)a.column;
+    float* sums = result_at(p, a.row, a.column);
     const bool adds = adds_in_blocks(j);
     sum_area(j, &a, sums, p->out_row, adds);
     for (size_t r = 0; !adds && r < a.rows; ++r, sums += p->out_row) {
@@ -267,6 +273,14 @@ static void run_aside(const job* j, const etx_product_area* all) {
   }
 }
 
+// Columns from `column` on that a block may have.
+static size_t most_columns(const job* j, size_t column) {
+  const size_t part = j->p->part_columns;
+  if (part == 0) return j->most_columns;
+  const size_t left = part - column % part;
+  return left < j->most_columns ? left : j->most_columns;
+}
+
 static void run_job(const job* j, const etx_product_area* area) {
   const bool in_place = j->p->dtype == ETX_DTYPE_FLOAT32;
   etx_product_area a = *area;
@@ -274,7 +288,8 @@ static void run_job(const job* j, const etx_product_area* area) {
   for (; a.column < end; a.column += a.columns) {
     const size_t whole = in_place ? (end - a.column) / GROUP * GROUP : 0;
     if (whole > 0) {
-      a.columns = whole < j->most_columns ? whole : j->most_columns;
+      const size_t most = most_columns(j, a.column);
+      a.columns = whole < most ? whole : most;
       run_in_place(j, &a);
     } else {
       a.columns = end - a.column < GROUP ? end - a.column : GROUP;

@@ -108,6 +108,25 @@ def panels(c, d):
     c.add(arguments, [("out", compute(product).to(F32))], atol=2e-3, rtol=1e-3)
 
 
+def heads(c, d):
+    lead, rows, k = d.shape(0, 1, 3), d.int(0, 20), d.int(1, 20)
+    count, width = d.int(1, 4), 16 * d.int(1, 3)
+    n = count * width
+    x = d.uniform([*lead, rows, k], -1, 1)
+    weight = d.uniform([n, k], -0.3, 0.3)
+    bias = d.pick([None, d.uniform([n], -1, 1), d.uniform([], -1, 1)])
+    packed = weight.reshape(n // 16, 16, k).transpose(1, 2).contiguous()
+    arguments = {"input": x, "panels": packed, "bias": bias, "heads": count}
+    if d.chance(0.08):
+        c.add({**arguments, "heads": d.pick([0, -1, n // 16 + 1])})
+        return
+    product = torch.nn.functional.linear(x.double(), weight.double())
+    product = product if bias is None else product + bias.double()
+    by_heads = product.reshape([*lead, rows, count, width]).transpose(-3, -2)
+    c.add(arguments, [("out", by_heads.contiguous().to(F32))], atol=2e-3,
+          rtol=1e-3)
+
+
 def convolution(c, d):
     groups, each_in, each_out = d.int(1, 3), d.int(1, 4), d.int(1, 4)
     if d.chance(0.4):
@@ -268,6 +287,7 @@ def attention(c, d):
 OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
              "etx::linear_panels.out": panels,
+             "etx::linear_heads.out": heads,
              "etx::convolution_chain.out": convolution,
              "etx::convolution_panels.out": convolution_panels,
              "etx::convolution_winograd.out": winograd,

@@ -303,6 +303,82 @@ static void products_of_panels_go_through_the_chain(void** state) {
   }
 }
 
+enum { MOST_ROWS = 70, MOST_WIDE = 160 };
+
+// Results of (input [sequences, rows, INNER], panels, bias, ..) by `name`: the
+// caller ends the call.
+static const float* run_panels(test_call* c, const char* name,
+                               const int32_t shape[3], int32_t wide,
+                               const float* in, const float* panels,
+                               size_t threads, int64_t heads) {
+  test_call_begin(c, name);
+  test_call_floats(c, 3, shape, in);
+  test_call_floats(c, 3, (const int32_t[]){wide / 16, INNER, 16}, panels);
+  test_call_floats(c, 1, (const int32_t[]){wide}, others[2]);
+  if (heads > 0) {
+    test_call_integer(c, heads);
+  } else {
+    test_call_gather_list(c, 0);
+    test_call_string(c, "x");
+  }
+  c->threads = threads;
+  assert_ok(test_call_run(c, ETX_DTYPE_FLOAT32));
+  return test_call_result(c, 0)->data;
+}
+
+// Heads of one panel up to more than a block of them.
+static void results_of_panels_lie_by_heads(void** state) {
+  enum { SEQUENCES = 2 };
+  static float in[SEQUENCES * MOST_ROWS * INNER], panels[MOST_WIDE * INNER];
+  static const int32_t all_rows[] = {1, 3, 13, MOST_ROWS};
+  (void)state;
+  draw();
+  test_random_floats(in, sizeof in / sizeof *in, 1);
+  test_random_floats(panels, MOST_WIDE * INNER, 1);
+  for (int32_t round = 0; round < 4 * 10; ++round) {
+    const int32_t rows = all_rows[round / 10], count = 1 + round % 10;
+    const int32_t width = MOST_WIDE / 16 / count * 16, wide = count * width;
+    const int32_t shape[] = {SEQUENCES, rows, INNER};
+    test_call plain, by_heads;
+    const float* const wanted = run_panels(&plain, "etx::linear_panels.out",
+                                           shape, wide, in, panels, 1, 0);
+    const float* got =
+        run_panels(&by_heads, "etx::linear_heads.out", shape, wide, in, panels,
+                   1 + (size_t)round % 3, count);
+    const etx_tensor* const result = test_call_result(&by_heads, 0);
+    assert_int_equal(result->rank, 4);
+    assert_int_equal(result->sizes[1], count);
+    assert_int_equal(result->sizes[2], rows);
+    for (int32_t s = 0; s < SEQUENCES; ++s) {
+      for (int32_t head = 0; head < count; ++head) {
+        for (int32_t row = 0; row < rows; ++row, got += width) {
+          assert_memory_equal(got,
+                              wanted + (s * rows + row) * wide + head * width,
+                              (size_t)width * sizeof *got);
+        }
+      }
+    }
+    test_call_end(&plain);
+    test_call_end(&by_heads);
+  }
+}
+
+static void heads_without_whole_panels_are_refused(void** state) {
+  static const float in[2 * INNER], panels[48 * INNER];
+  static const int64_t counts[] = {2, 0, -3, 48};
+  (void)state;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::linear_heads.out");
+    test_call_floats(&c, 2, (const int32_t[]){2, INNER}, in);
+    test_call_floats(&c, 3, (const int32_t[]){3, INNER, 16}, panels);
+    test_call_none(&c);
+    test_call_integer(&c, counts[i]);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
 // Rows that are too many for dot products, some of them lanes; whole groups of
 // columns and a rest.
 static void products_add_what_their_chain_adds(void** state) {
@@ -399,6 +475,8 @@ int main(void) {
       cmocka_unit_test(a_chain_may_be_one_number_everywhere),
       cmocka_unit_test(products_go_through_the_chain),
       cmocka_unit_test(products_of_panels_go_through_the_chain),
+      cmocka_unit_test(results_of_panels_lie_by_heads),
+      cmocka_unit_test(heads_without_whole_panels_are_refused),
       cmocka_unit_test(products_add_what_their_chain_adds),
       cmocka_unit_test(what_is_no_chain_is_refused),
       cmocka_unit_test(tensors_of_other_sizes_are_refused),

@@ -128,7 +128,10 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
     const T *next = sums + (ptrdiff_t)rows * sum_row;
     ETX_UNROLLED
     for (size_t r = 0; r < rows; ++r) {
-      __builtin_prefetch(next, 1);
+      ETX_UNROLLED
+      for (size_t v = 0; v < vectors; v += NAME(PARTS)) {
+        __builtin_prefetch(next + v * NAME(WIDTH), 1);
+      }
       ETX_STEP(next, sum_row);
     }
   }

@@ -7,9 +7,13 @@
 #include "exporter/ir_rewrite.h"
 #include "format/ops/steps.h"
 
+// In the place of a step: a number, which becomes an item of the list.
+enum { ETX_CHAIN_NUMBER = ETX_STEP_END };
+
 typedef struct etx_chain_word {
   uint8_t step;    // row of steps.def; ETX_STEP_X: a value is read
   uint32_t value;  // of ETX_STEP_X
+  float number;    // of ETX_CHAIN_NUMBER
 } etx_chain_word;
 
 typedef struct etx_chain_words {
@@ -28,10 +32,17 @@ bool etx_chain_words_read_rows(const etx_rewrite* rewrite,
                                const etx_ir_node* node, size_t behind,
                                etx_chain_words* out_words);
 
+// How many numbers a word takes; 0 for values and numbers.
+size_t etx_chain_word_takes(const etx_chain_word* word);
+
 // Puts `inner` in the place of every word that reads `value`. False, and
 // nothing has changed, if that makes the chain too long or too deep.
 bool etx_chain_words_inline(etx_chain_words* words, uint32_t value,
                             const etx_chain_words* inner);
+
+// Makes words that spell out one step (chain_spellings.def) that step.
+void etx_chain_words_shorten(const etx_rewrite* rewrite,
+                             etx_chain_words* words);
 
 // The node of `op` whose result is read by the chain at hand alone, and has its
 // sizes; NULL if there is none. The last of several is taken: the others are

@@ -2,8 +2,14 @@
 //
 //   mul(silu(a), b)     chain(a, [b], "x silu 0 multiply")
 //
-// An operator goes into the one that reads it where nobody else does. Each step
-// computes what the operator did, so results are the same bits.
+//   where(gt(x, 0), x, exp(x))    chain(x, [0], "0 x less x x exp select")
+//   div(mul(x, clamp(add(x, 3), 0, 6)), 6)
+//                                 chain(x, [], "x hardswish")
+//
+// An operator goes into the one that reads it where nobody else does, and a
+// comparison into each choice. Each step computes what the operator did, so
+// results are the same bits; but for functions that are spelled out and that
+// one step computes more exactly (chain_spellings.def).
 
 #include "exporter/chain_words.h"
 #include "exporter/ir_edit.h"
@@ -33,6 +39,11 @@ static bool take_operands(const etx_rewrite* rewrite, etx_chain_words* words) {
   return took;
 }
 
+// A choice that was read with what it compares.
+static bool has_comparison(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_where_self_out;
+}
+
 // The first value with the result's sizes; ETX_IR_NONE if all are repeated.
 static uint32_t find_self(const etx_rewrite* rewrite,
                           const etx_chain_words* words) {
@@ -50,9 +61,10 @@ static etx_status find_chain(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   etx_chain_words words;
   if (!etx_chain_words_read(rewrite, lower->node, &words) ||
-      !take_operands(rewrite, &words)) {
+      !(take_operands(rewrite, &words) || has_comparison(lower->node))) {
     return ETX_OK;
   }
+  etx_chain_words_shorten(rewrite, &words);
   const uint32_t self = find_self(rewrite, &words);
   if (self == ETX_IR_NONE) return ETX_OK;
   etx_ir_arg args[3] = {etx_ir_value_arg(self)};

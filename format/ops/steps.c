@@ -3,23 +3,47 @@
 static const char* const names[] = {
 #define ONE(name, operator) #name,
 #define TWO(name, operator) #name,
+#define THREE(name, operator) #name,
+#define WITH(name, operator, count) #name,
 #include "format/ops/steps.def"
 #undef ONE
 #undef TWO
+#undef THREE
+#undef WITH
 };
 
 static const uint8_t takes[] = {
 #define ONE(name, operator) 1,
 #define TWO(name, operator) 2,
+#define THREE(name, operator) 3,
+#define WITH(name, operator, count) 1 + (count),
 #include "format/ops/steps.def"
 #undef ONE
 #undef TWO
+#undef THREE
+#undef WITH
+};
+
+static const uint8_t parameters[] = {
+#define ONE(name, operator) 0,
+#define TWO(name, operator) 0,
+#define THREE(name, operator) 0,
+#define WITH(name, operator, count) count,
+#include "format/ops/steps.def"
+#undef ONE
+#undef TWO
+#undef THREE
+#undef WITH
 };
 
 const char* etx_step_name(uint8_t step) { return names[step - ETX_STEP_X - 1]; }
 
 size_t etx_step_takes(uint8_t step) {
   return step <= ETX_STEP_X ? 0 : takes[step - ETX_STEP_X - 1];
+}
+
+size_t etx_step_parameters(uint8_t step) {
+  return step <= ETX_STEP_X ? 0 : parameters[step - ETX_STEP_X - 1];
 }
 
 // The next word, without the space behind it.
@@ -51,6 +75,15 @@ static bool read_word(etx_text word, size_t other_count, uint8_t* out_step) {
   return number < other_count && number < ETX_STEPS_MAX_OTHERS;
 }
 
+// True if the words before the next one are the parameters of its step.
+static bool has_parameters(const uint8_t* steps, size_t count, uint8_t step) {
+  const size_t wanted = etx_step_parameters(step);
+  for (size_t i = 0; i < wanted; ++i) {
+    if (count < wanted || steps[count - 1 - i] >= ETX_STEP_X) return false;
+  }
+  return true;
+}
+
 bool etx_steps_read(etx_text text, size_t other_count,
                     uint8_t out_steps[ETX_STEPS_MAX], size_t* out_count) {
   size_t depth = 0;
@@ -63,7 +96,9 @@ bool etx_steps_read(etx_text text, size_t other_count,
       return false;
     }
     const size_t taken = etx_step_takes(step);
-    if (depth < taken) return false;
+    if (depth < taken || !has_parameters(out_steps, *out_count, step)) {
+      return false;
+    }
     depth += 1 - taken;
     if (depth > ETX_STEPS_MAX_DEPTH) return false;
     out_steps[(*out_count)++] = step;

@@ -3,6 +3,7 @@
 // machine takes them.
 //
 //   "x 0 add relu 1 multiply"     relu(x + other 0) * other 1
+//   "x 0 1 clamp"                 x between other 0 and other 1
 //
 // `x` is the tensor, or the result, that the chain belongs to; a number is an
 // item of the operator's list of others; a name is a row of steps.def.
@@ -23,9 +24,13 @@ enum {
   ETX_STEP_X = ETX_STEPS_MAX_OTHERS,
 #define ONE(name, operator) ETX_STEP_##name,
 #define TWO(name, operator) ETX_STEP_##name,
+#define THREE(name, operator) ETX_STEP_##name,
+#define WITH(name, operator, count) ETX_STEP_##name,
 #include "format/ops/steps.def"
 #undef ONE
 #undef TWO
+#undef THREE
+#undef WITH
   ETX_STEP_END
 };
 
@@ -35,8 +40,12 @@ const char* etx_step_name(uint8_t step);
 // Numbers that a step takes; 0 for an item of the list and for x.
 size_t etx_step_takes(uint8_t step);
 
+// How many of them are parameters: the last ones, items of the list each.
+size_t etx_step_parameters(uint8_t step);
+
 // Reads a chain over a list of `other_count` tensors. False if it is none:
-// unknown words, too many of them, or not one number left at the end.
+// unknown words, too many of them, parameters that are no items, or not one
+// number left at the end.
 bool etx_steps_read(etx_text text, size_t other_count,
                     uint8_t out_steps[ETX_STEPS_MAX], size_t* out_count);
 

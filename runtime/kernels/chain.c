@@ -18,10 +18,12 @@ typedef struct one {
   float p, q;
 } one;
 
-// Rows of steps.def that take one number, and those that take two.
+// Rows of steps.def that take one number, with parameters or without, and those
+// that take two.
 static const one ones[ETX_STEP_END] = {
     [ETX_STEP_neg] = {ETX_UNARY_neg, 0, 0},
     [ETX_STEP_abs] = {ETX_UNARY_abs, 0, 0},
+    [ETX_STEP_sign] = {ETX_UNARY_sign, 0, 0},
     [ETX_STEP_relu] = {ETX_UNARY_relu, 0, 0},
     [ETX_STEP_relu6] = {ETX_UNARY_clamp, 0, 6},
     [ETX_STEP_square] = {ETX_UNARY_square, 0, 0},
@@ -29,7 +31,9 @@ static const one ones[ETX_STEP_END] = {
     [ETX_STEP_rsqrt] = {ETX_UNARY_rsqrt, 0, 0},
     [ETX_STEP_reciprocal] = {ETX_UNARY_reciprocal, 0, 0},
     [ETX_STEP_exp] = {ETX_UNARY_exp, 0, 0},
+    [ETX_STEP_expm1] = {ETX_UNARY_expm1, 0, 0},
     [ETX_STEP_log] = {ETX_UNARY_log, 0, 0},
+    [ETX_STEP_log1p] = {ETX_UNARY_log1p, 0, 0},
     [ETX_STEP_tanh] = {ETX_UNARY_tanh, 0, 0},
     [ETX_STEP_erf] = {ETX_UNARY_erf, 0, 0},
     [ETX_STEP_sigmoid] = {ETX_UNARY_sigmoid, 0, 0},
@@ -39,6 +43,11 @@ static const one ones[ETX_STEP_END] = {
     [ETX_STEP_mish] = {ETX_UNARY_mish, 0, 0},
     [ETX_STEP_hardsigmoid] = {ETX_UNARY_hardsigmoid, 0, 0},
     [ETX_STEP_hardswish] = {ETX_UNARY_hardswish, 0, 0},
+    [ETX_STEP_log_sigmoid] = {ETX_UNARY_log_sigmoid, 0, 0},
+    [ETX_STEP_clamp] = {ETX_UNARY_clamp, 0, 0},
+    [ETX_STEP_leaky_relu] = {ETX_UNARY_leaky_relu, 0, 0},
+    [ETX_STEP_softplus] = {ETX_UNARY_softplus, 0, 0},
+    [ETX_STEP_elu] = {ETX_UNARY_elu, 0, 0},
 };
 
 static const etx_binary_row twos[ETX_STEP_END] = {
@@ -48,6 +57,10 @@ static const etx_binary_row twos[ETX_STEP_END] = {
     [ETX_STEP_divide] = ETX_BINARY_divide,
     [ETX_STEP_minimum] = ETX_BINARY_minimum,
     [ETX_STEP_maximum] = ETX_BINARY_maximum,
+    [ETX_STEP_prelu] = ETX_BINARY_prelu,
+    [ETX_STEP_less] = ETX_BINARY_less,
+    [ETX_STEP_less_equal] = ETX_BINARY_less_equal,
+    [ETX_STEP_equal] = ETX_BINARY_equal,
 };
 
 // ------------------------------------------------ a block
@@ -67,8 +80,12 @@ typedef struct machine {
 static void apply_one(const etx_chain* chain, machine* m, uint8_t step,
                       float* out, size_t count) {
   const one* o = &ones[step];
-  const etx_number parameters[ETX_UNARY_PARAMETERS] = {{.f32 = o->p},
-                                                       {.f32 = o->q}};
+  etx_number parameters[ETX_UNARY_PARAMETERS] = {{.f32 = o->p}, {.f32 = o->q}};
+  const size_t given = etx_step_parameters(step);
+  m->depth -= given;
+  for (size_t i = 0; i < given; ++i) {
+    parameters[i].f32 = m->stack[m->depth + i].data[0];
+  }
   waiting* top = &m->stack[m->depth - 1];
   etx_unary_apply(chain->loops->unary[o->row], float_bytes, out, top->data,
                   top->moves ? count : 1, parameters);
@@ -86,6 +103,32 @@ static void apply_two(const etx_chain* chain, machine* m, uint8_t step,
   a->data = out;
   a->moves = moves;
   --m->depth;
+}
+
+// A number of each element, or the one of all spread out.
+static const float* spread_out(waiting w, float* room, size_t count) {
+  const float number = w.data[0];
+  if (w.moves || count == 1) return w.data;
+  etx_spread(room, &number, count, sizeof number);
+  return room;
+}
+
+// The second number where the first is not 0, elsewhere the third.
+static void apply_select(machine* m, float* out, size_t count) {
+  m->depth -= 2;
+  const size_t at = m->depth - 1;
+  waiting* w = &m->stack[at];
+  const bool moves = w[0].moves || w[1].moves || w[2].moves;
+  const size_t own = moves ? count : 1;
+  const float* truth = spread_out(w[0], m->room[at], own);
+  const float* a = spread_out(w[1], m->room[at + 1], own);
+  const float* b = spread_out(w[2], m->room[at + 2], own);
+  ETX_INDEPENDENT
+  for (size_t i = 0; i < own; ++i) {
+    const float chosen = a[i], other = b[i];
+    out[i] = truth[i] != 0 ? chosen : other;
+  }
+  *w = (waiting){out, moves};
 }
 
 static waiting operand(const etx_chain* chain, uint8_t step, const float* x,
@@ -109,7 +152,9 @@ static void run_block(const etx_chain* chain, const float* x, float* out,
       continue;
     }
     float* to = i + 1 == chain->count ? out : m.room[m.depth - takes];
-    if (takes == 1) {
+    if (step == ETX_STEP_select) {
+      apply_select(&m, to, count);
+    } else if (takes == 1 || etx_step_parameters(step) > 0) {
       apply_one(chain, &m, step, to, count);
     } else {
       apply_two(chain, &m, step, to, count);
@@ -168,6 +213,23 @@ static etx_status check_other(const etx_call* call, size_t others, size_t i) {
                          i, etx_dtype_name(other->dtype));
 }
 
+// Parameters are the same for all elements.
+static etx_status check_parameters(const etx_call* call, size_t others,
+                                   const uint8_t* steps, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t j = etx_step_parameters(steps[i]); j > 0; --j) {
+      const size_t item = steps[i - j];
+      const size_t numel = etx_tensor_numel(other_at(call, others, item));
+      if (numel == 1) continue;
+      return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                             "item %z of 'others' has %z elements, '%s' wants "
+                             "one",
+                             item, numel, etx_step_name(steps[i]));
+    }
+  }
+  return ETX_OK;
+}
+
 etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   const size_t other_count = etx_call_value(call, others)->as.tensors.count;
   const etx_text text = etx_call_value(call, steps)->as.string;
@@ -181,16 +243,15 @@ etx_status etx_chain_check_steps(etx_call* call, size_t others, size_t steps) {
   }
   memcpy(call->prepared, words, sizeof words);
   call->prepared[STEP_COUNT] = (int64_t)count;
-  return ETX_OK;
+  return check_parameters(call, others, words, count);
 }
 
 etx_status etx_chain_check(etx_call* call, size_t others, size_t steps) {
   const size_t other_count = etx_call_value(call, others)->as.tensors.count;
-  ETX_TRY(etx_chain_check_steps(call, others, steps));
   for (size_t i = 0; i < other_count; ++i) {
     ETX_TRY(check_other(call, others, i));
   }
-  return ETX_OK;
+  return etx_chain_check_steps(call, others, steps);
 }
 
 void etx_chain_read_steps(const etx_call* call, etx_chain* out_chain) {

@@ -28,7 +28,7 @@ typedef struct etx_chain {
 ETX_MUST_USE etx_status etx_chain_check(etx_call* call, size_t others,
                                         size_t steps);
 
-// The same of steps alone, whatever the tensors are.
+// The same of steps alone, whatever the tensors are: `others` has no None.
 ETX_MUST_USE etx_status etx_chain_check_steps(etx_call* call, size_t others,
                                               size_t steps);
 // For run: the steps that were checked; the others are left to the caller.

@@ -59,6 +59,114 @@ static void small_powers_are_products(void** state) {
          "return y\n");
 }
 
+static void parameters_are_numbers_of_the_list(void** state) {
+  (void)state;
+  static const struct {
+    const char *node, *wanted;
+  } cases[] = {
+      {"aten.clamp.default, args: [s, -1, null]",
+       "[-1.0:float32, .inf:float32], 'x neg 0 1 clamp')\n"},
+      {"aten.hardtanh.default, args: [s, 0.0, 6.0]", "[], 'x neg relu6')\n"},
+      {"aten.leaky_relu.default, args: [s, 0.5]",
+       "[0.5:float32, 0.0:float32], 'x neg 0 1 leaky_relu')\n"},
+      {"aten.softplus.default, args: [s, 2, 5]",
+       "[2.0:float32, 5.0:float32], 'x neg 0 1 softplus')\n"},
+      {"aten.elu.default, args: [s, 0.5, 3, 1]",
+       "[3.0:float32, 1.5:float32, 1.0:float32], 'x neg 0 1 2 elu')\n"},
+      {"aten.prelu.default, args: [s, r]", "[r], 'x neg 0 prelu')\n"},
+      {"aten.log_sigmoid.default, args: [s]", "[], 'x neg log_sigmoid')\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char yaml[1024], wanted[256];
+    snprintf(yaml, sizeof yaml,
+             INPUTS
+             "  - {out: s, op: aten.neg.default, args: [a]}\n"
+             "  - {out: y, op: %s}\n"
+             "outputs: [y]\n",
+             cases[i].node);
+    snprintf(wanted, sizeof wanted,
+             "y: float32[2, 3] = etx::chain.out(a, %sreturn y\n",
+             cases[i].wanted);
+    expect(yaml, wanted);
+  }
+}
+
+// Its weight runs along dimension 1, which is not that of rows here.
+static void prelu_of_planes_is_left_alone(void** state) {
+  (void)state;
+  lowered l;
+  lowered_open(&l, ETX_TARGET_ETX,
+               "inputs: [{name: a, type: 'float32[2, 3, 3]'}, {name: r, type: "
+               "'float32[3]'}]\n"
+               "nodes:\n"
+               "  - {out: s, op: aten.neg.default, args: [a]}\n"
+               "  - {out: y, op: aten.prelu.default, args: [s, r]}\n"
+               "outputs: [y]\n");
+  lowered_run(&l, PASSES);
+  assert_null(strstr(lowered_lines(&l), "chain"));
+  lowered_close(&l);
+}
+
+static void choices_read_what_they_compare(void** state) {
+  (void)state;
+  static const struct {
+    const char *test, *wanted;
+  } cases[] = {
+      {"gt.Scalar, args: [a, 0.5]",
+       "a, [0.5:float32, b], '0 x less x 1 select')"},
+      {"le.Tensor, args: [a, b]", "a, [b], 'x 0 less_equal x 0 select')"},
+      {"ge.Tensor, args: [a, b]", "b, [a], 'x 0 less_equal 0 x select')"},
+      {"ne.Scalar, args: [a, 2]",
+       "a, [2.0:float32, b], 'x 0 equal 1 x select')"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char yaml[1024], wanted[256];
+    snprintf(yaml, sizeof yaml,
+             INPUTS
+             "  - {out: t, op: aten.%s}\n"
+             "  - {out: y, op: aten.where.self, args: [t, a, b]}\n"
+             "outputs: [y]\n",
+             cases[i].test);
+    snprintf(wanted, sizeof wanted,
+             "y: float32[2, 3] = etx::chain.out(%s\nreturn y\n",
+             cases[i].wanted);
+    expect(yaml, wanted);
+  }
+}
+
+// As core ATen has them.
+static void what_is_spelled_out_is_one_step(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: t, op: aten.add.Tensor, args: [a, 3]}\n"
+         "  - {out: k, op: aten.clamp.default, args: [t, 0]}\n"
+         "  - {out: d, op: aten.clamp.default, args: [k, null, 6]}\n"
+         "  - {out: m, op: aten.mul.Tensor, args: [a, d]}\n"
+         "  - {out: y, op: aten.div.Tensor, args: [m, 6]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3] = etx::chain.out(a, [], 'x hardswish')\n"
+         "return y\n");
+  expect(INPUTS
+         "  - {out: e, op: aten.exp.default, args: [a]}\n"
+         "  - {out: l, op: aten.log1p.default, args: [e]}\n"
+         "  - {out: t, op: aten.gt.Scalar, args: [a, 20]}\n"
+         "  - {out: f, op: aten.where.self, args: [t, a, l]}\n"
+         "  - {out: h, op: aten.tanh.default, args: [f]}\n"
+         "  - {out: m, op: aten.mul.Tensor, args: [a, h]}\n"
+         "  - {out: y, op: aten.add.Tensor, args: [m, b]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3] = etx::chain.out(a, [b], 'x mish 0 add')\n"
+         "return y\n");
+  expect(INPUTS
+         "  - {out: t, op: aten.add.Tensor, args: [a, 2]}\n"
+         "  - {out: d, op: aten.hardtanh.default, args: [t, 0.0, 6.0]}\n"
+         "  - {out: y, op: aten.div.Tensor, args: [d, 6]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3] = etx::chain.out(a, [2.0:float32, 6.0:float32], "
+         "'x 0 add relu6 1 divide')\n"
+         "return y\n");
+}
+
 static void what_is_read_twice_is_written_once(void** state) {
   (void)state;
   expect(INPUTS
@@ -234,6 +342,10 @@ int main(void) {
       cmocka_unit_test(operators_that_follow_each_other_are_one),
       cmocka_unit_test(both_operands_may_be_chains),
       cmocka_unit_test(small_powers_are_products),
+      cmocka_unit_test(parameters_are_numbers_of_the_list),
+      cmocka_unit_test(prelu_of_planes_is_left_alone),
+      cmocka_unit_test(choices_read_what_they_compare),
+      cmocka_unit_test(what_is_spelled_out_is_one_step),
       cmocka_unit_test(what_is_read_twice_is_written_once),
       cmocka_unit_test(operators_that_are_no_steps_are_left_alone),
       cmocka_unit_test(long_chains_are_divided),

@@ -40,9 +40,13 @@ static void draw(void) {
 static const char* const calls[] = {
 #define ONE(name, operator) [ETX_STEP_##name] = #operator,
 #define TWO(name, operator) [ETX_STEP_##name] = #operator,
+#define THREE(name, operator) [ETX_STEP_##name] = #operator,
+#define WITH(name, operator, count) [ETX_STEP_##name] = #operator,
 #include "format/ops/steps.def"
 #undef ONE
 #undef TWO
+#undef THREE
+#undef WITH
 };
 
 // The operator of a step, by its symbol.
@@ -75,6 +79,60 @@ static void add_waiting(test_call* c, const waiting* w) {
   test_call_floats(c, rank, its, w->data);
 }
 
+static size_t numel_of(const waiting* w) {
+  return w->other == OTHERS ? NUMEL : w->other == 2 ? COLUMNS : 1;
+}
+
+static float element_of(const waiting* w, size_t i) {
+  return w->data[i % numel_of(w)];
+}
+
+// What the operators compute that take other tensors than the steps do.
+static float compute(uint8_t step, float a, float b, float c) {
+  switch (step) {
+    case ETX_STEP_prelu:
+      return a > 0 ? a : a * b;
+    case ETX_STEP_less:
+      return a < b ? 1 : 0;
+    case ETX_STEP_less_equal:
+      return a <= b ? 1 : 0;
+    case ETX_STEP_equal:
+      return a == b ? 1 : 0;
+    default:
+      return a != 0 ? b : c;
+  }
+}
+
+static bool is_computed(uint8_t step) {
+  return step >= ETX_STEP_prelu && step <= ETX_STEP_select;
+}
+
+static void compute_step(uint8_t step, waiting* a) {
+  static waiting result;
+  const size_t takes = etx_step_takes(step);
+  result.other = a->other;
+  for (size_t i = 1; i < takes; ++i) {
+    if (numel_of(&a[i]) > numel_of(&result)) result.other = a[i].other;
+  }
+  for (size_t i = 0; i < numel_of(&result); ++i) {
+    result.data[i] = compute(step, element_of(&a[0], i), element_of(&a[1], i),
+                             element_of(&a[takes - 1], i));
+  }
+  *a = result;
+}
+
+// Arguments whose parameters are all the same number; a slope is the sum of
+// two.
+static void add_parameters(test_call* c, uint8_t step) {
+  const double number = (double)others[3][0];
+  if (step == ETX_STEP_elu) test_call_real(c, 1);
+  if (step == ETX_STEP_elu) test_call_real(c, number);
+  test_call_real(c, step == ETX_STEP_leaky_relu ? 2 * number : number);
+  if (step == ETX_STEP_clamp || step == ETX_STEP_softplus) {
+    test_call_real(c, number);
+  }
+}
+
 static void call_step(uint8_t step, waiting* a, const waiting* b) {
   const etx_op* op = op_of(step);
   char name[64];
@@ -86,6 +144,7 @@ static void call_step(uint8_t step, waiting* a, const waiting* b) {
   if (step == ETX_STEP_add || step == ETX_STEP_subtract) {
     test_call_integer(&c, 1);
   }
+  if (etx_step_parameters(step) > 0) add_parameters(&c, step);
   if (step == ETX_STEP_gelu) test_call_string(&c, "none");
   if (step == ETX_STEP_gelu_tanh) test_call_string(&c, "tanh");
   assert_ok(test_call_run(&c, ETX_DTYPE_FLOAT32));
@@ -111,7 +170,13 @@ static const float* by_operators(const uint8_t* steps, size_t count,
       continue;
     }
     depth -= takes - 1;
-    call_step(steps[i], &stack[depth - 1], takes == 2 ? &stack[depth] : NULL);
+    waiting* const top = &stack[depth - 1];
+    if (is_computed(steps[i])) {
+      compute_step(steps[i], top);
+    } else {
+      const bool is_two = takes == 2 && etx_step_parameters(steps[i]) == 0;
+      call_step(steps[i], top, is_two ? &stack[depth] : NULL);
+    }
   }
   return stack[0].data;
 }
@@ -128,9 +193,14 @@ static size_t random_chain(uint8_t* steps, char* text) {
     const bool is_item = step < ETX_STEP_X;
     if (is_item && step >= OTHERS) step = ETX_STEP_X;
     if (count == 0) step = ETX_STEP_X;
-    const size_t takes = etx_step_takes(step);
-    if (depth < takes || (takes == 0 && depth == ETX_STEPS_MAX_DEPTH)) continue;
+    const size_t given = etx_step_parameters(step);
+    const size_t takes = etx_step_takes(step) - given;
+    if (depth < takes || depth + given > ETX_STEPS_MAX_DEPTH ||
+        (takes == 0 && depth == ETX_STEPS_MAX_DEPTH)) {
+      continue;
+    }
     depth += 1 - takes;
+    for (size_t i = 0; i < given; ++i) steps[count++] = 3;
     steps[count++] = step;
   }
   text[0] = '\0';
@@ -177,19 +247,21 @@ static void chains_are_their_operators_to_the_bit(void** state) {
 static void every_step_is_its_operator(void** state) {
   (void)state;
   for (uint8_t step = ETX_STEP_X + 1; step < ETX_STEP_END; ++step) {
-    const uint8_t steps[] = {ETX_STEP_X, 2, step};
-    const bool is_two = etx_step_takes(step) == 2;
-    const uint8_t single[] = {ETX_STEP_X, step};
-    char text[64];
+    uint8_t steps[8] = {ETX_STEP_X};
+    const size_t takes = etx_step_takes(step);
+    const uint8_t item = etx_step_parameters(step) > 0 ? 3 : 2;
+    char text[64] = "x ";
     test_call c;
     draw();
-    snprintf(text, sizeof text, is_two ? "x 2 %s" : "x %s",
-             etx_step_name(step));
+    for (size_t i = 1; i < takes; ++i) {
+      steps[i] = item;
+      strcat(text, item == 3 ? "3 " : "2 ");
+    }
+    steps[takes] = step;
+    strcat(text, etx_step_name(step));
     run_chain(&c, text, 1);
-    assert_memory_equal(
-        test_call_result(&c, 0)->data,
-        is_two ? by_operators(steps, 3, x) : by_operators(single, 2, x),
-        sizeof x);
+    assert_memory_equal(test_call_result(&c, 0)->data,
+                        by_operators(steps, takes + 1, x), sizeof x);
     test_call_end(&c);
   }
 }
@@ -435,6 +507,11 @@ static void what_is_no_chain_is_refused(void** state) {
       " x",
       "x 02a add",
       "x 123 add",
+      "x 3 clamp",
+      "x x 3 clamp",
+      "x 3 2 clamp",
+      "x 3 relu 3 clamp",
+      "x x select",
       "x x x x x add add add add",
       "x relu relu relu relu relu relu relu relu relu relu relu relu relu relu "
       "relu relu relu relu relu relu relu relu relu relu relu relu relu relu "

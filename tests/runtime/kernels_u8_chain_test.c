@@ -93,10 +93,12 @@ static const char* const exact_steps[] = {
     "add", "subtract", "multiply", "minimum", "maximum", "neg", "abs", "relu"};
 
 // The name of a step and how many numbers it takes: of those that IEEE 754
-// says, or of all.
+// says, or of all without parameters, which are no numbers like others.
 static const char* draw_step(bool are_exact, size_t* out_takes) {
-  const uint8_t any =
-      (uint8_t)test_random_integer(ETX_STEP_X + 1, ETX_STEP_END - 1);
+  uint8_t any = 0;
+  do {
+    any = (uint8_t)test_random_integer(ETX_STEP_X + 1, ETX_STEP_END - 1);
+  } while (etx_step_parameters(any) > 0);
   const size_t some = test_random_bits() % 8;
   *out_takes = are_exact ? (some < 5 ? 2 : 1) : etx_step_takes(any);
   return are_exact ? exact_steps[some] : etx_step_name(any);

@@ -78,6 +78,27 @@ etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done) {
   return ETX_OK;
 }
 
+// ------------------------------------------------ bounds
+
+// clamp(clamp(x, low, None), None, high) is clamp(x, low, high): so core ATen
+// spells relu6.
+etx_status etx_simplify_clamp(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_clamp_out) return ETX_OK;
+  const etx_ir_node* const inner =
+      etx_rewrite_operand(rewrite, node, 0, ETX_OP_clamp_out);
+  if (inner == NULL || inner->args[2].kind != ETX_IR_ARG_NONE ||
+      node->args[1].kind != ETX_IR_ARG_NONE ||
+      etx_rewrite_shape(rewrite, &inner->args[0])->dtype !=
+          etx_lower_shape(lower, node->outputs[0])->dtype) {
+    return ETX_OK;
+  }
+  const etx_ir_arg args[] = {inner->args[0], inner->args[1], node->args[2]};
+  *out_done = true;
+  return etx_lower_emit(lower, ETX_OP_clamp_out, args, 3, &lower->results[0]);
+}
+
 // ------------------------------------------------ biases
 
 // A layer without bias that nothing else reads and that keeps its sizes here.

@@ -26,6 +26,8 @@ ETX_MUST_USE etx_status etx_simplify_scatter(etx_rewrite* rewrite,
 ETX_MUST_USE etx_status etx_simplify_cast(etx_rewrite* rewrite, bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_neutral(etx_rewrite* rewrite,
                                              bool* out_done);
+ETX_MUST_USE etx_status etx_simplify_clamp(etx_rewrite* rewrite,
+                                           bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_bias(etx_rewrite* rewrite, bool* out_done);
 ETX_MUST_USE etx_status etx_simplify_where(etx_rewrite* rewrite,
                                            bool* out_done);

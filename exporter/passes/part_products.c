@@ -2,6 +2,7 @@
 //
 //   linear(x, w)[.., -1:, :]         linear(x[.., -1:, :], w)
 //   linear(x, w, b)[.., :, i:j]      linear(x, w[i:j], b[i:j])
+//   glu(linear(x, w))                linear(x, w[:n]) sigmoid(linear(x, w[n:]))
 //
 // So a head computes the rows that are asked for, and three parts of one layer
 // lie densely, each where its reader wants it. Every element is the same sum as
@@ -97,10 +98,9 @@ static bool is_one_of_all(const etx_rewrite* rewrite, etx_dim size) {
   return uses >= 2 && uses <= MOST_PARTS && (etx_dim)uses == all / size;
 }
 
-static etx_status take_columns(etx_rewrite* rewrite, const etx_ir_node* layer) {
-  etx_lower* const lower = &rewrite->lower;
-  const etx_dim start = lower->node->args[2].as.integer;
-  const etx_dim end = lower->node->args[3].as.integer;
+static etx_status take_columns(etx_lower* lower, const etx_ir_node* layer,
+                               etx_dim start, etx_dim end,
+                               uint32_t* out_value) {
   etx_ir_arg args[3] = {layer->args[0], layer->args[1], layer->args[2]};
   for (size_t i = 1; i < 3; ++i) {
     uint32_t value = 0;
@@ -108,18 +108,23 @@ static etx_status take_columns(etx_rewrite* rewrite, const etx_ir_node* layer) {
     ETX_TRY(etx_lower_slice(lower, args[i].as.value, 0, start, end, 1, &value));
     args[i] = etx_ir_value_arg(value);
   }
-  return etx_lower_emit(lower, ETX_OP_linear_out, args, 3, &lower->results[0]);
+  return etx_lower_emit(lower, ETX_OP_linear_out, args, 3, out_value);
+}
+
+// True if the layer's columns may be divided now.
+static bool has_columns(const etx_rewrite* rewrite, const etx_ir_node* layer) {
+  return has_rows(rewrite, &layer->args[0]) &&
+         is_constant(rewrite, &layer->args[1]) &&
+         is_constant(rewrite, &layer->args[2]) &&
+         (layer->args[2].kind == ETX_IR_ARG_NONE ||
+          etx_rewrite_shape(rewrite, &layer->args[2])->rank == 1);
 }
 
 static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   if (node->op->id != ETX_OP_slice_copy_tensor_out) return ETX_OK;
   const etx_ir_node* const layer = find_layer(rewrite);
-  if (layer == NULL || !has_rows(rewrite, &layer->args[0]) ||
-      !is_constant(rewrite, &layer->args[1]) ||
-      !is_constant(rewrite, &layer->args[2])) {
-    return ETX_OK;
-  }
+  if (layer == NULL || !has_columns(rewrite, layer)) return ETX_OK;
   const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
   const etx_ir_arg *const start = &node->args[2], *const end = &node->args[3];
   const bool is_known =
@@ -127,18 +132,40 @@ static etx_status find_columns(etx_rewrite* rewrite, bool* out_done) {
       end->kind == ETX_IR_ARG_INT && etx_dim_is_number(start->as.integer) &&
       etx_dim_is_number(end->as.integer) && start->as.integer >= 0 &&
       etx_rewrite_is_int(&node->args[4], 1);
-  const bool has_line = layer->args[2].kind == ETX_IR_ARG_NONE ||
-                        etx_rewrite_shape(rewrite, &layer->args[2])->rank == 1;
-  if (!is_known || !has_line ||
+  if (!is_known ||
       !is_one_of_all(rewrite, end->as.integer - start->as.integer)) {
     return ETX_OK;
   }
   *out_done = true;
-  return take_columns(rewrite, layer);
+  return take_columns(&rewrite->lower, layer, start->as.integer,
+                      end->as.integer, &rewrite->lower.results[0]);
+}
+
+// The halves of a layer's columns, of which one is the gate of the other.
+static etx_status find_gate(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  if (lower->node->op->id != ETX_OP_glu_out) return ETX_OK;
+  const etx_ir_node* const found = find_layer(rewrite);
+  const etx_ir_arg* const input = &lower->node->args[0];
+  if (found == NULL || !has_columns(rewrite, found) ||
+      axis_of(rewrite) + 1 != etx_rewrite_shape(rewrite, input)->rank ||
+      !etx_rewrite_is_only_use(rewrite, input->as.value)) {
+    return ETX_OK;
+  }
+  // Appending nodes moves them; this one is read in between.
+  const etx_ir_node layer = *found;
+  const etx_dim all = etx_rewrite_shape(rewrite, &layer.args[1])->dims[0];
+  uint32_t value = 0, gate = 0;
+  ETX_TRY(take_columns(lower, &layer, 0, all / 2, &value));
+  ETX_TRY(take_columns(lower, &layer, all / 2, all, &gate));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_sigmoid_out, gate, &gate));
+  *out_done = true;
+  return etx_lower_binary(lower, ETX_OP_mul_out, value, gate,
+                          &lower->results[0]);
 }
 
 etx_status etx_pass_part_products(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_rows, find_columns};
+  static const etx_rewrite_rule rules[] = {find_rows, find_columns, find_gate};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  return etx_rewrite_module(context, rules, 2);
+  return etx_rewrite_module(context, rules, 3);
 }

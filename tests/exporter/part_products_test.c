@@ -56,6 +56,22 @@ static void equal_parts_are_layers_of_their_own(void** state) {
          "return z\n");
 }
 
+static void halves_of_a_gate_are_layers_of_their_own(void** state) {
+  (void)state;
+  expect(INPUTS
+         "  - {out: y, op: aten.glu.default, args: [l]}\n"
+         "outputs: [y]\n",
+         "y.1: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 0, 3, 1)\n"
+         "y.2: float32[3] = aten::slice_copy.Tensor_out(b, 0, 0, 3, 1)\n"
+         "y.3: float32[1, 5, 3] = aten::linear.out(x, y.1, y.2)\n"
+         "y.4: float32[3, 4] = aten::slice_copy.Tensor_out(w, 0, 3, 6, 1)\n"
+         "y.5: float32[3] = aten::slice_copy.Tensor_out(b, 0, 3, 6, 1)\n"
+         "y.6: float32[1, 5, 3] = aten::linear.out(x, y.4, y.5)\n"
+         "y.7: float32[1, 5, 3] = aten::sigmoid.out(y.6)\n"
+         "y: float32[1, 5, 3] = aten::mul.out(y.3, y.7)\n"
+         "return y\n");
+}
+
 // A part alone, a layer that is read whole, a weight that is no constant.
 static void other_parts_are_left_alone(void** state) {
   (void)state;
@@ -89,6 +105,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_taken_before_the_product),
       cmocka_unit_test(equal_parts_are_layers_of_their_own),
+      cmocka_unit_test(halves_of_a_gate_are_layers_of_their_own),
       cmocka_unit_test(other_parts_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,21 @@ static void dead_nodes_go(void** state) {
                  "return y\n");
 }
 
+static void bounds_one_after_the_other_are_one_clamp(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
+                 "inputs: [{name: x, type: 'float32[4]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.clamp.default, args: [x, 0]}\n"
+                 "  - {out: y, op: aten.clamp.default, args: [a, null, 6]}\n"
+                 "  - {out: z, op: aten.clamp.default, args: [y, 1]}\n"
+                 "outputs: [y, z]\n",
+                 "y: float32[4] = aten::clamp.out(x, 0, 6)\n"
+                 "z: float32[4] = aten::clamp.out(y, 1, None)\n"
+                 "return y\n"
+                 "return z\n");
+}
+
 static void multiplying_by_one_goes(void** state) {
   (void)state;
   expect_lowered(
@@ -316,6 +331,7 @@ int main(void) {
       cmocka_unit_test(equal_nodes_are_one),
       cmocka_unit_test(casts_to_different_types_are_not_equal),
       cmocka_unit_test(dead_nodes_go),
+      cmocka_unit_test(bounds_one_after_the_other_are_one_clamp),
       cmocka_unit_test(multiplying_by_one_goes),
       cmocka_unit_test(adding_zero_to_floats_stays),
       cmocka_unit_test(a_neutral_element_that_broadcasts_stays),

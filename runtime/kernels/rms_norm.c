@@ -3,10 +3,10 @@
 // once. A row is measured before any of it is written, so the result may lie
 // on the input.
 
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/math_functions.h"
-#include "runtime/kernels/operand.h"
 #include "runtime/kernels/shares.h"
 
 enum { INPUT, SHAPE, WEIGHT, EPS, OUT };
@@ -31,49 +31,50 @@ static void row_f32(const norm* n, const float* in, float* out) {
   for (size_t i = 0; i < n->count; ++i) out[i] = in[i] * scale * weight[i];
 }
 
-static double sum_of_squares(const norm* n, etx_wide wide, const char* in) {
-  const size_t bytes = etx_dtype_bytes(n->dtype);
+enum { PART = 512 };  // of a row, elements
+
+static void read_part(const norm* n, const char* in, size_t at, size_t count,
+                      float out[PART]) {
+  etx_convert(ETX_DTYPE_FLOAT32, out, 1, n->dtype,
+              in + at * etx_dtype_bytes(n->dtype), 1, count);
+}
+
+static void multiply(float* restrict x, size_t count, float scale,
+                     const float* restrict weight) {
+  if (weight == NULL) {
+    for (size_t k = 0; k < count; ++k) x[k] *= scale;
+    return;
+  }
+  for (size_t k = 0; k < count; ++k) x[k] = x[k] * scale * weight[k];
+}
+
+static void row_of_halves(const norm* n, const char* in, char* out) {
+  float x[PART], weight[PART];
   double sum = 0;
-  for (size_t i = 0; i < n->count; i += ETX_BLOCK) {
-    const size_t rest = n->count - i;
-    const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
-    etx_block x;
-    etx_block_load(&x, wide, n->dtype, in + i * bytes, 1, count);
-    for (size_t k = 0; k < count; ++k) {
-      const double y = !etx_is_f64(wide) ? (double)x.f32[k] : x.f64[k];
-      sum += y * y;
-    }
+  for (size_t i = 0; i < n->count; i += PART) {
+    const size_t count = n->count - i < PART ? n->count - i : PART;
+    read_part(n, in, i, count, x);
+    sum += (double)etx_sum_of_squares_f32(x, 0, count);
   }
-  return sum;
-}
-
-static void scale_block(etx_wide wide, etx_block* x, const etx_block* weight,
-                        double scale, size_t count) {
-  for (size_t k = 0; k < count; ++k) {
-    if (!etx_is_f64(wide)) {
-      x->f32[k] =
-          x->f32[k] * (float)scale * (weight == NULL ? 1.0f : weight->f32[k]);
-    } else {
-      x->f64[k] *= scale * (weight == NULL ? 1.0 : weight->f64[k]);
-    }
+  const double mean = sum / (double)n->count;
+  const float scale = (float)(1.0 / etx_sqrt_f64(mean + n->eps));
+  for (size_t i = 0; i < n->count; i += PART) {
+    const size_t count = n->count - i < PART ? n->count - i : PART;
+    read_part(n, in, i, count, x);
+    if (n->weight != NULL) read_part(n, n->weight, i, count, weight);
+    multiply(x, count, scale, n->weight == NULL ? NULL : weight);
+    etx_convert(n->dtype, out + i * etx_dtype_bytes(n->dtype), 1,
+                ETX_DTYPE_FLOAT32, x, 1, count);
   }
 }
 
-static void row_of_any(const norm* n, const char* in, char* out) {
-  const etx_wide wide = etx_wide_of(n->dtype);
-  const size_t bytes = etx_dtype_bytes(n->dtype);
-  const double mean = sum_of_squares(n, wide, in) / (double)n->count;
+static void row_f64(const norm* n, const double* in, double* out) {
+  const double mean =
+      etx_sum_of_squares_f64(in, 0, n->count) / (double)n->count;
   const double scale = 1.0 / etx_sqrt_f64(mean + n->eps);
-  for (size_t i = 0; i < n->count; i += ETX_BLOCK) {
-    const size_t rest = n->count - i;
-    const size_t count = rest < ETX_BLOCK ? rest : ETX_BLOCK;
-    etx_block x, weight;
-    etx_block_load(&x, wide, n->dtype, in + i * bytes, 1, count);
-    if (n->weight != NULL) {
-      etx_block_load(&weight, wide, n->dtype, n->weight + i * bytes, 1, count);
-    }
-    scale_block(wide, &x, n->weight == NULL ? NULL : &weight, scale, count);
-    etx_block_store(&x, wide, n->dtype, out + i * bytes, 1, count);
+  const double* weight = (const double*)(const void*)n->weight;
+  for (size_t i = 0; i < n->count; ++i) {
+    out[i] = in[i] * scale * (weight == NULL ? 1.0 : weight[i]);
   }
 }
 
@@ -85,8 +86,10 @@ static void run_rows(const void* context, size_t first, size_t end) {
     char* to = n->out + row * bytes;
     if (n->dtype == ETX_DTYPE_FLOAT32) {
       row_f32(n, (const float*)(const void*)from, (float*)(void*)to);
+    } else if (n->dtype == ETX_DTYPE_FLOAT64) {
+      row_f64(n, (const double*)(const void*)from, (double*)(void*)to);
     } else {
-      row_of_any(n, from, to);
+      row_of_halves(n, from, to);
     }
   }
 }

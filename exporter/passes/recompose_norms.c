@@ -1,15 +1,23 @@
-// Finds the norms that models spell out over their last dimension:
+// Finds the norms that models spell out over one dimension:
 //
 //   x / sqrt(mean(x x) + eps)                rms_norm(x)
 //   d / sqrt(mean(d d) + eps), d = x - mean(x)
 //                                            native_layer_norm(x)
+//   d / sqrt(var(x) + eps)                   native_layer_norm(x)
 //   norm(x) w, norm(x) w + b                 norm(x, w, b)
+//   half(norm(float(x)))                     norm(x)
 //
-// The last step may be a product with rsqrt. Sums have another order: results
-// agree within 1e-5 of the largest value.
+// Other spellings are the same (exporter/spelled_norms.h). Operators normalise
+// the last dimension; another one, as that of channels, becomes the last one
+// for a layer norm. For an rms norm that would take longer than its few steps
+// do.
+//
+// Sums have another order: results agree within 1e-5 of the largest value.
+// Halves are rounded once, behind the weight.
 
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
+#include "exporter/spelled_norms.h"
 
 static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
                                         const etx_ir_arg* arg) {
@@ -22,200 +30,198 @@ static bool is_op(const etx_ir_node* node, etx_op_id op) {
   return node != NULL && node->op->id == op;
 }
 
-// mean(value) over the last dimension, which stays; what it is the mean of.
-static bool read_mean(const etx_rewrite* rewrite, const etx_ir_node* node,
-                      etx_ir_arg* out_operand) {
-  if (!is_op(node, ETX_OP_mean_out) || !node->args[2].as.boolean) return false;
-  const etx_ir_arg* const dims = &node->args[1];
-  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
-  if (dims->kind != ETX_IR_ARG_LIST || dims->as.list.count != 1 || rank == 0) {
-    return false;
+// ------------------------------------------------ operators
+
+// The order in which dimension `axis` is the last one, and the way back.
+static void axis_orders(size_t rank, size_t axis, size_t* there, size_t* back) {
+  for (size_t i = 0; i < rank; ++i) {
+    there[i] = i < axis ? i : i + 1;
+    back[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
   }
-  *out_operand = node->args[0];
-  const etx_ir_arg* const dim = &dims->as.list.items[0];
-  return etx_rewrite_is_int(dim, -1) ||
-         etx_rewrite_is_int(dim, (int64_t)rank - 1);
+  there[rank - 1] = axis;
 }
 
-// The value that `arg` is the square of.
-static bool read_square(const etx_rewrite* rewrite, const etx_ir_arg* arg,
-                        uint32_t* out_value) {
-  const etx_ir_node* const node = definition_of(rewrite, arg);
-  if (node == NULL) return false;
-  *out_value = node->args[0].kind == ETX_IR_ARG_VALUE ? node->args[0].as.value
-                                                      : ETX_IR_NONE;
-  if (is_op(node, ETX_OP_square_out)) return true;
-  if (is_op(node, ETX_OP_pow_tensor_scalar_out)) {
-    return etx_rewrite_is_int(&node->args[1], 2) ||
-           (node->args[1].kind == ETX_IR_ARG_DOUBLE &&
-            node->args[1].as.real == 2);
+// A line as a tensor of rank 1.
+static etx_status shape_line(etx_lower* lower, etx_dim size, etx_ir_arg* line) {
+  if (line->kind != ETX_IR_ARG_VALUE) return ETX_OK;
+  uint32_t value = line->as.value;
+  if (etx_lower_shape(lower, value)->rank != 1) {
+    ETX_TRY(etx_lower_view(lower, value, &size, 1, &value));
   }
-  return is_op(node, ETX_OP_mul_out) &&
-         node->args[1].as.value == node->args[0].as.value;
+  *line = etx_ir_value_arg(value);
+  return ETX_OK;
 }
 
-// mean(value^2) + eps
-static bool read_spread(const etx_rewrite* rewrite, const etx_ir_arg* arg,
-                        uint32_t* out_value, double* out_eps) {
-  const etx_ir_node* const sum = definition_of(rewrite, arg);
-  etx_ir_arg squares;
-  if (!is_op(sum, ETX_OP_add_out) || !etx_rewrite_is_int(&sum->args[2], 1)) {
-    return false;
-  }
-  for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_constant* const eps =
-        etx_rewrite_constant(rewrite->lower.module, rewrite->lower.method,
-                             sum->args[1 - i].as.value);
-    if (eps == NULL || eps->data.size != sizeof(float)) continue;
-    return etx_rewrite_number(eps, out_eps) &&
-           read_mean(rewrite, definition_of(rewrite, &sum->args[i]),
-                     &squares) &&
-           read_square(rewrite, &squares, out_value);
-  }
-  return false;
-}
-
-// A node that divides `out_value` by the root of its mean square.
-static bool read_quotient(const etx_rewrite* rewrite, const etx_ir_node* node,
-                          uint32_t* out_value, double* out_eps) {
-  const bool divides = is_op(node, ETX_OP_div_out);
-  if (!divides && !is_op(node, ETX_OP_mul_out)) return false;
-  for (size_t i = divides ? 1 : 0; i < 2; ++i) {
-    const etx_ir_node* const root = definition_of(rewrite, &node->args[i]);
-    if (!is_op(root, divides ? ETX_OP_sqrt_out : ETX_OP_rsqrt_out)) continue;
-    return read_spread(rewrite, &root->args[0], out_value, out_eps) &&
-           node->args[1 - i].as.value == *out_value;
-  }
-  return false;
-}
-
-// x of x - mean(x).
-static bool read_centred(const etx_rewrite* rewrite, uint32_t value,
-                         uint32_t* out_value) {
-  const etx_ir_node* const node =
-      etx_ir_definition(rewrite->lower.method, value);
-  etx_ir_arg operand;
-  if (!is_op(node, ETX_OP_sub_out) || !etx_rewrite_is_int(&node->args[2], 1) ||
-      !read_mean(rewrite, definition_of(rewrite, &node->args[1]), &operand)) {
-    return false;
-  }
-  *out_value = node->args[0].as.value;
-  return operand.as.value == *out_value;
-}
-
+// A norm over the last dimension of `value`, whose result's last dimension
+// becomes dimension `axis`.
 static etx_status emit_norm(etx_lower* lower, bool is_centred, uint32_t value,
-                            const etx_ir_arg* weight, const etx_ir_arg* bias,
-                            double eps) {
+                            etx_ir_arg weight, etx_ir_arg bias, double eps,
+                            size_t axis) {
   const etx_shape shape = *etx_lower_shape(lower, value);
+  const etx_dim last = shape.dims[shape.rank - 1];
   etx_ir_arg args[5] = {etx_ir_value_arg(value)};
   uint32_t values[3];
-  ETX_TRY(etx_lower_ints(lower, &shape.dims[shape.rank - 1], 1, &args[1]));
-  args[2] = *weight;
-  args[3] = is_centred ? *bias : etx_ir_double(eps);
+  ETX_TRY(etx_lower_ints(lower, &last, 1, &args[1]));
+  ETX_TRY(shape_line(lower, last, &weight));
+  ETX_TRY(shape_line(lower, last, &bias));
+  args[2] = weight;
+  args[3] = is_centred ? bias : etx_ir_double(eps);
   args[4] = etx_ir_double(eps);
   ETX_TRY(etx_lower_emit_all(
       lower, is_centred ? ETX_OP_native_layer_norm_out : ETX_OP_rms_norm_out,
       args, is_centred ? 5 : 4, NULL, values));
   lower->results[0] = values[0];
-  return ETX_OK;
+  if (axis + 1u == shape.rank) return ETX_OK;
+  size_t there[ETX_MAX_RANK], back[ETX_MAX_RANK];
+  axis_orders(shape.rank, axis, there, back);
+  return etx_lower_permute(lower, values[0], back, &lower->results[0]);
 }
 
+// The kernels know floats and halves, of one type.
 static etx_status find_norm(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
-  const etx_ir_arg none = etx_ir_none();
-  uint32_t value = 0;
-  double eps = 0;
-  if (etx_lower_shape(lower, lower->node->outputs[0])->dtype !=
-          ETX_DTYPE_FLOAT32 ||
-      !read_quotient(rewrite, lower->node, &value, &eps)) {
+  const etx_dtype dtype =
+      etx_lower_shape(lower, lower->node->outputs[0])->dtype;
+  etx_spelled_norm n;
+  if ((dtype != ETX_DTYPE_FLOAT32 && dtype != ETX_DTYPE_FLOAT64) ||
+      !etx_spelled_norm_read(rewrite, lower->node, &n)) {
     return ETX_OK;
   }
-  const bool is_centred = read_centred(rewrite, value, &value);
-  if (!etx_dim_is_number(etx_lower_shape(lower, value)
-                             ->dims[etx_lower_shape(lower, value)->rank - 1])) {
+  const etx_shape shape = *etx_lower_shape(lower, n.value);
+  if (!etx_dim_is_number(shape.dims[n.axis]) ||
+      (n.axis + 1u < shape.rank && !n.is_centred)) {
     return ETX_OK;
+  }
+  ETX_TRY(etx_fusion_made(rewrite->fusions, lower,
+                          n.is_centred ? "layer norm" : "rms norm"));
+  if (n.axis + 1u < shape.rank) {
+    size_t there[ETX_MAX_RANK], back[ETX_MAX_RANK];
+    axis_orders(shape.rank, n.axis, there, back);
+    ETX_TRY(etx_lower_permute(lower, n.value, there, &n.value));
   }
   *out_done = true;
-  ETX_TRY(etx_fusion_made(rewrite->fusions, lower,
-                          is_centred ? "layer norm" : "rms norm"));
-  return emit_norm(lower, is_centred, value, &none, &none, eps);
+  return emit_norm(
+      lower, n.is_centred, n.value,
+      n.weight == ETX_IR_NONE ? etx_ir_none() : etx_ir_value_arg(n.weight),
+      etx_ir_none(), n.eps, n.axis);
 }
 
 // ------------------------------------------------ weight and bias
 
-// One number for each element of the last dimension.
-static bool is_line(const etx_rewrite* rewrite, const etx_ir_arg* arg,
-                    const etx_shape* result) {
-  const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
-  return shape->rank == 1 && shape->dtype == result->dtype &&
-         shape->dims[0] == result->dims[result->rank - 1];
+// A norm as it stands in the graph.
+typedef struct found {
+  const etx_ir_node* node;
+  bool is_centred;
+  size_t axis;
+} found;
+
+// The norm whose result `arg` is, perhaps permuted, and that nobody else reads.
+static bool find_operand(const etx_rewrite* rewrite, const etx_ir_arg* arg,
+                         found* out) {
+  const etx_ir_node* node = definition_of(rewrite, arg);
+  if (node == NULL || !etx_rewrite_is_only_use(rewrite, arg->as.value)) {
+    return false;
+  }
+  const size_t rank = etx_rewrite_shape(rewrite, arg)->rank;
+  uint32_t value = arg->as.value;
+  out->axis = rank - 1u;
+  if (is_op(node, ETX_OP_permute_copy_out)) {
+    const etx_ir_arg* const order = node->args[1].as.list.items;
+    size_t there[ETX_MAX_RANK], back[ETX_MAX_RANK];
+    out->axis = 0;
+    while (order[out->axis].as.integer != (int64_t)rank - 1) ++out->axis;
+    axis_orders(rank, out->axis, there, back);
+    for (size_t i = 0; i < rank; ++i) {
+      if (order[i].as.integer != (int64_t)back[i]) return false;
+    }
+    value = node->args[0].as.value;
+    node = etx_ir_definition(rewrite->lower.method, value);
+    if (!etx_rewrite_is_only_use(rewrite, value)) return false;
+  }
+  out->node = node;
+  out->is_centred = is_op(node, ETX_OP_native_layer_norm_out);
+  return (out->is_centred || is_op(node, ETX_OP_rms_norm_out)) &&
+         node->args[1].as.list.count == 1 && node->outputs[0] == value;
 }
 
-// The norm among the operands, whose result nobody else reads.
-static const etx_ir_node* find_operand(const etx_rewrite* rewrite,
-                                       size_t* out_other) {
+// The norm among the operands where the other one is a line along its
+// dimension.
+static bool find_pair(const etx_rewrite* rewrite, found* out,
+                      etx_ir_arg* out_line) {
   const etx_ir_node* const node = rewrite->lower.node;
   const etx_shape* const result =
       etx_lower_shape(&rewrite->lower, node->outputs[0]);
   for (size_t i = 0; i < 2; ++i) {
-    const etx_ir_node* const norm = definition_of(rewrite, &node->args[i]);
-    if ((is_op(norm, ETX_OP_rms_norm_out) ||
-         is_op(norm, ETX_OP_native_layer_norm_out)) &&
-        norm->args[1].as.list.count == 1 &&
-        norm->outputs[0] == node->args[i].as.value &&
-        etx_rewrite_is_only_use(rewrite, node->args[i].as.value) &&
-        is_line(rewrite, &node->args[1 - i], result)) {
-      *out_other = 1 - i;
-      return norm;
+    *out_line = node->args[1 - i];
+    if (find_operand(rewrite, &node->args[i], out) &&
+        etx_spelled_norm_is_line(rewrite, out_line, result, out->axis)) {
+      return true;
     }
   }
-  return NULL;
+  return false;
 }
 
 static etx_status find_weight(etx_rewrite* rewrite, bool* out_done) {
-  etx_lower* const lower = &rewrite->lower;
-  size_t other = 0;
-  if (lower->node->op->id != ETX_OP_mul_out) return ETX_OK;
-  const etx_ir_node* const norm = find_operand(rewrite, &other);
-  if (norm == NULL || norm->args[2].kind != ETX_IR_ARG_NONE) return ETX_OK;
-  const bool is_centred = is_op(norm, ETX_OP_native_layer_norm_out);
-  if (is_centred && norm->args[3].kind != ETX_IR_ARG_NONE) return ETX_OK;
-  const etx_ir_arg none = etx_ir_none();
+  found f;
+  etx_ir_arg line;
+  if (rewrite->lower.node->op->id != ETX_OP_mul_out ||
+      !find_pair(rewrite, &f, &line)) {
+    return ETX_OK;
+  }
+  const etx_ir_arg* const args = f.node->args;
+  if (args[2].kind != ETX_IR_ARG_NONE ||
+      (f.is_centred && args[3].kind != ETX_IR_ARG_NONE)) {
+    return ETX_OK;
+  }
   *out_done = true;
-  return emit_norm(lower, is_centred, norm->args[0].as.value,
-                   &lower->node->args[other], &none,
-                   norm->args[is_centred ? 4 : 3].as.real);
+  return emit_norm(&rewrite->lower, f.is_centred, args[0].as.value, line,
+                   etx_ir_none(), args[f.is_centred ? 4 : 3].as.real, f.axis);
 }
 
 static etx_status find_bias(etx_rewrite* rewrite, bool* out_done) {
-  etx_lower* const lower = &rewrite->lower;
-  const etx_ir_node* const node = lower->node;
-  size_t other = 0;
-  if (node->op->id != ETX_OP_add_out || !etx_rewrite_is_int(&node->args[2], 1))
-    return ETX_OK;
-  const etx_ir_node* const norm = find_operand(rewrite, &other);
-  if (norm == NULL || !is_op(norm, ETX_OP_native_layer_norm_out) ||
-      norm->args[3].kind != ETX_IR_ARG_NONE) {
+  const etx_ir_node* const node = rewrite->lower.node;
+  found f;
+  etx_ir_arg line;
+  if (node->op->id != ETX_OP_add_out ||
+      !etx_rewrite_is_int(&node->args[2], 1) ||
+      !find_pair(rewrite, &f, &line) || !f.is_centred ||
+      f.node->args[3].kind != ETX_IR_ARG_NONE) {
     return ETX_OK;
   }
-  const etx_ir_arg weight = norm->args[2];
   *out_done = true;
-  return emit_norm(lower, true, norm->args[0].as.value, &weight,
-                   &node->args[other], norm->args[4].as.real);
+  return emit_norm(&rewrite->lower, true, f.node->args[0].as.value,
+                   f.node->args[2], line, f.node->args[4].as.real, f.axis);
+}
+
+// A norm that is computed in a wider type, between two casts.
+static etx_status find_cast(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  found f;
+  if (node->op->id != ETX_OP_to_dim_order_copy_out ||
+      !find_operand(rewrite, &node->args[0], &f) ||
+      f.axis + 1u != etx_rewrite_shape(rewrite, &node->args[0])->rank ||
+      f.node->args[2].kind != ETX_IR_ARG_NONE ||
+      (f.is_centred && f.node->args[3].kind != ETX_IR_ARG_NONE)) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const up = definition_of(rewrite, &f.node->args[0]);
+  const etx_dtype dtype = etx_lower_shape(lower, node->outputs[0])->dtype;
+  if (!is_op(up, ETX_OP_to_dim_order_copy_out) ||
+      etx_rewrite_shape(rewrite, &up->args[0])->dtype != dtype ||
+      etx_dtype_bytes(dtype) >=
+          etx_dtype_bytes(etx_rewrite_shape(rewrite, &node->args[0])->dtype)) {
+    return ETX_OK;
+  }
+  *out_done = true;
+  return emit_norm(lower, f.is_centred, up->args[0].as.value, etx_ir_none(),
+                   etx_ir_none(), f.node->args[f.is_centred ? 4 : 3].as.real,
+                   f.axis);
 }
 
 etx_status etx_pass_recompose_norms(etx_pass_context* context) {
-  static const etx_rewrite_rule norms[] = {find_norm};
-  static const etx_rewrite_rule weights[] = {find_weight};
-  static const etx_rewrite_rule biases[] = {find_bias};
+  static const etx_rewrite_rule rules[] = {find_norm, find_cast, find_weight,
+                                           find_bias};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
-  for (size_t i = 0; i < context->module->method_count; ++i) {
-    etx_ir_method* const method = &context->module->methods[i];
-    bool changed = false;
-    ETX_TRY(etx_rewrite_method(context, method, norms, 1, &changed));
-    if (!changed) continue;
-    ETX_TRY(etx_rewrite_method(context, method, weights, 1, &changed));
-    ETX_TRY(etx_rewrite_method(context, method, biases, 1, &changed));
-  }
-  return ETX_OK;
+  return etx_rewrite_module(context, rules, 4);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "tests/exporter/lowered.h"
@@ -63,7 +64,127 @@ static void what_is_centred_first_is_a_layer_norm(void** state) {
          "return y\n");
 }
 
-// Other dimensions, another value divided, a mean that is dropped.
+// Each with the same result: x [2, 3, 4] over its last dimension, weighted.
+static void spellings_of_an_rms_norm_are_equal(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      // The weight first, and a power for the root.
+      MEAN_SQUARE("x")
+      "  - {out: r, op: aten.pow.Tensor_Scalar, args: [e, -0.5]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [w, x]}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [n, r]}\n",
+      // A sum that is divided; one over the root.
+      "  - {out: p, op: aten.mul.Tensor, args: [x, x]}\n"
+      "  - {out: s, op: aten.sum.dim_IntList, args: [p, [2], true]}\n"
+      "  - {out: m, op: aten.div.Tensor, args: [s, 4]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+      "  - {out: q, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: r, op: aten.reciprocal.default, args: [q]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [r, x]}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [n, w]}\n",
+      // A sum times the inverse of its count; a weight that is divided.
+      "  - {out: p, op: aten.mul.Tensor, args: [x, x]}\n"
+      "  - {out: s, op: aten.sum.dim_IntList, args: [p, [-1], true]}\n"
+      "  - {out: m, op: aten.mul.Tensor, args: [s, 0.25]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+      "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [x, w]}\n"
+      "  - {out: y, op: aten.div.Tensor, args: [n, r]}\n",
+      // In float64.
+      "  - {out: d, op: aten._to_copy.default, args: [x], kwargs: {dtype: "
+      "float64}}\n" MEAN_SQUARE("d")
+      "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [d, r]}\n"
+      "  - {out: f, op: aten._to_copy.default, args: [n], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [w, f]}\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    char yaml[2048];
+    snprintf(yaml, sizeof yaml, INPUTS "%soutputs: [y]\n", graphs[i]);
+    expect(yaml,
+           "y: float32[2, 3, 4] = etx::rms_norm.out(x, [4], w, 0.5)\n"
+           "return y\n");
+  }
+}
+
+static void spellings_of_a_layer_norm_are_equal(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      CENTRED
+      "  - {out: v, op: aten.var.correction, args: [x, [-1]], kwargs: "
+      "{correction: 0, keepdim: true}}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [v, 0.5]}\n"
+      "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: n, op: aten.div.Tensor, args: [d, r]}\n",
+      "  - {out: [v, u], op: aten.var_mean.correction, args: [x, [2]], kwargs: "
+      "{correction: 0, keepdim: true}}\n"
+      "  - {out: d, op: aten.sub.Tensor, args: [x, u]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [v, 0.5]}\n"
+      "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+      "  - {out: n, op: aten.mul.Tensor, args: [d, r]}\n",
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    char yaml[2048];
+    snprintf(yaml, sizeof yaml,
+             INPUTS
+             "%s"
+             "  - {out: s, op: aten.mul.Tensor, args: [n, w]}\n"
+             "  - {out: y, op: aten.add.Tensor, args: [s, b]}\n"
+             "outputs: [y]\n",
+             graphs[i]);
+    expect(yaml,
+           "y: float32[2, 3, 4], y.2: float32[2, 3, 1], y.3: float32[2, 3, 1] "
+           "= aten::native_layer_norm.out(x, [4], w, b, 0.5)\n"
+           "return y\n");
+  }
+}
+
+static void a_layer_norm_of_channels_is_one_of_the_last_dimension(
+    void** state) {
+  (void)state;
+  expect("inputs: [{name: x, type: 'float32[2, 3, 4, 5]'}, {name: w, type: "
+         "'float32[3]'}, {name: b, type: 'float32[1, 3, 1, 1]'}]\n"
+         "nodes:\n"
+         "  - {out: u, op: aten.mean.dim, args: [x, [1], true]}\n"
+         "  - {out: d, op: aten.sub.Tensor, args: [x, u]}\n"
+         "  - {out: p, op: aten.pow.Tensor_Scalar, args: [d, 2]}\n"
+         "  - {out: m, op: aten.mean.dim, args: [p, [1], true]}\n"
+         "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+         "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+         "  - {out: n, op: aten.div.Tensor, args: [d, r]}\n"
+         "  - {out: v, op: aten.view.default, args: [w, [3, 1, 1]]}\n"
+         "  - {out: s, op: aten.mul.Tensor, args: [v, n]}\n"
+         "  - {out: y, op: aten.add.Tensor, args: [s, b]}\n"
+         "outputs: [y]\n",
+         "n.1: float32[2, 4, 5, 3] = aten::permute_copy.out(x, [0, 2, 3, 1])\n"
+         "y.1: float32[3] = aten::view_copy.out(b, [3])\n"
+         "y.2: float32[2, 4, 5, 3], y.3: float32[2, 4, 5, 1], y.4: float32[2, "
+         "4, 5, 1] = aten::native_layer_norm.out(n.1, [3], w, y.1, 0.5)\n"
+         "y: float32[2, 3, 4, 5] = aten::permute_copy.out(y.2, [0, 3, 1, 2])\n"
+         "return y\n");
+}
+
+// As models do that keep halves but for the norm.
+static void halves_between_casts_are_normalised_as_such(void** state) {
+  (void)state;
+  expect("inputs: [{name: x, type: 'float16[2, 4]'}, {name: w, type: "
+         "'float16[4]'}]\n"
+         "nodes:\n"
+         "  - {out: d, op: aten._to_copy.default, args: [x], kwargs: {dtype: "
+         "float32}}\n" MEAN_SQUARE("d")
+         "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+         "  - {out: n, op: aten.mul.Tensor, args: [d, r]}\n"
+         "  - {out: f, op: aten._to_copy.default, args: [n], kwargs: {dtype: "
+         "float16}}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [w, f]}\n"
+         "outputs: [y]\n",
+         "y: float16[2, 4] = etx::rms_norm.out(x, [4], w, 0.5)\n"
+         "return y\n");
+}
+
+// Other dimensions, another value divided, an unbiased variance, a sum that is
+// no mean.
 static void what_is_no_norm_is_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -82,6 +203,21 @@ static void what_is_no_norm_is_left_alone(void** state) {
       INPUTS MEAN_SQUARE("x")
       "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
       "  - {out: y, op: aten.div.Tensor, args: [r, x]}\n"
+      "outputs: [y]\n",
+      INPUTS CENTRED
+      "  - {out: v, op: aten.var.correction, args: [x, [-1]], kwargs: "
+      "{correction: 1, keepdim: true}}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [v, 0.5]}\n"
+      "  - {out: r, op: aten.sqrt.default, args: [e]}\n"
+      "  - {out: y, op: aten.div.Tensor, args: [d, r]}\n"
+      "outputs: [y]\n",
+      INPUTS
+      "  - {out: p, op: aten.mul.Tensor, args: [x, x]}\n"
+      "  - {out: s, op: aten.sum.dim_IntList, args: [p, [-1], true]}\n"
+      "  - {out: m, op: aten.div.Tensor, args: [s, 3]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [m, 0.5]}\n"
+      "  - {out: r, op: aten.rsqrt.default, args: [e]}\n"
+      "  - {out: y, op: aten.mul.Tensor, args: [x, r]}\n"
       "outputs: [y]\n",
   };
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
@@ -228,6 +364,10 @@ int main(void) {
       cmocka_unit_test(a_product_with_the_root_mean_square_is_a_norm),
       cmocka_unit_test(a_quotient_is_the_same),
       cmocka_unit_test(what_is_centred_first_is_a_layer_norm),
+      cmocka_unit_test(spellings_of_an_rms_norm_are_equal),
+      cmocka_unit_test(spellings_of_a_layer_norm_are_equal),
+      cmocka_unit_test(a_layer_norm_of_channels_is_one_of_the_last_dimension),
+      cmocka_unit_test(halves_between_casts_are_normalised_as_such),
       cmocka_unit_test(what_is_no_norm_is_left_alone),
       cmocka_unit_test(other_factors_stay_behind_the_norm),
       cmocka_unit_test(a_batch_norm_goes_into_the_convolution),

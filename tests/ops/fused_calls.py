@@ -18,9 +18,20 @@ ONE = {
     "silu": torch.nn.functional.silu, "mish": torch.nn.functional.mish,
     "hardsigmoid": torch.nn.functional.hardsigmoid,
     "hardswish": torch.nn.functional.hardswish,
+    "log_sigmoid": torch.nn.functional.logsigmoid,
 }
 TWO = {"add": torch.add, "subtract": torch.sub, "multiply": torch.mul,
-       "minimum": torch.minimum, "maximum": torch.maximum}
+       "minimum": torch.minimum, "maximum": torch.maximum,
+       "prelu": lambda a, b: torch.where(a > 0, a, a * b)}
+# With numbers that are the same for all elements.
+WITH = {
+    "clamp": (2, lambda t, p, q: t.clamp(p, q)),
+    "leaky_relu": (2, lambda t, p, q: torch.where(t > 0, t, t * (p + q))),
+    "softplus": (2, lambda t, p, q: torch.where(
+        t * p > q, t, torch.log1p(torch.exp(t * p)) / p)),
+    "elu": (3, lambda t, p, q, r: torch.where(
+        t > 0, t * p, torch.expm1(t * r) * q)),
+}
 
 
 def chain(d, shape):
@@ -31,7 +42,13 @@ def chain(d, shape):
     words, depth = ["x"], 1
     for _ in range(d.int(0, 6)):
         choice = d.random.random()
-        if choice < 0.5:
+        if choice < 0.15 and depth == 1:
+            name = d.pick(sorted(WITH))
+            for _ in range(WITH[name][0]):
+                words.append(str(len(others)))
+                others.append(d.uniform([1], 0.1, 2))
+            words.append(name)
+        elif choice < 0.5:
             words.append(d.pick(sorted(ONE)))
         elif choice < 0.8 and depth > 1:
             words.append(d.pick(sorted(TWO)))
@@ -49,6 +66,9 @@ def chain(d, shape):
             elif word in TWO:
                 b, a = stack.pop(), stack.pop()
                 stack.append(TWO[word](a, b))
+            elif word in WITH:
+                taken = WITH[word][0]
+                stack[-taken - 1:] = [WITH[word][1](*stack[-taken - 1:])]
             else:
                 stack.append(x if word == "x" else others[int(word)].double())
         return stack[0].expand(shape)

@@ -58,16 +58,16 @@ etx_status etx_lowering_isfinite(etx_lower* lower) {
                          &lower->results[0]);
 }
 
-// self where it exceeds the threshold, else the value.
+// The value where self is not above the threshold; NaN stays.
 etx_status etx_lowering_threshold(etx_lower* lower) {
   const uint32_t self = lower->args[0].as.value;
-  uint32_t above = 0;
+  uint32_t below = 0;
   uint32_t other = 0;
   const etx_ir_arg args[] = {etx_ir_value_arg(self), lower->args[1]};
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_gt_scalar_out, args, 2, &above));
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_le_scalar_out, args, 2, &below));
   ETX_TRY(etx_lower_number(lower, &lower->args[2],
                            etx_lower_shape(lower, self)->dtype, &other));
-  return etx_lower_where(lower, above, self, other, &lower->results[0]);
+  return etx_lower_where(lower, below, other, self, &lower->results[0]);
 }
 
 // Replaces elements that `op` compares true with `limit` by a stated number,

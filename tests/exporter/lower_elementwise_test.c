@@ -21,6 +21,20 @@ static void numbers_become_constants_of_the_tensors_type(void** state) {
                  "return z\n");
 }
 
+// NaN is not below it.
+static void what_is_not_above_a_threshold_is_replaced(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.threshold.default, args: [x, 0.5, 3]}\n"
+      "outputs: [y]\n",
+      "y.1: bool[4] = aten::le.Scalar_out(x, 0.5)\n"
+      "y: float32[4] = aten::where.self_out(y.1, 3.0:float32, x)\n"
+      "return y\n");
+}
+
 static void a_float_number_makes_integers_floats(void** state) {
   (void)state;
   expect_lowered(
@@ -200,6 +214,7 @@ static void etxs_runtime_has_operators_of_its_own(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_become_constants_of_the_tensors_type),
+      cmocka_unit_test(what_is_not_above_a_threshold_is_replaced),
       cmocka_unit_test(a_float_number_makes_integers_floats),
       cmocka_unit_test(the_lesser_tensor_is_cast),
       cmocka_unit_test(a_tensor_without_dimensions_counts_by_category),

@@ -158,6 +158,18 @@ static void what_is_spelled_out_is_one_step(void** state) {
          "y: float32[2, 3] = etx::chain.out(a, [b], 'x mish 0 add')\n"
          "return y\n");
   expect(INPUTS
+         "  - {out: h, op: aten.mul.Tensor, args: [a, 0.5]}\n"
+         "  - {out: p, op: aten.pow.Tensor_Scalar, args: [a, 3.0]}\n"
+         "  - {out: q, op: aten.mul.Tensor, args: [p, 0.044715]}\n"
+         "  - {out: s, op: aten.add.Tensor, args: [a, q]}\n"
+         "  - {out: m, op: aten.mul.Tensor, args: [s, 0.7978845608028654]}\n"
+         "  - {out: t, op: aten.tanh.default, args: [m]}\n"
+         "  - {out: o, op: aten.add.Tensor, args: [t, 1.0]}\n"
+         "  - {out: y, op: aten.mul.Tensor, args: [h, o]}\n"
+         "outputs: [y]\n",
+         "y: float32[2, 3] = etx::chain.out(a, [], 'x gelu_tanh')\n"
+         "return y\n");
+  expect(INPUTS
          "  - {out: t, op: aten.add.Tensor, args: [a, 2]}\n"
          "  - {out: d, op: aten.hardtanh.default, args: [t, 0.0, 6.0]}\n"
          "  - {out: y, op: aten.div.Tensor, args: [d, 6]}\n"

@@ -38,8 +38,8 @@ static bool is_seen(const etx_ir_constant* constant, size_t at, const way* w,
   return false;
 }
 
-// Rows of which each sees the keys up to its own number, or all. What is left of
-// a mask that hides nothing may be a single number.
+// Rows of which each sees the keys up to its own number, or all. What is left
+// of a mask that hides nothing may be a single number.
 static bool read_constant(const etx_ir_constant* constant, const way* w,
                           etx_position_mask* out) {
   const bool is_bool = constant->dtype == ETX_DTYPE_BOOL;

@@ -3,8 +3,9 @@
 //
 //   bmm(view(softmax(score chain)), values)
 //
-//   score chain: products of queries and keys, scaled, masked by an addition, a
-//   choice or both, in any order of views that keep the last dimension
+//   score chain: products of queries and keys, scaled by numbers or a tensor,
+//   masked by additions, a choice or both, in any order of views that keep the
+//   last dimension
 
 #ifndef ETX_EXPORTER_ATTENTION_PARTS_H
 #define ETX_EXPORTER_ATTENTION_PARTS_H
@@ -14,24 +15,43 @@
 // Why something that looks like attention is left as it is; NULL: it is taken.
 typedef const char* etx_reason;
 
+// Additions that a chain has at most.
+enum { ETX_SCORES_ADDENDS = 4 };
+
+// A tensor that is combined with scores; `scores` is their shape there, to
+// which it broadcasts.
+typedef struct etx_beside_scores {
+  uint32_t value;  // ETX_IR_NONE
+  etx_shape scores;
+  double factor;  // of what is added: scores may be scaled behind it
+} etx_beside_scores;
+
 // What happens to the product of queries and keys.
 typedef struct etx_scores {
-  etx_shape shape;    // of the scores where they are masked, or as the softmax
-                      // reads them
+  etx_shape shape;    // of the scores where they have four dimensions; else
+                      // where they have most, or as the softmax reads them
   uint32_t products;  // result of bmm or bmm_nt
   uint32_t left;      // operands of that: [N, rows, D]
   uint32_t right;     // [N, S, D], or [N, D, S]
   bool is_nt;         // the first of these
   double scale;
-  uint32_t mask;       // broadcasts to `shape`; ETX_IR_NONE
-  uint32_t also;       // beside a mask a second one, of float32, that is added;
-                       // ETX_IR_NONE
-  bool is_by_product;  // of three dimensions, where batch and heads are one
-  double factor;       // of what is added: scores may be scaled behind it
-  bool is_inverted;    // a bool mask that says which keys are hidden
-  double hidden;       // score of a hidden key
-  bool is_guarded;     // rows without a key give zeros
+  etx_beside_scores scaler;  // of one number a row; float of the products' type
+  bool is_divisor;           // what is scaled by it is divided
+  etx_beside_scores added[ETX_SCORES_ADDENDS];
+  size_t added_count;
+  etx_beside_scores choice;  // bool
+  bool is_inverted;          // it says which keys are hidden
+  double hidden;             // score of a hidden key
+  bool is_guarded;           // rows without a key give zeros
 } etx_scores;
+
+// Follows the chain from `scores`, as the softmax reads them, to the product;
+// `out_scores` is preset.
+etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t scores,
+                             etx_scores* out_scores);
+
+// Moves on over views that keep the last dimension.
+uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value);
 
 // Reads the chain behind `weights`, the left operand of a bmm with values.
 // `*out_reason` is "" where there is no softmax at all: it is a product like
@@ -39,6 +59,38 @@ typedef struct etx_scores {
 ETX_MUST_USE bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,
                                   etx_scores* out_scores,
                                   etx_reason* out_reason);
+
+// Sizes of one attention.
+typedef struct etx_attention_sizes {
+  etx_dim batch, heads, rows, keys;
+  etx_dim groups;         // heads of key and value
+  etx_dim width, height;  // elements of a row of key, and of value
+} etx_attention_sizes;
+
+// True if `beside` can be laid as below.
+bool etx_beside_scores_fit(etx_rewrite* rewrite,
+                           const etx_beside_scores* beside,
+                           const etx_attention_sizes* sizes);
+
+// `value`, which broadcasts to scores where `beside` does, as a tensor that
+// broadcasts to [batch, heads, rows, keys].
+ETX_MUST_USE etx_status etx_beside_scores_lay(etx_rewrite* rewrite,
+                                              const etx_beside_scores* beside,
+                                              const etx_attention_sizes* sizes,
+                                              uint32_t value,
+                                              uint32_t* out_value);
+
+// What masks the scores, as operands of one operator.
+typedef struct etx_masking {
+  etx_ir_arg mask, last;
+  double hidden;
+  bool is_causal;
+} etx_masking;
+
+ETX_MUST_USE etx_status etx_masking_emit(etx_rewrite* rewrite,
+                                         const etx_scores* scores,
+                                         const etx_attention_sizes* sizes,
+                                         etx_masking* out);
 
 // A tensor whose dimensions in this order are [batch, heads, rows, elements].
 typedef struct etx_ordered {
@@ -67,6 +119,10 @@ typedef struct etx_position_mask {
 // True if `mask` is known to be of that kind.
 bool etx_position_mask_read(const etx_rewrite* rewrite, uint32_t mask,
                             bool is_inverted, etx_position_mask* out);
+
+// True if a times b is the size `wanted`.
+bool etx_rewrite_is_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
+                            etx_dim wanted);
 
 // The number behind a value that is one for every element.
 bool etx_rewrite_value_number(const etx_rewrite* rewrite, uint32_t value,

@@ -1,7 +1,4 @@
-#include <math.h>
-
 #include "exporter/attention_parts.h"
-
 #include "exporter/ir_edit.h"
 
 // Steps that a chain has at most: far more than any model's.
@@ -19,11 +16,15 @@ bool etx_rewrite_value_number(const etx_rewrite* rewrite, uint32_t value,
   return constant != NULL && etx_rewrite_number(constant, out_number);
 }
 
+// A number, or a constant of one element.
 static bool arg_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                        double* out_number) {
   if (arg->kind == ETX_IR_ARG_VALUE) {
-    return etx_rewrite_shape(rewrite, arg)->rank == 0 &&
-           etx_rewrite_value_number(rewrite, arg->as.value, out_number);
+    const etx_shape* const shape = etx_rewrite_shape(rewrite, arg);
+    for (size_t i = 0; i < shape->rank; ++i) {
+      if (shape->dims[i] != 1) return false;
+    }
+    return etx_rewrite_value_number(rewrite, arg->as.value, out_number);
   }
   if (arg->kind == ETX_IR_ARG_DOUBLE) *out_number = arg->as.real;
   if (arg->kind == ETX_IR_ARG_INT) *out_number = (double)arg->as.integer;
@@ -41,7 +42,7 @@ static bool keeps_last(const etx_rewrite* rewrite, const etx_ir_node* view) {
                            from->dims[from->rank - 1], to->dims[to->rank - 1]);
 }
 
-static uint32_t skip_views(const etx_rewrite* rewrite, uint32_t value) {
+uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_node* const node = definition_of(rewrite, value);
     if (node == NULL || node->op->id != ETX_OP_view_copy_out ||
@@ -53,38 +54,100 @@ static uint32_t skip_views(const etx_rewrite* rewrite, uint32_t value) {
   return value;
 }
 
-// ------------------------------------------------ the chain
+// ------------------------------------------------ one step
+
+typedef enum step_kind {
+  STEP_NONE,
+  STEP_VIEW,
+  STEP_SCALE,   // with a number
+  STEP_SCALER,  // with a number for each row
+  STEP_CHOICE   // between scores and a number
+} step_kind;
+
+typedef struct step {
+  step_kind kind;
+  size_t scored;  // the operand through which the chain goes on
+  size_t other;   // the scaler, or the truth values
+  double number;
+  bool divides;
+  bool is_inverted;  // true where the number is chosen
+} step;
 
 static bool is_product(const etx_ir_node* node) {
   return node->op->id == ETX_OP_bmm_out || node->op->id == ETX_OP_bmm_nt_out;
 }
 
-// The operand of a step through which the chain goes on; false if the node is
-// no step of a chain.
-static bool step_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
-                         size_t* out_position) {
-  double number = 0;
-  *out_position = 0;
+// True if operand `other` has one number for each row of the other operand.
+static bool is_scaler(const etx_rewrite* rewrite, const etx_ir_node* node,
+                      size_t other) {
+  if (node->args[other].kind != ETX_IR_ARG_VALUE) return false;
+  const etx_shape* const out =
+      etx_lower_shape(&rewrite->lower, node->outputs[0]);
+  const etx_shape* const scored =
+      etx_rewrite_shape(rewrite, &node->args[1 - other]);
+  const etx_shape* const scaler =
+      etx_rewrite_shape(rewrite, &node->args[other]);
+  const size_t rank = scaler->rank;
+  return out->rank >= 2 && out->dims[out->rank - 1] != 1 &&
+         (rank == 0 || scaler->dims[rank - 1] == 1) &&
+         scaler->dtype == out->dtype && scored->dtype == out->dtype &&
+         scored->rank == out->rank &&
+         etx_lower_same_dims(&rewrite->lower, scored->dims, out->dims,
+                             out->rank);
+}
+
+// A product or a quotient.
+static step read_scaling(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  step s = {.kind = STEP_NONE};
+  const bool is_scalar = node->op->id == ETX_OP_mul_scalar_out ||
+                         node->op->id == ETX_OP_div_scalar_out;
+  s.divides =
+      node->op->id == ETX_OP_div_out || node->op->id == ETX_OP_div_scalar_out;
+  for (size_t i = 0; i < 2; ++i) {
+    s.scored = i;
+    s.other = 1 - i;
+    if (arg_number(rewrite, &node->args[s.other], &s.number)) {
+      s.kind = STEP_SCALE;
+    } else if (!is_scalar && is_scaler(rewrite, node, s.other)) {
+      s.kind = STEP_SCALER;
+    }
+    if (s.kind != STEP_NONE) return s;
+    if (is_scalar || s.divides) break;
+  }
+  return (step){.kind = STEP_NONE};
+}
+
+static step read_choice(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  step s = {.kind = STEP_CHOICE, .is_inverted = true};
+  if (node->op->id == ETX_OP_masked_fill_scalar_out) {
+    s.other = 1;
+    if (!arg_number(rewrite, &node->args[2], &s.number)) s.kind = STEP_NONE;
+    return s;
+  }
+  for (s.scored = 1; s.scored <= 2; ++s.scored) {
+    const uint32_t number = node->args[3 - s.scored].as.value;
+    s.is_inverted = s.scored == 2;
+    if (etx_rewrite_value_number(rewrite, number, &s.number)) return s;
+  }
+  s.kind = STEP_NONE;
+  return s;
+}
+
+// What the node does with scores, unless it is an addition.
+static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
   switch (node->op->id) {
     case ETX_OP_view_copy_out:
-      return keeps_last(rewrite, node);
+      return (step){.kind = keeps_last(rewrite, node) ? STEP_VIEW : STEP_NONE};
     case ETX_OP_mul_out:
     case ETX_OP_mul_scalar_out:
     case ETX_OP_div_out:
     case ETX_OP_div_scalar_out:
-      return arg_number(rewrite, &node->args[1], &number);
+      return read_scaling(rewrite, node);
     case ETX_OP_masked_fill_scalar_out:
-      return true;
-    case ETX_OP_where_self_out: {
-      if (etx_rewrite_value_number(rewrite, node->args[2].as.value, &number)) {
-        *out_position = 1;
-        return true;
-      }
-      *out_position = 2;
-      return etx_rewrite_value_number(rewrite, node->args[1].as.value, &number);
-    }
+    case ETX_OP_where_self_out:
+      return read_choice(rewrite, node);
     default:
-      return false;
+      return (step){.kind = STEP_NONE};
   }
 }
 
@@ -93,7 +156,7 @@ static bool step_operand(const etx_rewrite* rewrite, const etx_ir_node* node,
 // addition comes before it.
 static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
                              bool past_additions) {
-  for (size_t step = 0; step < MAX_STEPS; ++step) {
+  for (size_t count = 0; count < MAX_STEPS; ++count) {
     const etx_ir_node* const node = definition_of(rewrite, value);
     size_t position = 0;
     if (node == NULL) return false;
@@ -101,84 +164,82 @@ static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
     if (past_additions && node->op->id == ETX_OP_add_out) {
       const uint32_t second = node->args[1].as.value;
       if (leads_to_product(rewrite, second, false)) return true;
-    } else if (!step_operand(rewrite, node, &position)) {
-      return false;
+    } else {
+      const step s = read_step(rewrite, node);
+      if (s.kind == STEP_NONE) return false;
+      position = s.scored;
     }
     value = node->args[position].as.value;
   }
   return false;
 }
 
-static bool is_bool(const etx_rewrite* rewrite, uint32_t value) {
-  return etx_lower_shape(&rewrite->lower, value)->dtype == ETX_DTYPE_BOOL;
+// ------------------------------------------------ the chain
+
+// Scores of four dimensions tell batch and heads.
+static etx_beside_scores beside(const etx_rewrite* rewrite, etx_scores* s,
+                                const etx_ir_node* node, size_t position) {
+  const etx_beside_scores b = {
+      .value = node->args[position].as.value,
+      .scores = *etx_lower_shape(&rewrite->lower, node->outputs[0]),
+      .factor = s->scale};
+  if (s->shape.rank != 4 &&
+      (b.scores.rank == 4 || b.scores.rank > s->shape.rank)) {
+    s->shape = b.scores;
+  }
+  return b;
 }
 
-// True if what is added to scores of the shape `inner` can be added to those of
-// `outer`, which are a view of them: batch and heads of [N, L, S] may be two
-// dimensions there.
-static bool is_addable(const etx_rewrite* rewrite, const etx_shape* outer,
-                       const etx_shape* inner, const etx_shape* mask) {
-  const etx_symbols* const symbols = &rewrite->lower.method->symbols;
-  const size_t apart = outer->rank - inner->rank;
-  if (outer->rank > 4 || outer->rank < inner->rank || apart > 1) return false;
-  if (mask->rank > inner->rank || inner->rank < 3) return false;
-  for (size_t i = apart == 0 ? 0 : 1; i < inner->rank; ++i) {
-    if (!etx_symbols_equal(symbols, inner->dims[i], outer->dims[i + apart])) {
-      return false;
-    }
-  }
-  if (apart == 0 || mask->rank < 3 || mask->dims[0] == 1) return true;
-  return inner->rank == 3 &&
-         etx_symbols_equal(symbols, mask->dims[0], inner->dims[0]);
+static etx_reason take_scaler(const etx_rewrite* rewrite, etx_scores* s,
+                              const etx_ir_node* node, const step* taken) {
+  if (s->scaler.value != ETX_IR_NONE)
+    return "its scores are scaled by two tensors";
+  s->scaler = beside(rewrite, s, node, taken->other);
+  s->is_divisor = taken->divides;
+  return NULL;
 }
 
-// A second mask: one of the two is added, and what the other hides stays hidden
-// whatever is added to it.
-static etx_reason take_another(const etx_rewrite* rewrite, etx_scores* s,
-                               uint32_t scored, uint32_t mask) {
-  const bool was_choice = is_bool(rewrite, s->mask);
-  const bool is_choice = is_bool(rewrite, mask);
-  if (s->also != ETX_IR_NONE || (was_choice && is_choice)) {
-    return "its scores are masked more often than attention can";
-  }
-  if ((was_choice || is_choice) && s->hidden > -1e30) {
-    return "its scores are masked twice, by a number that is not far away";
-  }
-  const etx_shape* const inner = etx_lower_shape(&rewrite->lower, scored);
-  const etx_shape* const shape = etx_lower_shape(&rewrite->lower, mask);
-  const bool is_view = inner->rank != s->shape.rank;
-  if (!is_addable(rewrite, &s->shape, inner, shape) || (is_choice && is_view)) {
-    return "its scores are masked twice, in two shapes";
-  }
-  if (!was_choice && !is_choice && s->factor != s->scale) {
-    return "its scores are masked twice, and scaled between";
-  }
-  if (!is_choice) s->factor = s->scale;
-  s->is_by_product = is_view && shape->rank == 3 && shape->dims[0] != 1;
-  s->also = is_choice ? s->mask : mask;
-  if (is_choice) s->mask = mask;
-  const etx_dtype also = etx_lower_shape(&rewrite->lower, s->also)->dtype;
-  const etx_dtype first = etx_lower_shape(&rewrite->lower, s->mask)->dtype;
-  const bool fits =
-      also == ETX_DTYPE_FLOAT32 && (first == also || first == ETX_DTYPE_BOOL);
-  return fits ? NULL : "its scores are masked twice, in two types";
-}
-
-static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
-                            uint32_t scored, uint32_t mask, bool is_choice) {
-  const bool is_far = s->hidden < -1e30 && s->scale > 0;
-  if (is_choice && s->scale != 1 && !is_far) {
+static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
+                              const etx_ir_node* node, const step* taken) {
+  const bool is_far = taken->number < -1e30 && s->scale > 0;
+  if ((s->scale != 1 && !is_far) || s->scaler.value != ETX_IR_NONE) {
     return "its scores are scaled after they are masked";
   }
-  const etx_dtype dtype = etx_lower_shape(&rewrite->lower, mask)->dtype;
-  const bool fits = is_choice
-                        ? dtype == ETX_DTYPE_BOOL
-                        : etx_dtype_category_of(dtype) == ETX_CATEGORY_FLOATING;
-  if (!fits) return "its mask is of integers";
-  if (s->mask != ETX_IR_NONE) return take_another(rewrite, s, scored, mask);
-  if (!is_choice) s->factor = s->scale;
-  s->mask = mask;
-  s->shape = *etx_lower_shape(&rewrite->lower, scored);
+  if (s->choice.value != ETX_IR_NONE) {
+    return "its scores are masked more often than attention can";
+  }
+  s->choice = beside(rewrite, s, node, taken->other);
+  s->is_inverted = taken->is_inverted;
+  s->hidden = taken->number;
+  return etx_lower_shape(&rewrite->lower, s->choice.value)->dtype ==
+                 ETX_DTYPE_BOOL
+             ? NULL
+             : "its mask is of integers";
+}
+
+// What is added twice is added once, doubled.
+static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
+                            const etx_ir_node* node, size_t position) {
+  const etx_beside_scores mask = beside(rewrite, s, node, position);
+  const etx_dtype dtype = etx_lower_shape(&rewrite->lower, mask.value)->dtype;
+  if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
+    return "its mask is of integers";
+  }
+  if (s->scaler.value != ETX_IR_NONE) {
+    return "its scores are scaled after they are masked";
+  }
+  for (size_t i = 0; i < s->added_count; ++i) {
+    if (s->added[i].value != mask.value ||
+        s->added[i].scores.rank != mask.scores.rank) {
+      continue;
+    }
+    s->added[i].factor += mask.factor;
+    return NULL;
+  }
+  if (s->added_count == ETX_SCORES_ADDENDS) {
+    return "its scores are masked more often than attention can";
+  }
+  s->added[s->added_count++] = mask;
   return NULL;
 }
 
@@ -192,58 +253,27 @@ static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
     if (!leads_to_product(rewrite, scored, true)) continue;
     if (alpha != 1 && i == 0) return "its mask is scaled where it is added";
     *at = scored;
-    const etx_reason reason = take_mask(rewrite, s, node->outputs[0],
-                                        node->args[1 - i].as.value, false);
+    const etx_reason reason = take_mask(rewrite, s, node, 1 - i);
     s->scale *= alpha;
     return reason;
   }
   return "";
 }
 
-// A choice between scores and a number.
-static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
-                              const etx_ir_node* node, size_t position,
-                              uint32_t* at) {
-  const bool is_fill = node->op->id == ETX_OP_masked_fill_scalar_out;
-  const size_t mask = is_fill ? 1 : 0;
-  const size_t number = is_fill ? 2 : 3 - position;
-  if (is_fill) {
-    if (!arg_number(rewrite, &node->args[number], &s->hidden)) return "";
-  } else if (!etx_rewrite_value_number(rewrite, node->args[number].as.value,
-                                       &s->hidden)) {
-    return "";
-  }
-  *at = node->args[position].as.value;
-  s->is_inverted = is_fill || position == 2;
-  return take_mask(rewrite, s, node->outputs[0], node->args[mask].as.value,
-                   true);
-}
-
 static etx_reason take_step(const etx_rewrite* rewrite, etx_scores* s,
                             const etx_ir_node* node, uint32_t* at) {
-  size_t position = 0;
-  double number = 1;
   if (node->op->id == ETX_OP_add_out) {
     return take_addition(rewrite, s, node, at);
   }
-  if (!step_operand(rewrite, node, &position)) return "";
-  switch (node->op->id) {
-    case ETX_OP_view_copy_out:
-      break;
-    case ETX_OP_mul_out:
-    case ETX_OP_mul_scalar_out:
-      if (!arg_number(rewrite, &node->args[1], &number)) return "";
-      s->scale *= number;
-      break;
-    case ETX_OP_div_out:
-    case ETX_OP_div_scalar_out:
-      if (!arg_number(rewrite, &node->args[1], &number)) return "";
-      s->scale /= number;
-      break;
-    default:
-      return take_choice(rewrite, s, node, position, at);
+  const step taken = read_step(rewrite, node);
+  if (taken.kind == STEP_NONE) return "";
+  *at = node->args[taken.scored].as.value;
+  if (taken.kind == STEP_SCALER) return take_scaler(rewrite, s, node, &taken);
+  if (taken.kind == STEP_CHOICE) return take_choice(rewrite, s, node, &taken);
+  if (taken.kind == STEP_SCALE) {
+    s->scale =
+        taken.divides ? s->scale / taken.number : s->scale * taken.number;
   }
-  *at = node->args[0].as.value;
   return NULL;
 }
 
@@ -257,15 +287,14 @@ static bool is_read_by_others(const etx_rewrite* rewrite, uint32_t value,
 // True if `value` comes from a product of queries and keys through operators
 // that keep its shape, whatever they do.
 static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
-  for (size_t step = 0; step < MAX_STEPS; ++step) {
+  for (size_t count = 0; count < MAX_STEPS; ++count) {
     const etx_ir_node* const node = definition_of(rewrite, value);
     if (node == NULL || node->arg_count == 0 ||
         node->args[0].kind != ETX_IR_ARG_VALUE) {
       return false;
     }
     if (is_product(node)) return true;
-    size_t position = 0;
-    if (!step_operand(rewrite, node, &position)) position = 0;
+    const size_t position = read_step(rewrite, node).scored;
     const bool is_second =
         position == 0 && node->arg_count > 1 &&
         node->args[1].kind == ETX_IR_ARG_VALUE &&
@@ -275,12 +304,29 @@ static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
   return false;
 }
 
-static etx_reason read_chain(const etx_rewrite* rewrite, uint32_t at,
+// Masks that are one in the end: sums are of float32, and what the choice hides
+// stays hidden whatever is added to it.
+static etx_reason check_masks(const etx_rewrite* rewrite, const etx_scores* s) {
+  const bool is_choice = s->choice.value != ETX_IR_NONE;
+  if (s->added_count + (is_choice ? 1u : 0u) < 2) return NULL;
+  if (is_choice && s->hidden > -1e30) {
+    return "its scores are masked twice, by a number that is not far away";
+  }
+  for (size_t i = 0; i < s->added_count; ++i) {
+    if (etx_lower_shape(&rewrite->lower, s->added[i].value)->dtype !=
+        ETX_DTYPE_FLOAT32) {
+      return "its scores are masked twice, in two types";
+    }
+  }
+  return NULL;
+}
+
+etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t at,
                              etx_scores* s) {
-  for (size_t step = 0; step < MAX_STEPS; ++step) {
+  for (size_t count = 0; count < MAX_STEPS; ++count) {
     const etx_ir_node* const node = definition_of(rewrite, at);
     if (node == NULL) return "";
-    if (is_read_by_others(rewrite, at, step == 0 && s->is_guarded)) {
+    if (is_read_by_others(rewrite, at, count == 0 && s->is_guarded)) {
       return "its scores are read by others too";
     }
     if (is_product(node)) {
@@ -288,7 +334,7 @@ static etx_reason read_chain(const etx_rewrite* rewrite, uint32_t at,
       s->left = node->args[0].as.value;
       s->right = node->args[1].as.value;
       s->is_nt = node->op->id == ETX_OP_bmm_nt_out;
-      return NULL;
+      return check_masks(rewrite, s);
     }
     const etx_reason reason = take_step(rewrite, s, node, &at);
     if (reason != NULL && reason[0] == '\0' &&
@@ -298,108 +344,4 @@ static etx_reason read_chain(const etx_rewrite* rewrite, uint32_t at,
     if (reason != NULL) return reason;
   }
   return "";
-}
-
-// ------------------------------------------------ the guard
-
-static const etx_ir_node* operand_of(const etx_rewrite* rewrite,
-                                     const etx_ir_node* node, etx_op_id op) {
-  return node == NULL ? NULL : etx_rewrite_operand(rewrite, node, 0, op);
-}
-
-static bool is_last_dim(const etx_rewrite* rewrite, const etx_ir_node* node,
-                        const etx_ir_arg* dim) {
-  const size_t rank = etx_rewrite_shape(rewrite, &node->args[0])->rank;
-  return etx_rewrite_is_int(dim, -1) ||
-         etx_rewrite_is_int(dim, (int64_t)rank - 1);
-}
-
-static bool is_minus_infinity(const etx_rewrite* rewrite,
-                              const etx_ir_arg* arg) {
-  double number = 0;
-  return arg_number(rewrite, arg, &number) && number < -1.7976931348623157e308;
-}
-
-// eq(scores, -inf), the comparison of core ATen.
-static bool compares_scores(const etx_rewrite* rewrite, const etx_ir_node* node,
-                            uint32_t scores) {
-  return node != NULL && node->op->id == ETX_OP_eq_scalar_out &&
-         node->args[0].as.value == scores &&
-         is_minus_infinity(rewrite, &node->args[1]);
-}
-
-// True if `dead` says of each row whether all of `scores` are -infinity.
-static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
-                            uint32_t scores, const etx_scores* s) {
-  const etx_ir_node* const node = definition_of(rewrite, dead);
-  if (node == NULL) return false;
-  if (node->op->id == ETX_OP_eq_scalar_out) {
-    const etx_ir_node* const most = operand_of(rewrite, node, ETX_OP_amax_out);
-    return most != NULL && most->args[0].as.value == scores &&
-           is_minus_infinity(rewrite, &node->args[1]) &&
-           most->args[1].as.list.count == 1 &&
-           is_last_dim(rewrite, most, &most->args[1].as.list.items[0]);
-  }
-  if (node->op->id != ETX_OP_logical_not_out) return false;
-  const etx_ir_node* const any = operand_of(rewrite, node, ETX_OP_any_out);
-  if (any == NULL || !is_last_dim(rewrite, any, &any->args[1])) return false;
-  const uint32_t seen = any->args[0].as.value;
-  if (seen == s->mask && !s->is_inverted) return true;
-  const etx_ir_node* const known = definition_of(rewrite, seen);
-  return known != NULL && known->op->id == ETX_OP_logical_not_out &&
-         compares_scores(
-             rewrite, operand_of(rewrite, known, ETX_OP_eq_scalar_out), scores);
-}
-
-// where(dead, 0, weights): the weights, and what says that a row is dead.
-static bool read_guard(const etx_rewrite* rewrite, uint32_t* weights,
-                       uint32_t* out_dead) {
-  const etx_ir_node* const node = definition_of(rewrite, *weights);
-  double number = 1;
-  *out_dead = ETX_IR_NONE;
-  if (node == NULL || node->op->id != ETX_OP_where_self_out) return true;
-  if (!etx_rewrite_value_number(rewrite, node->args[1].as.value, &number) ||
-      number != 0) {
-    return false;
-  }
-  *out_dead = node->args[0].as.value;
-  *weights = node->args[2].as.value;
-  return true;
-}
-
-// ------------------------------------------------ all of it
-
-static bool is_softmax_of_last(const etx_rewrite* rewrite,
-                               const etx_ir_node* node) {
-  if (node == NULL || node->op->id != ETX_OP_softmax_out) return false;
-  const etx_dtype dtype = etx_rewrite_shape(rewrite, &node->args[0])->dtype;
-  return is_last_dim(rewrite, node, &node->args[1]) &&
-         (dtype == ETX_DTYPE_FLOAT32 || dtype == ETX_DTYPE_FLOAT64);
-}
-
-bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,
-                     etx_scores* out_scores, etx_reason* out_reason) {
-  uint32_t dead = ETX_IR_NONE;
-  *out_scores = (etx_scores){
-      .scale = 1, .mask = ETX_IR_NONE, .also = ETX_IR_NONE, .factor = 1};
-  out_scores->hidden = -(double)INFINITY;
-  *out_reason = "";
-  uint32_t at = skip_views(rewrite, weights);
-  if (!read_guard(rewrite, &at, &dead)) return false;
-  out_scores->is_guarded = dead != ETX_IR_NONE;
-  at = skip_views(rewrite, at);
-  const etx_ir_node* const softmax = definition_of(rewrite, at);
-  if (!is_softmax_of_last(rewrite, softmax)) return false;
-  const bool is_shared = !etx_rewrite_is_only_use(rewrite, at);
-  const uint32_t scores = softmax->args[0].as.value;
-  out_scores->shape = *etx_lower_shape(&rewrite->lower, scores);
-  *out_reason = read_chain(rewrite, scores, out_scores);
-  if (*out_reason == NULL && is_shared) {
-    *out_reason = "its weights are read by others too";
-  }
-  if (*out_reason == NULL && dead != ETX_IR_NONE &&
-      !tells_dead_rows(rewrite, dead, scores, out_scores)) {
-    *out_reason = "";
-  }
-  return *out_reason == NULL;
 }

@@ -15,13 +15,6 @@
 #include "exporter/passes/pass_list.h"
 #include "exporter/simplify_internal.h"
 
-// Sizes of one attention.
-typedef struct sizes {
-  etx_dim batch, heads, rows, keys;
-  etx_dim groups;         // heads of key and value
-  etx_dim width, height;  // elements of a row of key, and of value
-} sizes;
-
 // Positions of the arguments of etx::attention.
 enum { OUT_ORDER = 8, ARGUMENTS = 13 };
 
@@ -31,18 +24,10 @@ static bool equal(const etx_rewrite* rewrite, etx_dim a, etx_dim b) {
   return etx_symbols_equal(&rewrite->lower.method->symbols, a, b);
 }
 
-static bool equals_product(etx_rewrite* rewrite, etx_dim a, etx_dim b,
-                           etx_dim wanted) {
-  etx_dim product = 0;
-  return etx_symbols_apply(&rewrite->lower.method->symbols, ETX_SYMBOL_MULTIPLY,
-                           a, b, &product) == ETX_OK &&
-         equal(rewrite, product, wanted);
-}
-
 // Batch and heads of a tensor of products [N, L, S], as those of the queries
 // before they were collapsed: [B, H, L, D] to [N, L, D].
 static void split_batch(const etx_rewrite* rewrite, const etx_scores* s,
-                        sizes* out) {
+                        etx_attention_sizes* out) {
   uint32_t at = s->left;
   const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, at);
   while (node != NULL && node->op->id != ETX_OP_permute_copy_out) {
@@ -61,7 +46,8 @@ static void split_batch(const etx_rewrite* rewrite, const etx_scores* s,
 }
 
 // Dimensions [batch, heads, rows, keys] of the masked scores.
-static bool read_scores(etx_rewrite* rewrite, const etx_scores* s, sizes* out) {
+static bool read_scores(etx_rewrite* rewrite, const etx_scores* s,
+                        etx_attention_sizes* out) {
   const etx_shape* const shape = &s->shape;
   const size_t rank = shape->rank;
   if (rank < 2 || rank > 5) return false;
@@ -70,13 +56,9 @@ static bool read_scores(etx_rewrite* rewrite, const etx_scores* s, sizes* out) {
   out->batch = out->heads = 1;
   if (rank == 3) {
     out->heads = shape->dims[0];
-    const etx_shape* const mask =
-        s->mask == ETX_IR_NONE ? NULL
-                               : etx_lower_shape(&rewrite->lower, s->mask);
-    const bool is_free = mask == NULL || mask->rank <= 2 || mask->dims[0] == 1;
-    sizes other = *out;
-    if (is_free) split_batch(rewrite, s, &other);
-    if (equals_product(rewrite, other.batch, other.heads, out->heads)) {
+    etx_attention_sizes other = *out;
+    split_batch(rewrite, s, &other);
+    if (etx_rewrite_is_product(rewrite, other.batch, other.heads, out->heads)) {
       *out = other;
     }
   } else if (rank >= 4) {
@@ -92,21 +74,24 @@ static bool read_scores(etx_rewrite* rewrite, const etx_scores* s, sizes* out) {
 
 // How many heads keys and values have: [N, rows, D] are the queries of N
 // products, and those of several heads may be rows of one.
-static bool read_groups(etx_rewrite* rewrite, const etx_scores* s, sizes* out) {
+static bool read_groups(etx_rewrite* rewrite, const etx_scores* s,
+                        etx_attention_sizes* out) {
   const etx_shape left = *etx_lower_shape(&rewrite->lower, s->left);
   out->width = left.dims[2];
   out->groups = out->heads;
   if (equal(rewrite, left.dims[1], out->rows)) {
-    return equals_product(rewrite, out->batch, out->groups, left.dims[0]);
+    return etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                                  left.dims[0]);
   }
   if (!etx_dim_is_number(out->heads)) return false;
   for (etx_dim times = 2; times <= out->heads; ++times) {
     if (out->heads % times != 0 ||
-        !equals_product(rewrite, times, out->rows, left.dims[1])) {
+        !etx_rewrite_is_product(rewrite, times, out->rows, left.dims[1])) {
       continue;
     }
     out->groups = out->heads / times;
-    return equals_product(rewrite, out->batch, out->groups, left.dims[0]);
+    return etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                                  left.dims[0]);
   }
   return false;
 }
@@ -135,8 +120,51 @@ static etx_status emit_operand(etx_rewrite* rewrite, etx_ordered* o, bool swaps,
   return order_arg(lower, o->order, out_order);
 }
 
+// An operand that is read as the product reads it.
+static etx_ordered where_it_is(const etx_rewrite* rewrite, uint32_t value,
+                               const etx_dim dims[4]) {
+  etx_ordered o = {
+      value, *etx_lower_shape(&rewrite->lower, value), {0, 1, 2, 3}, 1};
+  o.stored.rank = 4;
+  memcpy(o.stored.dims, dims, 4 * sizeof *dims);
+  return o;
+}
+
+// False if it was repeated on the way to where it is read.
+static bool has_sizes(const etx_rewrite* rewrite, const etx_ordered* o,
+                      const etx_dim dims[4]) {
+  for (size_t i = 0; i < 4; ++i) {
+    if (!equal(rewrite, o->stored.dims[o->order[i]], dims[i])) return false;
+  }
+  return true;
+}
+
+// Queries times what scales their rows of scores, as the queries lie.
+static etx_status scale_queries(etx_rewrite* rewrite, const etx_scores* s,
+                                const etx_attention_sizes* z, etx_ordered* o) {
+  etx_lower* const lower = &rewrite->lower;
+  uint32_t scaler = s->scaler.value;
+  size_t places[4];
+  if (scaler == ETX_IR_NONE) return ETX_OK;
+  ETX_TRY(etx_beside_scores_lay(rewrite, &s->scaler, z, scaler, &scaler));
+  const etx_shape own = *etx_lower_shape(lower, scaler);
+  if (own.rank != 0) {
+    etx_dim dims[4] = {1, 1, 1, 1};
+    memcpy(dims + 4 - own.rank, own.dims, own.rank * sizeof *dims);
+    for (size_t i = 0; i < 4; ++i) places[o->order[i]] = i;
+    ETX_TRY(etx_lower_view(lower, scaler, dims, 4, &scaler));
+    ETX_TRY(etx_lower_permute(lower, scaler, places, &scaler));
+  }
+  ETX_TRY(etx_lower_view(lower, o->base, o->stored.dims, 4, &o->base));
+  ETX_TRY(etx_lower_binary(lower,
+                           s->is_divisor ? ETX_OP_div_out : ETX_OP_mul_out,
+                           o->base, scaler, &o->base));
+  o->stored = *etx_lower_shape(lower, o->base);
+  return ETX_OK;
+}
+
 static etx_status emit_operands(etx_rewrite* rewrite, const etx_scores* s,
-                                const sizes* z, double* scale,
+                                const etx_attention_sizes* z, double* scale,
                                 etx_ir_arg args[ARGUMENTS]) {
   const uint32_t values = rewrite->lower.node->args[1].as.value;
   const etx_dim query[] = {z->batch, z->heads, z->rows, z->width};
@@ -147,12 +175,14 @@ static etx_status emit_operands(etx_rewrite* rewrite, const etx_scores* s,
       etx_ordered_find(rewrite, s->left, query),
       etx_ordered_find(rewrite, s->right, s->is_nt ? key : turned),
       etx_ordered_find(rewrite, values, value)};
-  // What values are multiplied with belongs to the result, not to the scores.
-  if (sides[2].factor != 1) {
-    sides[2] = (etx_ordered){values, sides[2].stored, {0, 1, 2, 3}, 1};
-    memcpy(sides[2].stored.dims, value, sizeof value);
+  // The result has as many batches and heads as the queries are given.
+  if (!has_sizes(rewrite, &sides[0], query)) {
+    sides[0] = where_it_is(rewrite, s->left, query);
   }
+  // What values are multiplied with belongs to the result, not to the scores.
+  if (sides[2].factor != 1) sides[2] = where_it_is(rewrite, values, value);
   *scale *= sides[0].factor * sides[1].factor;
+  ETX_TRY(scale_queries(rewrite, s, z, &sides[0]));
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(emit_operand(rewrite, &sides[i], i == 1 && !s->is_nt, &args[i],
                          &args[5 + i]));
@@ -160,157 +190,66 @@ static etx_status emit_operands(etx_rewrite* rewrite, const etx_scores* s,
   return ETX_OK;
 }
 
-// ------------------------------------------------ masks
-
-// What is added, times its factor.
-static etx_status emit_factor(etx_rewrite* rewrite, const etx_scores* s,
-                              uint32_t* value) {
-  if (s->factor == 1) return ETX_OK;
-  return etx_lower_with_constant(&rewrite->lower, ETX_OP_mul_out, *value,
-                                 s->factor, value);
-}
-
-// The mask over [batch, heads, rows, keys]; of five dimensions the two of the
-// heads must be one.
-static etx_status emit_mask(etx_rewrite* rewrite, const etx_scores* s,
-                            etx_ir_arg* out) {
-  etx_lower* const lower = &rewrite->lower;
-  const etx_shape shape = *etx_lower_shape(lower, s->mask);
-  uint32_t mask = s->mask;
-  if (shape.rank > 4) {
-    const etx_dim dims[] = {shape.dims[0], 1, shape.dims[3], shape.dims[4]};
-    ETX_TRY(etx_lower_view(lower, mask, dims, 4, &mask));
-  }
-  if (shape.dtype != ETX_DTYPE_BOOL) ETX_TRY(emit_factor(rewrite, s, &mask));
-  if (s->is_inverted) {
-    ETX_TRY(etx_lower_unary(lower, ETX_OP_logical_not_out, mask, &mask));
-  }
-  *out = etx_ir_value_arg(mask);
-  return ETX_OK;
-}
-
-static bool mask_fits(const etx_rewrite* rewrite, const etx_scores* s) {
-  if (s->mask == ETX_IR_NONE || s->shape.rank < 5) return true;
-  const etx_shape* const shape = etx_lower_shape(&rewrite->lower, s->mask);
-  return shape->rank <= 2 ||
-         (shape->rank == 5 && shape->dims[1] == 1 && shape->dims[2] == 1);
-}
-
-static etx_status emit_last(etx_rewrite* rewrite, const etx_position_mask* m,
-                            etx_ir_arg* out) {
-  uint32_t last = m->last;
-  if (m->shift != 0) {
-    ETX_TRY(etx_lower_with_constant(&rewrite->lower, ETX_OP_add_out, last,
-                                    (double)m->shift, &last));
-  }
-  *out = etx_ir_value_arg(last);
-  return ETX_OK;
-}
-
-// The second mask as one that is added to scores of the mask's shape.
-static etx_status emit_also(etx_rewrite* rewrite, const etx_scores* s,
-                            uint32_t* out) {
-  const etx_shape own = *etx_lower_shape(&rewrite->lower, s->also);
-  const etx_dim dims[] = {s->shape.dims[0], s->shape.dims[1], own.dims[1],
-                          own.dims[2]};
-  *out = s->also;
-  if (s->is_by_product) {
-    ETX_TRY(etx_lower_view(&rewrite->lower, s->also, dims, 4, out));
-  }
-  const bool is_sum =
-      etx_lower_shape(&rewrite->lower, s->mask)->dtype != ETX_DTYPE_BOOL;
-  return is_sum ? ETX_OK : emit_factor(rewrite, s, out);
-}
-
-// One mask of two.
-static etx_status emit_both(etx_rewrite* rewrite, const etx_scores* s,
-                            uint32_t also, etx_ir_arg* out) {
-  etx_lower* const lower = &rewrite->lower;
-  uint32_t value = 0, number = 0;
-  if (etx_lower_shape(lower, s->mask)->dtype != ETX_DTYPE_BOOL) {
-    ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, s->mask, also, &value));
-    ETX_TRY(emit_factor(rewrite, s, &value));
-  } else {
-    const etx_ir_arg hidden = etx_ir_double(s->hidden);
-    ETX_TRY(etx_lower_number(lower, &hidden, ETX_DTYPE_FLOAT32, &number));
-    ETX_TRY(s->is_inverted
-                ? etx_lower_where(lower, s->mask, number, also, &value)
-                : etx_lower_where(lower, s->mask, also, number, &value));
-  }
-  *out = etx_ir_value_arg(value);
-  return ETX_OK;
-}
-
-// A mask that depends on positions alone needs no tensor.
-static etx_status emit_masks(etx_rewrite* rewrite, const etx_scores* s,
-                             etx_ir_arg args[ARGUMENTS]) {
-  etx_position_mask m;
-  args[10] = etx_ir_double(s->hidden);
-  if (s->mask == ETX_IR_NONE) return ETX_OK;
-  const bool is_bool =
-      etx_lower_shape(&rewrite->lower, s->mask)->dtype == ETX_DTYPE_BOOL;
-  // A key that is hidden by a number of its own is as good as unseen.
-  const bool is_low = is_bool ? s->hidden <= -1e8 : s->factor > 0;
-  const bool is_tensor =
-      !is_low || !etx_position_mask_read(rewrite, s->mask, s->is_inverted, &m);
-  uint32_t also = s->also;
-  if (also != ETX_IR_NONE) {
-    ETX_TRY(emit_also(rewrite, s, &also));
-    if (is_tensor) return emit_both(rewrite, s, also, &args[3]);
-    if (!is_bool) ETX_TRY(emit_factor(rewrite, s, &also));
-    args[3] = etx_ir_value_arg(also);
-  } else if (is_tensor) {
-    return emit_mask(rewrite, s, &args[3]);
-  }
-  if (m.hides_nothing) return ETX_OK;
-  if (!is_bool) args[10] = etx_ir_double(m.hidden * s->factor);
-  args[11] = etx_ir_bool(m.is_causal);
-  if (m.is_causal) return ETX_OK;
-  return emit_last(rewrite, &m, &args[4]);
-}
-
 // ------------------------------------------------ the product with values
 
 static etx_status emit_attention(etx_rewrite* rewrite, const etx_scores* s,
-                                 const sizes* z) {
+                                 const etx_attention_sizes* z) {
   static const size_t identity[] = {0, 1, 2, 3};
   etx_lower* const lower = &rewrite->lower;
   const etx_shape result = *etx_lower_shape(lower, lower->node->outputs[0]);
   double scale = s->scale;
+  etx_masking masking;
   etx_ir_arg args[ARGUMENTS];
   for (size_t i = 0; i < ARGUMENTS; ++i) args[i] = etx_ir_none();
   ETX_TRY(emit_operands(rewrite, s, z, &scale, args));
   ETX_TRY(order_arg(lower, identity, &args[OUT_ORDER]));
+  ETX_TRY(etx_masking_emit(rewrite, s, z, &masking));
+  args[3] = masking.mask;
+  args[4] = masking.last;
   args[9] = etx_ir_double(scale);
-  args[11] = etx_ir_bool(false);
+  args[10] = etx_ir_double(masking.hidden);
+  args[11] = etx_ir_bool(masking.is_causal);
   args[12] = etx_ir_bool(s->is_guarded);
-  ETX_TRY(emit_masks(rewrite, s, args));
   uint32_t value = 0;
   ETX_TRY(etx_lower_emit(lower, ETX_OP_attention_out, args, ARGUMENTS, &value));
   return etx_lower_view(lower, value, result.dims, result.rank,
                         &lower->results[0]);
 }
 
+static etx_reason read_sizes(etx_rewrite* rewrite, const etx_scores* s,
+                             etx_attention_sizes* out) {
+  const etx_shape values =
+      *etx_rewrite_shape(rewrite, &rewrite->lower.node->args[1]);
+  out->height = values.dims[2];
+  if (!read_scores(rewrite, s, out) || !read_groups(rewrite, s, out)) {
+    return "its heads are laid out in an unknown way";
+  }
+  if (!etx_rewrite_is_product(rewrite, out->batch, out->groups,
+                              values.dims[0])) {
+    return "its keys and values have heads of different numbers";
+  }
+  bool fits = etx_beside_scores_fit(rewrite, &s->choice, out) &&
+              etx_beside_scores_fit(rewrite, &s->scaler, out);
+  for (size_t i = 0; i < s->added_count; ++i) {
+    fits = fits && etx_beside_scores_fit(rewrite, &s->added[i], out);
+  }
+  return fits ? NULL : "its mask is laid out in an unknown way";
+}
+
 static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const node = rewrite->lower.node;
   etx_scores s;
-  sizes z;
+  etx_attention_sizes z;
   etx_reason reason = NULL;
   if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
   if (!etx_scores_read(rewrite, node->args[0].as.value, &s, &reason)) {
     return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
                              reason);
   }
-  const etx_shape values = *etx_rewrite_shape(rewrite, &node->args[1]);
-  z.height = values.dims[2];
-  if (!mask_fits(rewrite, &s) || !read_scores(rewrite, &s, &z) ||
-      !read_groups(rewrite, &s, &z)) {
+  reason = read_sizes(rewrite, &s, &z);
+  if (reason != NULL) {
     return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
-                             "its heads are laid out in an unknown way");
-  }
-  if (!equals_product(rewrite, z.batch, z.groups, values.dims[0])) {
-    return etx_fusion_missed(rewrite->fusions, &rewrite->lower, "attention",
-                             "keys have fewer heads than values");
+                             reason);
   }
   *out_done = true;
   ETX_TRY(etx_fusion_made(rewrite->fusions, &rewrite->lower, "attention"));

@@ -5,8 +5,8 @@
 //   bmm(q [H G, M, K], view(expand(k [H, 1, ..] to [H, G, ..])))
 //     = view(bmm(view(q, [H, G M, K]), view(k)))
 //
-// The operand may be transposed and scaled on its way. Otherwise each call
-// would write out a whole cache G times.
+// The operand may be transposed and scaled on its way, in either order.
+// Otherwise each call would write out a whole cache G times.
 
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
@@ -69,6 +69,9 @@ static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
   return at != NULL && etx_rewrite_step_over_batches(rewrite, &at) &&
          etx_rewrite_step_over_factor(rewrite, &at, &r->factor) &&
          step_over_transpose(rewrite, &at, r) &&
+         etx_rewrite_step_over_batches(rewrite, &at) &&
+         (r->factor != ETX_IR_NONE ||
+          etx_rewrite_step_over_factor(rewrite, &at, &r->factor)) &&
          etx_rewrite_step_over_batches(rewrite, &at) &&
          read_expand(rewrite, at, r);
 }

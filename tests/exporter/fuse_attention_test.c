@@ -14,12 +14,13 @@
   "fuse_attention simplify"
 
 // Rows of 8 are two heads of 4.
-#define INPUTS                                                           \
-  "inputs: [{name: q, type: 'float32[2, 3, 8]'}, {name: k, type: "       \
-  "'float32[2, 5, 8]'}, {name: v, type: 'float32[2, 5, 8]'}, {name: m, " \
-  "type: 'float32[2, 1, 3, 5]'}, {name: b, type: 'bool[2, 1, 3, 5]'}, "  \
-  "{name: p, type: 'int64[3]'}, {name: n, type: 'float32[2, 1, 5]'}, "   \
-  "{name: bz, type: 'float32[4, 1, 5]'}]\n"                              \
+#define INPUTS                                                             \
+  "inputs: [{name: q, type: 'float32[2, 3, 8]'}, {name: k, type: "         \
+  "'float32[2, 5, 8]'}, {name: v, type: 'float32[2, 5, 8]'}, {name: m, "   \
+  "type: 'float32[2, 1, 3, 5]'}, {name: b, type: 'bool[2, 1, 3, 5]'}, "    \
+  "{name: p, type: 'int64[3]'}, {name: n, type: 'float32[2, 1, 5]'}, "     \
+  "{name: bz, type: 'float32[4, 1, 5]'}, {name: hs, type: 'float32[2, 1, " \
+  "1]'}, {name: c1, type: 'float32[1]'}]\n"                                \
   "nodes:\n"
 
 #define HEADS                                                       \
@@ -54,10 +55,12 @@
 
 #define POSITIONS "u: int64[3, 1] = aten::view_copy.out(p, [3, 1])\n"
 
+#define ORDERS "[0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3]"
+
 // The line of the operator with its mask, scale and what follows.
-#define CALL(mask, numbers)                                       \
-  "t: float32[2, 3, 2, 4] = etx::attention.out(q4, k4, v4, " mask \
-  ", [0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], " numbers ")\n"
+#define CALL(mask, numbers)                                                   \
+  "t: float32[2, 3, 2, 4] = etx::attention.out(q4, k4, v4, " mask ", " ORDERS \
+  ", " numbers ")\n"
 
 static void expect(const char* yaml, const char* wanted) {
   expect_lowered(ETX_TARGET_ETX, PASSES, yaml, wanted);
@@ -165,6 +168,72 @@ static void a_bias_of_products_is_one_of_heads(void** state) {
                "5])\n"
                "o.3.2: float32[2, 2, 3, 5] = aten::add.out(m, o.3.1, 1)\n" CALL(
                    "o.3.2, None", "0.5, -inf, False, False")));
+}
+
+// What is added twice is added once, doubled.
+static void a_mask_that_is_added_twice_is_one(void** state) {
+  (void)state;
+  expect(
+      HEADS SCORES
+      "  - {out: d, op: aten.mul.Tensor, args: [s, 0.5]}\n"
+      "  - {out: a, op: aten.add.Tensor, args: [d, m]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [a, m]}\n" SOFTMAX("e") JOINED,
+      FOUND("o.3.1: float32[2, 1, 3, 5] = aten::mul.out(m, 2.0:float32)\n" CALL(
+          "o.3.1, None", "0.5, -inf, False, False")));
+}
+
+// A number for each head or row scales the queries, which are small.
+static void a_scale_of_heads_scales_queries(void** state) {
+  (void)state;
+  expect(
+      HEADS SCORES
+      "  - {out: d, op: aten.mul.Tensor, args: [hs, s]}\n"
+      "  - {out: a, op: aten.add.Tensor, args: [d, m]}\n" SOFTMAX("a") JOINED,
+      FOUND(
+          "o.3.2: float32[1, 1, 2, 1] = aten::view_copy.out(hs, [1, 1, 2, 1])\n"
+          "o.3.3: float32[2, 3, 2, 4] = aten::mul.out(q4, o.3.2)\n"
+          "t: float32[2, 3, 2, 4] = etx::attention.out(o.3.3, k4, v4, m, "
+          "None, " ORDERS ", 1, -inf, False, False)\n"));
+  expect(
+      HEADS SCORES
+      "  - {out: d, op: aten.div.Tensor, args: [s, c1]}\n" SOFTMAX("d") JOINED,
+      FOUND(
+          "o.3.1: float32[1, 1, 1, 1] = aten::view_copy.out(c1, [1, 1, 1, 1])\n"
+          "o.3.2: float32[2, 3, 2, 4] = aten::div.out(q4, o.3.1)\n"
+          "t: float32[2, 3, 2, 4] = etx::attention.out(o.3.2, k4, v4, None, "
+          "None, " ORDERS ", 1, -inf, False, False)\n"));
+}
+
+#define WINDOWS                                                       \
+  "inputs: [{name: q, type: 'float32[6, 2, 4, 8]'}, {name: b, type: " \
+  "'float32[2, 4, 4]'}, {name: m, type: 'float32[3, 4, 4]'}]\n"       \
+  "nodes:\n"                                                          \
+  "  - {out: kt, op: aten.transpose.int, args: [q, 2, 3]}\n"          \
+  "  - {out: s, op: aten.matmul.default, args: [q, kt]}\n"
+
+// Scores of two pictures of three windows each: the bias is one of heads, the
+// mask one of windows.
+static void a_mask_of_windows_is_repeated_for_each_picture(void** state) {
+  (void)state;
+  expect(WINDOWS
+         "  - {out: a, op: aten.add.Tensor, args: [s, b]}\n"
+         "  - {out: a5, op: aten.view.default, args: [a, [2, 3, 2, 4, 4]]}\n"
+         "  - {out: m5, op: aten.view.default, args: [m, [1, 3, 1, 4, 4]]}\n"
+         "  - {out: e, op: aten.add.Tensor, args: [a5, m5]}\n"
+         "  - {out: f, op: aten.view.default, args: [e, [6, 2, 4, 4]]}\n"
+         SOFTMAX("f")
+         "  - {out: y, op: aten.matmul.default, args: [w, q]}\n"
+         "outputs: [y]\n",
+         "m5: float32[1, 3, 1, 4, 4] = aten::view_copy.out(m, [1, 3, 1, 4, 4])\n"
+         "y.3.1: float32[2, 3, 1, 4, 4] = aten::expand_copy.out(m5, [2, 3, 1, "
+         "4, 4], False)\n"
+         "y.3.2: float32[6, 1, 4, 4] = aten::view_copy.out(y.3.1, [6, 1, 4, "
+         "4])\n"
+         "y.3.3: float32[6, 2, 4, 4] = aten::add.out(y.3.2, b, 1)\n"
+         "y.3.4: float32[6, 2, 4, 8] = etx::attention.out(q, q, q, y.3.3, None, "
+         "[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, -inf, "
+         "False, False)\n"
+         "return y.3.4\n");
 }
 
 static void truth_values_choose_keys(void** state) {
@@ -285,8 +354,28 @@ static void heads_that_share_keys_read_them_once(void** state) {
          "return y.3.3.1\n");
 }
 
-// Somebody wants the weights, the scores, or masks are three; keys of two heads
-// serve four, which have values of their own.
+// There are as many results as queries, one for each batch of keys.
+static void repeated_queries_stay_repeated(void** state) {
+  (void)state;
+  expect("inputs: [{name: q, type: 'float32[1, 4, 3, 8]'}, {name: k, type: "
+         "'float32[2, 4, 5, 8]'}]\n"
+         "nodes:\n"
+         "  - {out: qe, op: aten.expand.default, args: [q, [2, 4, 3, 8]]}\n"
+         "  - {out: kt, op: aten.transpose.int, args: [k, 2, 3]}\n"
+         "  - {out: s, op: aten.matmul.default, args: [qe, kt]}\n" SOFTMAX("s")
+         "  - {out: y, op: aten.matmul.default, args: [w, k]}\n"
+         "outputs: [y]\n",
+         "qe: float32[2, 4, 3, 8] = aten::expand_copy.out(q, [2, 4, 3, 8], "
+         "False)\n"
+         "y.3.2: float32[2, 4, 3, 8] = etx::attention.out(qe, k, k, None, None, "
+         "[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, -inf, "
+         "False, False)\n"
+         "return y.3.2\n");
+}
+
+// Somebody wants the weights, the scores, or keys are hidden twice; keys of two
+// heads serve four, which have values of their own; a tensor scales what is
+// masked, or each key.
 static void what_others_read_is_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -307,9 +396,8 @@ static void what_others_read_is_left_alone(void** state) {
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y, s]\n",
       HEADS SCORES
-      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
-      "  - {out: d, op: aten.add.Tensor, args: [a, m]}\n"
-      "  - {out: e, op: aten.add.Tensor, args: [d, n]}\n" SOFTMAX("e")
+      "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -.inf]}\n"
+      "  - {out: e, op: aten.masked_fill.Scalar, args: [a, b, -.inf]}\n" SOFTMAX("e")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
@@ -319,6 +407,15 @@ static void what_others_read_is_left_alone(void** state) {
       HEADS SCORES
       "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -10.0]}\n"
       "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.mul.Tensor, args: [a, hs]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: d, op: aten.mul.Tensor, args: [s, n]}\n" SOFTMAX("d")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
@@ -333,8 +430,8 @@ static void what_others_read_is_left_alone(void** state) {
     const char* const lines = lowered_lines(&l);
     assert_null(strstr(lines, "attention"));
     assert_non_null(strstr(lines, "_softmax"));
-    assert_int_equal(l.context.fusions.count, i == 6 ? 0 : 1);
-    if (i < 6) assert_non_null(l.context.fusions.items[0].reason);
+    assert_int_equal(l.context.fusions.count, i == 8 ? 0 : 1);
+    if (i < 8) assert_non_null(l.context.fusions.items[0].reason);
     lowered_close(&l);
   }
 }
@@ -357,6 +454,9 @@ int main(void) {
       cmocka_unit_test(two_masks_become_one),
       cmocka_unit_test(a_bias_and_positions_are_two),
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),
+      cmocka_unit_test(a_mask_that_is_added_twice_is_one),
+      cmocka_unit_test(a_scale_of_heads_scales_queries),
+      cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),
       cmocka_unit_test(truth_values_choose_keys),
       cmocka_unit_test(the_guard_of_rows_without_keys_goes),
       cmocka_unit_test(positions_need_no_mask),
@@ -364,6 +464,7 @@ int main(void) {
       cmocka_unit_test(a_constant_triangle_is_causal),
       cmocka_unit_test(other_numbers_stay_a_mask),
       cmocka_unit_test(heads_that_share_keys_read_them_once),
+      cmocka_unit_test(repeated_queries_stay_repeated),
       cmocka_unit_test(what_others_read_is_left_alone),
       cmocka_unit_test(the_stock_runtime_has_no_such_operator),
   };

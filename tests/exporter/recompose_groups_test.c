@@ -9,16 +9,14 @@
 #include "tests/exporter/lowered.h"
 
 // Two heads of keys for six of queries.
-#define HEADS                                                             \
+#define HEADS(keys)                                                       \
   "dims: {s: {min: 1, max: 8}}\n"                                         \
   "inputs: [{name: q, type: 'float32[6, s, 8]'}, {name: k, type: "        \
   "'float32[1, 2, 5, 8]'}, {name: v, type: 'float32[1, 2, 5, 4]'}]\n"     \
   "nodes:\n"                                                              \
   "  - {out: k1, op: aten.unsqueeze.default, args: [k, 2]}\n"             \
   "  - {out: k2, op: aten.expand.default, args: [k1, [1, 2, 3, 5, 8]]}\n" \
-  "  - {out: k3, op: aten.view.default, args: [k2, [1, 6, 5, 8]]}\n"      \
-  "  - {out: kt, op: aten.permute.default, args: [k3, [0, 1, 3, 2]]}\n"   \
-  "  - {out: ks, op: aten.mul.Scalar, args: [kt, 0.5]}\n"                 \
+  "  - {out: k3, op: aten.view.default, args: [k2, [1, 6, 5, 8]]}\n" keys \
   "  - {out: kv, op: aten.view.default, args: [ks, [6, 8, 5]]}\n"         \
   "  - {out: w, op: aten.bmm.default, args: [q, kv]}\n"                   \
   "  - {out: v1, op: aten.unsqueeze.default, args: [v, 2]}\n"             \
@@ -27,19 +25,31 @@
   "  - {out: y, op: aten.bmm.default, args: [w, v3]}\n"                   \
   "outputs: [y]\n"
 
+#define TRANSPOSED_AND_SCALED                                           \
+  "  - {out: kt, op: aten.permute.default, args: [k3, [0, 1, 3, 2]]}\n" \
+  "  - {out: ks, op: aten.mul.Scalar, args: [kt, 0.5]}\n"
+
+#define SCALED_AND_TRANSPOSED                             \
+  "  - {out: kt, op: aten.mul.Scalar, args: [k3, 0.5]}\n" \
+  "  - {out: ks, op: aten.permute.default, args: [kt, [0, 1, 3, 2]]}\n"
+
 static void heads_that_share_keys_are_rows_of_one_product(void** state) {
   (void)state;
-  expect_lowered(
-      ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
-      HEADS,
-      "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
-      "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
-      "w.4: float32[2, 3*s, 8] = aten::view_copy.out(w.3, [2, 3*s, 8])\n"
-      "w.5: float32[2, 3*s, 5] = etx::bmm_nt.out(w.4, w.1)\n"
-      "y.1: float32[2, 5, 4] = aten::view_copy.out(v, [2, 5, 4])\n"
-      "y.3: float32[2, 3*s, 4] = aten::bmm.out(w.5, y.1)\n"
-      "y: float32[6, s, 4] = aten::view_copy.out(y.3, [6, s, 4])\n"
-      "return y\n");
+  static const char* const graphs[] = {HEADS(TRANSPOSED_AND_SCALED),
+                                       HEADS(SCALED_AND_TRANSPOSED)};
+  for (size_t i = 0; i < 2; ++i) {
+    expect_lowered(
+        ETX_TARGET_ETX, "lower recompose_groups recompose_products simplify",
+        graphs[i],
+        "w.1: float32[2, 5, 8] = aten::view_copy.out(k, [2, 5, 8])\n"
+        "w.3: float32[6, s, 8] = aten::mul.out(q, 0.5:float32)\n"
+        "w.4: float32[2, 3*s, 8] = aten::view_copy.out(w.3, [2, 3*s, 8])\n"
+        "w.5: float32[2, 3*s, 5] = etx::bmm_nt.out(w.4, w.1)\n"
+        "y.1: float32[2, 5, 4] = aten::view_copy.out(v, [2, 5, 4])\n"
+        "y.3: float32[2, 3*s, 4] = aten::bmm.out(w.5, y.1)\n"
+        "y: float32[6, s, 4] = aten::view_copy.out(y.3, [6, s, 4])\n"
+        "return y\n");
+  }
 }
 
 static void other_repetitions_stay(void** state) {

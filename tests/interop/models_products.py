@@ -103,6 +103,21 @@ def attention_with_two_masks():
                   rand(2, 3, 7, 8), rand(2, 3, 1, 7), rand(2, 1, 5, 7), hides)
 
 
+@model("attention of windows")
+def attention_of_windows():
+    """As Swin has it: a bias of heads, a mask of windows, a scale of heads."""
+    def forward(q, k, v, bias, mask, scale):
+        scores = q @ k.transpose(-1, -2)
+        shown = (scores * scale + bias).view(2, 3, 2, 5, 7) + mask[:, None]
+        return tuple(each.view(6, 2, 5, 7).softmax(-1) @ v
+                     for each in (shown, shown + mask[:, None])) + (
+                         (scores / scale[..., :1, :1, :1]).softmax(-1) @ v,)
+
+    return simple(forward, rand(6, 2, 5, 8), rand(6, 2, 7, 8),
+                  rand(6, 2, 7, 8), rand(2, 5, 7), rand(3, 5, 7),
+                  torch.tensor([[[0.3]], [[0.7]]]))
+
+
 @model("vectors")
 def vectors():
     return simple(

@@ -1,0 +1,116 @@
+// One mask of all that is added to scores and of what chooses among them. A
+// mask that depends on positions alone needs no tensor.
+
+#include "exporter/attention_parts.h"
+#include "exporter/ir_edit.h"
+
+// A mask that is known to depend on positions; `at` is that of an addend, or of
+// none: the choice.
+typedef struct positions {
+  bool is_found;
+  size_t at;
+  etx_position_mask mask;
+} positions;
+
+static bool is_choice(const etx_scores* s) {
+  return s->choice.value != ETX_IR_NONE;
+}
+
+// A key that is hidden by a number of its own is as good as unseen.
+static positions find_positions(etx_rewrite* rewrite, const etx_scores* s) {
+  positions p = {.at = s->added_count};
+  if (is_choice(s)) {
+    p.is_found =
+        s->hidden <= -1e8 && etx_position_mask_read(rewrite, s->choice.value,
+                                                    s->is_inverted, &p.mask);
+    p.mask.hidden = s->hidden;
+    return p;
+  }
+  for (p.at = 0; p.at < s->added_count; ++p.at) {
+    const etx_beside_scores* const added = &s->added[p.at];
+    p.is_found = added->factor > 0 &&
+                 etx_position_mask_read(rewrite, added->value, false, &p.mask);
+    p.mask.hidden *= added->factor;
+    if (p.is_found) break;
+  }
+  return p;
+}
+
+static etx_status emit_positions(etx_rewrite* rewrite, const etx_scores* s,
+                                 const etx_attention_sizes* z,
+                                 const positions* p, etx_masking* out) {
+  const etx_position_mask* const m = &p->mask;
+  const etx_beside_scores* const beside =
+      p->at < s->added_count ? &s->added[p->at] : &s->choice;
+  if (m->hides_nothing) return ETX_OK;
+  out->hidden = m->hidden;
+  out->is_causal = m->is_causal;
+  if (m->is_causal) return ETX_OK;
+  uint32_t last = m->last;
+  if (m->shift != 0) {
+    ETX_TRY(etx_lower_with_constant(&rewrite->lower, ETX_OP_add_out, last,
+                                    (double)m->shift, &last));
+  }
+  ETX_TRY(etx_beside_scores_lay(rewrite, beside, z, last, &last));
+  out->last = etx_ir_value_arg(last);
+  return ETX_OK;
+}
+
+// All that is added but `without`; ETX_IR_NONE if nothing is.
+static etx_status emit_sum(etx_rewrite* rewrite, const etx_scores* s,
+                           const etx_attention_sizes* z, size_t without,
+                           uint32_t* out_sum) {
+  etx_lower* const lower = &rewrite->lower;
+  *out_sum = ETX_IR_NONE;
+  for (size_t i = 0; i < s->added_count; ++i) {
+    const etx_beside_scores* const added = &s->added[i];
+    uint32_t value = added->value;
+    if (i == without) continue;
+    if (added->factor != 1) {
+      ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, value,
+                                      added->factor, &value));
+    }
+    ETX_TRY(etx_beside_scores_lay(rewrite, added, z, value, &value));
+    if (*out_sum != ETX_IR_NONE) {
+      ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, *out_sum, value, &value));
+    }
+    *out_sum = value;
+  }
+  return ETX_OK;
+}
+
+// The choice, or one between what is added and the number that hides.
+static etx_status emit_choice(etx_rewrite* rewrite, const etx_scores* s,
+                              const etx_attention_sizes* z, uint32_t sum,
+                              uint32_t* out_value) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_arg hidden = etx_ir_double(s->hidden);
+  uint32_t choice = 0, number = 0;
+  ETX_TRY(
+      etx_beside_scores_lay(rewrite, &s->choice, z, s->choice.value, &choice));
+  if (sum == ETX_IR_NONE) {
+    *out_value = choice;
+    return s->is_inverted ? etx_lower_unary(lower, ETX_OP_logical_not_out,
+                                            choice, out_value)
+                          : ETX_OK;
+  }
+  ETX_TRY(etx_lower_number(lower, &hidden, ETX_DTYPE_FLOAT32, &number));
+  return s->is_inverted
+             ? etx_lower_where(lower, choice, number, sum, out_value)
+             : etx_lower_where(lower, choice, sum, number, out_value);
+}
+
+etx_status etx_masking_emit(etx_rewrite* rewrite, const etx_scores* s,
+                            const etx_attention_sizes* z, etx_masking* out) {
+  const positions p = find_positions(rewrite, s);
+  uint32_t mask = 0;
+  *out = (etx_masking){etx_ir_none(), etx_ir_none(), s->hidden, false};
+  if (p.is_found) ETX_TRY(emit_positions(rewrite, s, z, &p, out));
+  const size_t without = p.is_found ? p.at : s->added_count;
+  ETX_TRY(emit_sum(rewrite, s, z, without, &mask));
+  if (is_choice(s) && !p.is_found) {
+    ETX_TRY(emit_choice(rewrite, s, z, mask, &mask));
+  }
+  if (mask != ETX_IR_NONE) out->mask = etx_ir_value_arg(mask);
+  return ETX_OK;
+}

@@ -56,6 +56,24 @@ static etx_status emit_positions(etx_rewrite* rewrite, const etx_scores* s,
   return ETX_OK;
 }
 
+// An addend to compute with: sums have the type of the products.
+static etx_status emit_addend(etx_rewrite* rewrite, const etx_scores* s,
+                              const etx_beside_scores* added,
+                              uint32_t* out_value) {
+  etx_lower* const lower = &rewrite->lower;
+  const bool is_double =
+      etx_lower_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
+  const bool is_alone = s->added_count == 1 && !is_choice(s);
+  *out_value = added->value;
+  if (is_alone && added->factor == 1) return ETX_OK;
+  ETX_TRY(etx_lower_cast(lower, added->value,
+                         is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32,
+                         out_value));
+  if (added->factor == 1) return ETX_OK;
+  return etx_lower_with_constant(lower, ETX_OP_mul_out, *out_value,
+                                 added->factor, out_value);
+}
+
 // All that is added but `without`; ETX_IR_NONE if nothing is.
 static etx_status emit_sum(etx_rewrite* rewrite, const etx_scores* s,
                            const etx_attention_sizes* z, size_t without,
@@ -63,14 +81,10 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_scores* s,
   etx_lower* const lower = &rewrite->lower;
   *out_sum = ETX_IR_NONE;
   for (size_t i = 0; i < s->added_count; ++i) {
-    const etx_beside_scores* const added = &s->added[i];
-    uint32_t value = added->value;
+    uint32_t value = 0;
     if (i == without) continue;
-    if (added->factor != 1) {
-      ETX_TRY(etx_lower_with_constant(lower, ETX_OP_mul_out, value,
-                                      added->factor, &value));
-    }
-    ETX_TRY(etx_beside_scores_lay(rewrite, added, z, value, &value));
+    ETX_TRY(emit_addend(rewrite, s, &s->added[i], &value));
+    ETX_TRY(etx_beside_scores_lay(rewrite, &s->added[i], z, value, &value));
     if (*out_sum != ETX_IR_NONE) {
       ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, *out_sum, value, &value));
     }
@@ -94,7 +108,8 @@ static etx_status emit_choice(etx_rewrite* rewrite, const etx_scores* s,
                                             choice, out_value)
                           : ETX_OK;
   }
-  ETX_TRY(etx_lower_number(lower, &hidden, ETX_DTYPE_FLOAT32, &number));
+  ETX_TRY(etx_lower_number(lower, &hidden, etx_lower_shape(lower, sum)->dtype,
+                           &number));
   return s->is_inverted
              ? etx_lower_where(lower, choice, number, sum, out_value)
              : etx_lower_where(lower, choice, sum, number, out_value);

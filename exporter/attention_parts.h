@@ -50,7 +50,8 @@ typedef struct etx_scores {
 etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t scores,
                              etx_scores* out_scores);
 
-// Moves on over views that keep the last dimension.
+// Moves on over views that keep the last dimension, and casts between types
+// that are computed in float32.
 uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value);
 
 // Reads the chain behind `weights`, the left operand of a bmm with values.

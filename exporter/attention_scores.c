@@ -42,13 +42,32 @@ static bool keeps_last(const etx_rewrite* rewrite, const etx_ir_node* view) {
                            from->dims[from->rank - 1], to->dims[to->rank - 1]);
 }
 
+// True of a cast between float32 and the halves, which are computed in float32.
+static bool is_narrow_cast(const etx_rewrite* rewrite,
+                           const etx_ir_node* node) {
+  if (node->op->id != ETX_OP_to_dim_order_copy_out) return false;
+  const etx_dtype types[] = {
+      etx_rewrite_shape(rewrite, &node->args[0])->dtype,
+      etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype};
+  for (size_t i = 0; i < 2; ++i) {
+    if (types[i] != ETX_DTYPE_FLOAT32 && types[i] != ETX_DTYPE_FLOAT16 &&
+        types[i] != ETX_DTYPE_BFLOAT16) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// True of a node that gives the rows of scores or weights it reads.
+static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  return (node->op->id == ETX_OP_view_copy_out && keeps_last(rewrite, node)) ||
+         is_narrow_cast(rewrite, node);
+}
+
 uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
     const etx_ir_node* const node = definition_of(rewrite, value);
-    if (node == NULL || node->op->id != ETX_OP_view_copy_out ||
-        !keeps_last(rewrite, node)) {
-      break;
-    }
+    if (node == NULL || !keeps_rows(rewrite, node)) break;
     value = node->args[0].as.value;
   }
   return value;
@@ -137,7 +156,8 @@ static step read_choice(const etx_rewrite* rewrite, const etx_ir_node* node) {
 static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
   switch (node->op->id) {
     case ETX_OP_view_copy_out:
-      return (step){.kind = keeps_last(rewrite, node) ? STEP_VIEW : STEP_NONE};
+    case ETX_OP_to_dim_order_copy_out:
+      return (step){.kind = keeps_rows(rewrite, node) ? STEP_VIEW : STEP_NONE};
     case ETX_OP_mul_out:
     case ETX_OP_mul_scalar_out:
     case ETX_OP_div_out:
@@ -304,21 +324,12 @@ static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
   return false;
 }
 
-// Masks that are one in the end: sums are of float32, and what the choice hides
-// stays hidden whatever is added to it.
-static etx_reason check_masks(const etx_rewrite* rewrite, const etx_scores* s) {
-  const bool is_choice = s->choice.value != ETX_IR_NONE;
-  if (s->added_count + (is_choice ? 1u : 0u) < 2) return NULL;
-  if (is_choice && s->hidden > -1e30) {
-    return "its scores are masked twice, by a number that is not far away";
-  }
-  for (size_t i = 0; i < s->added_count; ++i) {
-    if (etx_lower_shape(&rewrite->lower, s->added[i].value)->dtype !=
-        ETX_DTYPE_FLOAT32) {
-      return "its scores are masked twice, in two types";
-    }
-  }
-  return NULL;
+// What the choice hides stays hidden whatever is added to it.
+static etx_reason check_masks(const etx_scores* s) {
+  return s->choice.value != ETX_IR_NONE && s->added_count != 0 &&
+                 s->hidden > -1e30
+             ? "its scores are masked twice, by a number that is not far away"
+             : NULL;
 }
 
 etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t at,
@@ -334,7 +345,7 @@ etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t at,
       s->left = node->args[0].as.value;
       s->right = node->args[1].as.value;
       s->is_nt = node->op->id == ETX_OP_bmm_nt_out;
-      return check_masks(rewrite, s);
+      return check_masks(s);
     }
     const etx_reason reason = take_step(rewrite, s, node, &at);
     if (reason != NULL && reason[0] == '\0' &&

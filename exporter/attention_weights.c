@@ -77,9 +77,7 @@ static bool read_guard(const etx_rewrite* rewrite, uint32_t* weights,
 static bool is_softmax_of_last(const etx_rewrite* rewrite,
                                const etx_ir_node* node) {
   if (node == NULL || node->op->id != ETX_OP_softmax_out) return false;
-  const etx_dtype dtype = etx_rewrite_shape(rewrite, &node->args[0])->dtype;
-  return is_last_dim(rewrite, node, &node->args[1]) &&
-         (dtype == ETX_DTYPE_FLOAT32 || dtype == ETX_DTYPE_FLOAT64);
+  return is_last_dim(rewrite, node, &node->args[1]);
 }
 
 bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "exporter/ir_rewrite.h"
 
 #include "exporter/ir_edit.h"
@@ -189,6 +191,24 @@ bool etx_rewrite_is_uniform(const etx_ir_constant* constant) {
                 constant->data.size - bytes) == 0;
 }
 
+// A float of two bytes.
+static double read_half(const uint8_t* data, int exponent_bits,
+                        int fraction_bits) {
+  const uint32_t bits = (uint32_t)data[0] | (uint32_t)data[1] << 8;
+  const uint32_t most = (1u << exponent_bits) - 1;
+  const uint32_t exponent = bits >> fraction_bits & most;
+  const uint32_t fraction = bits & ((1u << fraction_bits) - 1);
+  const int bias = (int)(most >> 1);
+  double number = ldexp(fraction, 1 - bias - fraction_bits);
+  if (exponent == most) {
+    number = fraction == 0 ? (double)INFINITY : (double)NAN;
+  } else if (exponent != 0) {
+    number = ldexp(fraction + (1u << fraction_bits),
+                   (int)exponent - bias - fraction_bits);
+  }
+  return (bits & 0x8000u) != 0 ? -number : number;
+}
+
 bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
   if (!etx_rewrite_is_uniform(constant)) return false;
   const uint8_t* const data = constant->data.data;
@@ -202,6 +222,12 @@ bool etx_rewrite_number(const etx_ir_constant* constant, double* out_number) {
       return true;
     case ETX_DTYPE_FLOAT64:
       memcpy(out_number, data, sizeof *out_number);
+      return true;
+    case ETX_DTYPE_FLOAT16:
+      *out_number = read_half(data, 5, 10);
+      return true;
+    case ETX_DTYPE_BFLOAT16:
+      *out_number = read_half(data, 8, 7);
       return true;
     case ETX_DTYPE_INT64:
       memcpy(&wide, data, sizeof wide);

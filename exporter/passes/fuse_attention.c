@@ -8,6 +8,7 @@
 // Keys and values that were transposed, repeated for several heads or scaled
 // are taken from before that. Sums have another order than those of the
 // products and the softmax: results agree within 1e-5 of the largest value.
+// What was rounded to halves between the steps no longer is.
 
 #include "exporter/attention_parts.h"
 #include "exporter/fusions.h"
@@ -220,7 +221,13 @@ static etx_reason read_sizes(etx_rewrite* rewrite, const etx_scores* s,
                              etx_attention_sizes* out) {
   const etx_shape values =
       *etx_rewrite_shape(rewrite, &rewrite->lower.node->args[1]);
+  const etx_dtype dtype = etx_lower_shape(&rewrite->lower, s->left)->dtype;
   out->height = values.dims[2];
+  if (values.dtype != dtype ||
+      (s->scaler.value != ETX_IR_NONE &&
+       etx_lower_shape(&rewrite->lower, s->scaler.value)->dtype != dtype)) {
+    return "its products are of two types";
+  }
   if (!read_scores(rewrite, s, out) || !read_groups(rewrite, s, out)) {
     return "its heads are laid out in an unknown way";
   }

@@ -204,6 +204,62 @@ static void a_scale_of_heads_scales_queries(void** state) {
           "None, " ORDERS ", 1, -inf, False, False)\n"));
 }
 
+#define HALVES(softmax_type) \
+  "inputs: [{name: q, type: 'float16[2, 4, 8]'}, {name: m, type: "             \
+  "'float16[4, 4]'}]\n"                                                        \
+  "nodes:\n"                                                                   \
+  "  - {out: qs, op: aten.mul.Tensor, args: [q, 0.375]}\n"                     \
+  "  - {out: kt, op: aten.transpose.int, args: [q, 1, 2]}\n"                   \
+  "  - {out: s, op: aten.matmul.default, args: [qs, kt]}\n"                    \
+  "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"                          \
+  "  - {out: c, op: aten._to_copy.default, args: [a], kwargs: {dtype: "         \
+  softmax_type "}}\n" SOFTMAX("c")                                             \
+  "  - {out: h, op: aten._to_copy.default, args: [w], kwargs: {dtype: "         \
+  "float16}}\n"                                                                \
+  "  - {out: y, op: aten.matmul.default, args: [h, q]}\n"                      \
+  "outputs: [y]\n"
+
+// Whether the softmax is of them or not: the operator computes with more.
+static void halves_are_read_as_they_are(void** state) {
+  (void)state;
+  static const char* const graphs[] = {HALVES("float16"), HALVES("float32")};
+  for (size_t i = 0; i < 2; ++i) {
+    expect(graphs[i],
+           "y.1: float16[1, 2, 4, 8] = aten::view_copy.out(q, [1, 2, 4, 8])\n"
+           "y.4: float16[1, 2, 4, 8] = etx::attention.out(y.1, y.1, y.1, m, "
+           "None, [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], "
+           "0.375, -inf, False, False)\n"
+           "y: float16[2, 4, 8] = aten::view_copy.out(y.4, [2, 4, 8])\n"
+           "return y\n");
+  }
+}
+
+// A second mask is added in float32.
+static void masks_of_halves_are_added_with_more(void** state) {
+  (void)state;
+  expect("inputs: [{name: q, type: 'bfloat16[2, 4, 8]'}, {name: m, type: "
+         "'bfloat16[4, 4]'}, {name: n, type: 'bfloat16[2, 1, 4]'}]\n"
+         "nodes:\n"
+         "  - {out: kt, op: aten.transpose.int, args: [q, 1, 2]}\n"
+         "  - {out: s, op: aten.matmul.default, args: [q, kt]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+         "  - {out: e, op: aten.add.Tensor, args: [a, n]}\n" SOFTMAX("e")
+         "  - {out: y, op: aten.matmul.default, args: [w, q]}\n"
+         "outputs: [y]\n",
+         "y.1: bfloat16[1, 2, 4, 8] = aten::view_copy.out(q, [1, 2, 4, 8])\n"
+         "y.4: float32[2, 1, 4] = dim_order_ops::_to_dim_order_copy.out(n, "
+         "False, [0, 1, 2])\n"
+         "y.5: float32[1, 2, 1, 4] = aten::view_copy.out(y.4, [1, 2, 1, 4])\n"
+         "y.6: float32[4, 4] = dim_order_ops::_to_dim_order_copy.out(m, False, "
+         "[0, 1])\n"
+         "y.7: float32[1, 2, 4, 4] = aten::add.out(y.5, y.6, 1)\n"
+         "y.8: bfloat16[1, 2, 4, 8] = etx::attention.out(y.1, y.1, y.1, y.7, "
+         "None, [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, "
+         "-inf, False, False)\n"
+         "y: bfloat16[2, 4, 8] = aten::view_copy.out(y.8, [2, 4, 8])\n"
+         "return y\n");
+}
+
 #define WINDOWS                                                       \
   "inputs: [{name: q, type: 'float32[6, 2, 4, 8]'}, {name: b, type: " \
   "'float32[2, 4, 4]'}, {name: m, type: 'float32[3, 4, 4]'}]\n"       \
@@ -456,6 +512,8 @@ int main(void) {
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),
       cmocka_unit_test(a_scale_of_heads_scales_queries),
+      cmocka_unit_test(halves_are_read_as_they_are),
+      cmocka_unit_test(masks_of_halves_are_added_with_more),
       cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),
       cmocka_unit_test(truth_values_choose_keys),
       cmocka_unit_test(the_guard_of_rows_without_keys_goes),

@@ -1,6 +1,8 @@
 // One mask of all that is added to scores and of what chooses among them. A
 // mask that depends on positions alone needs no tensor.
 
+#include <math.h>
+
 #include "exporter/attention_parts.h"
 #include "exporter/ir_edit.h"
 
@@ -14,6 +16,10 @@ typedef struct positions {
 
 static bool is_choice(const etx_scores* s) {
   return s->choice.value != ETX_IR_NONE;
+}
+
+static bool has_least(const etx_scores* s) {
+  return s->least != -(double)INFINITY;
 }
 
 // A key that is hidden by a number of its own is as good as unseen.
@@ -30,7 +36,7 @@ static positions find_positions(etx_rewrite* rewrite, const etx_scores* s) {
     const etx_beside_scores* const added = &s->added[p.at];
     p.is_found = added->factor > 0 &&
                  etx_position_mask_read(rewrite, added->value, false, &p.mask);
-    p.mask.hidden *= added->factor;
+    p.mask.hidden = fmax(p.mask.hidden * added->factor, s->least);
     if (p.is_found) break;
   }
   return p;
@@ -63,7 +69,7 @@ static etx_status emit_addend(etx_rewrite* rewrite, const etx_scores* s,
   etx_lower* const lower = &rewrite->lower;
   const bool is_double =
       etx_lower_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
-  const bool is_alone = s->added_count == 1 && !is_choice(s);
+  const bool is_alone = s->added_count == 1 && !is_choice(s) && !has_least(s);
   *out_value = added->value;
   if (is_alone && added->factor == 1) return ETX_OK;
   ETX_TRY(etx_lower_cast(lower, added->value,
@@ -90,7 +96,9 @@ static etx_status emit_sum(etx_rewrite* rewrite, const etx_scores* s,
     }
     *out_sum = value;
   }
-  return ETX_OK;
+  if (*out_sum == ETX_IR_NONE || !has_least(s)) return ETX_OK;
+  return etx_lower_with_constant(lower, ETX_OP_maximum_out, *out_sum, s->least,
+                                 out_sum);
 }
 
 // The choice, or one between what is added and the number that hides.

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "exporter/attention_parts.h"
 #include "exporter/ir_edit.h"
 
@@ -80,7 +82,8 @@ typedef enum step_kind {
   STEP_VIEW,
   STEP_SCALE,   // with a number
   STEP_SCALER,  // with a number for each row
-  STEP_CHOICE   // between scores and a number
+  STEP_CHOICE,  // between scores and a number
+  STEP_LEAST    // no score is less than a number
 } step_kind;
 
 typedef struct step {
@@ -152,6 +155,18 @@ static step read_choice(const etx_rewrite* rewrite, const etx_ir_node* node) {
   return s;
 }
 
+// A number so low that scores are nothing beside it.
+static step read_least(const etx_rewrite* rewrite, const etx_ir_node* node) {
+  step s = {.kind = STEP_LEAST};
+  for (s.scored = 0; s.scored < 2; ++s.scored) {
+    if (arg_number(rewrite, &node->args[1 - s.scored], &s.number) &&
+        s.number < -1e30) {
+      return s;
+    }
+  }
+  return (step){.kind = STEP_NONE};
+}
+
 // What the node does with scores, unless it is an addition.
 static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
   switch (node->op->id) {
@@ -166,6 +181,8 @@ static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
     case ETX_OP_masked_fill_scalar_out:
     case ETX_OP_where_self_out:
       return read_choice(rewrite, node);
+    case ETX_OP_maximum_out:
+      return read_least(rewrite, node);
     default:
       return (step){.kind = STEP_NONE};
   }
@@ -230,11 +247,21 @@ static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
   }
   s->choice = beside(rewrite, s, node, taken->other);
   s->is_inverted = taken->is_inverted;
-  s->hidden = taken->number;
+  s->hidden = fmax(taken->number, s->least);
   return etx_lower_shape(&rewrite->lower, s->choice.value)->dtype ==
                  ETX_DTYPE_BOOL
              ? NULL
              : "its mask is of integers";
+}
+
+// max(s + m, least) = s + max(m, least): s is nothing beside `least`.
+static etx_reason take_least(etx_scores* s, const step* taken) {
+  if (s->added_count != 0 || s->scale != 1 || s->scaler.value != ETX_IR_NONE ||
+      s->least != -(double)INFINITY) {
+    return "its scores are masked after they have a least value";
+  }
+  s->least = taken->number;
+  return NULL;
 }
 
 // What is added twice is added once, doubled.
@@ -289,6 +316,7 @@ static etx_reason take_step(const etx_rewrite* rewrite, etx_scores* s,
   if (taken.kind == STEP_NONE) return "";
   *at = node->args[taken.scored].as.value;
   if (taken.kind == STEP_SCALER) return take_scaler(rewrite, s, node, &taken);
+  if (taken.kind == STEP_LEAST) return take_least(s, &taken);
   if (taken.kind == STEP_CHOICE) return take_choice(rewrite, s, node, &taken);
   if (taken.kind == STEP_SCALE) {
     s->scale =

@@ -86,7 +86,8 @@ bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,
   *out_scores = (etx_scores){.scale = 1,
                              .scaler = {.value = ETX_IR_NONE},
                              .choice = {.value = ETX_IR_NONE},
-                             .hidden = -(double)INFINITY};
+                             .hidden = -(double)INFINITY,
+                             .least = -(double)INFINITY};
   *out_reason = "";
   uint32_t at = etx_rewrite_skip_views(rewrite, weights);
   if (!read_guard(rewrite, &at, &dead)) return false;

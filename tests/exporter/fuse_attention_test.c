@@ -260,6 +260,26 @@ static void masks_of_halves_are_added_with_more(void** state) {
          "return y\n");
 }
 
+#define LEAST "  - {out: l, op: aten.full.default, args: [[], -1.0e+38]}\n"
+
+// Scores are nothing beside the number: max(s + m, l) = s + max(m, l).
+static void a_least_score_is_a_least_mask(void** state) {
+  (void)state;
+  expect(HEADS SCORES LEAST
+         "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+         "  - {out: x, op: aten.maximum.default, args: [a, l]}\n" SOFTMAX("x")
+             JOINED,
+         FOUND("o.3.1: float32[2, 1, 3, 5] = aten::maximum.out(m, "
+               "-9.999999680285692e+37:float32)\n" CALL(
+                   "o.3.1, None", "1, -inf, False, False")));
+  expect(HEADS SCORES LEAST
+         "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -.inf]}\n"
+         "  - {out: x, op: aten.maximum.default, args: [l, a]}\n" SOFTMAX("x")
+             JOINED,
+         FOUND("o.3.1: bool[2, 1, 3, 5] = aten::logical_not.out(b)\n" CALL(
+             "o.3.1, None", "1, -9.99999968e+37, False, False")));
+}
+
 #define WINDOWS                                                       \
   "inputs: [{name: q, type: 'float32[6, 2, 4, 8]'}, {name: b, type: " \
   "'float32[2, 4, 4]'}, {name: m, type: 'float32[3, 4, 4]'}]\n"       \
@@ -431,7 +451,7 @@ static void repeated_queries_stay_repeated(void** state) {
 
 // Somebody wants the weights, the scores, or keys are hidden twice; keys of two
 // heads serve four, which have values of their own; a tensor scales what is
-// masked, or each key.
+// masked, or each key; what has a least value is masked.
 static void what_others_read_is_left_alone(void** state) {
   (void)state;
   static const char* const graphs[] = {
@@ -474,6 +494,11 @@ static void what_others_read_is_left_alone(void** state) {
       "  - {out: d, op: aten.mul.Tensor, args: [s, n]}\n" SOFTMAX("d")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
+      HEADS SCORES LEAST
+      "  - {out: x, op: aten.maximum.default, args: [s, l]}\n"
+      "  - {out: a, op: aten.add.Tensor, args: [x, m]}\n" SOFTMAX("a")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
       HEADS SCORES
       "  - {out: w, op: aten.softmax.int, args: [s, 2]}\n"
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
@@ -486,8 +511,8 @@ static void what_others_read_is_left_alone(void** state) {
     const char* const lines = lowered_lines(&l);
     assert_null(strstr(lines, "attention"));
     assert_non_null(strstr(lines, "_softmax"));
-    assert_int_equal(l.context.fusions.count, i == 8 ? 0 : 1);
-    if (i < 8) assert_non_null(l.context.fusions.items[0].reason);
+    assert_int_equal(l.context.fusions.count, i == 9 ? 0 : 1);
+    if (i < 9) assert_non_null(l.context.fusions.items[0].reason);
     lowered_close(&l);
   }
 }
@@ -514,6 +539,7 @@ int main(void) {
       cmocka_unit_test(a_scale_of_heads_scales_queries),
       cmocka_unit_test(halves_are_read_as_they_are),
       cmocka_unit_test(masks_of_halves_are_added_with_more),
+      cmocka_unit_test(a_least_score_is_a_least_mask),
       cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),
       cmocka_unit_test(truth_values_choose_keys),
       cmocka_unit_test(the_guard_of_rows_without_keys_goes),

@@ -2,6 +2,7 @@
 
 #include "exporter/attention_parts.h"
 #include "exporter/ir_edit.h"
+#include "format/tensor/largest.h"
 
 // Steps that a chain has at most: far more than any model's.
 enum { MAX_STEPS = 24 };
@@ -236,10 +237,19 @@ static etx_reason take_scaler(const etx_rewrite* rewrite, etx_scores* s,
   return NULL;
 }
 
+// What is chosen is scaled as scores are, perhaps beyond the type's numbers.
+static double scaled_number(const etx_rewrite* rewrite, const etx_scores* s,
+                            const etx_ir_node* node, double number) {
+  const etx_dtype dtype =
+      etx_lower_shape(&rewrite->lower, node->outputs[0])->dtype;
+  const double scaled = number * s->scale;
+  const bool is_beyond = scaled < -etx_dtype_largest(dtype);
+  return fmax(is_beyond ? -(double)INFINITY : scaled, s->least);
+}
+
 static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
                               const etx_ir_node* node, const step* taken) {
-  const bool is_far = taken->number < -1e30 && s->scale > 0;
-  if ((s->scale != 1 && !is_far) || s->scaler.value != ETX_IR_NONE) {
+  if (s->scaler.value != ETX_IR_NONE || !(s->scale > 0)) {
     return "its scores are scaled after they are masked";
   }
   if (s->choice.value != ETX_IR_NONE) {
@@ -247,7 +257,7 @@ static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
   }
   s->choice = beside(rewrite, s, node, taken->other);
   s->is_inverted = taken->is_inverted;
-  s->hidden = fmax(taken->number, s->least);
+  s->hidden = scaled_number(rewrite, s, node, taken->number);
   return etx_lower_shape(&rewrite->lower, s->choice.value)->dtype ==
                  ETX_DTYPE_BOOL
              ? NULL

@@ -113,6 +113,24 @@ static void what_is_scaled_behind_a_mask_is_scaled_before(void** state) {
                                               "0.5, -inf, False, False")));
 }
 
+// The number that hides keys, too, to infinity where it is no longer one.
+static void what_is_chosen_is_scaled_as_scores_are(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -10.0]}\n"
+         "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
+             JOINED,
+         FOUND("o.3.1: bool[2, 1, 3, 5] = aten::logical_not.out(b)\n" CALL(
+             "o.3.1, None", "2, -20, False, False")));
+  expect(HEADS SCORES
+         "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, "
+         "-3.0e+38]}\n"
+         "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
+             JOINED,
+         FOUND("o.3.1: bool[2, 1, 3, 5] = aten::logical_not.out(b)\n" CALL(
+             "o.3.1, None", "2, -inf, False, False")));
+}
+
 // A bias and what hides keys, in either order and either spelling.
 static void two_masks_become_one(void** state) {
   (void)state;
@@ -482,7 +500,7 @@ static void what_others_read_is_left_alone(void** state) {
       "outputs: [y]\n",
       HEADS SCORES
       "  - {out: a, op: aten.masked_fill.Scalar, args: [s, b, -10.0]}\n"
-      "  - {out: d, op: aten.mul.Tensor, args: [a, 2.0]}\n" SOFTMAX("d")
+      "  - {out: d, op: aten.mul.Tensor, args: [a, -2.0]}\n" SOFTMAX("d")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
@@ -532,6 +550,7 @@ int main(void) {
       cmocka_unit_test(factors_of_queries_keys_and_scores_are_one_scale),
       cmocka_unit_test(a_mask_that_is_added_is_an_operand),
       cmocka_unit_test(what_is_scaled_behind_a_mask_is_scaled_before),
+      cmocka_unit_test(what_is_chosen_is_scaled_as_scores_are),
       cmocka_unit_test(two_masks_become_one),
       cmocka_unit_test(a_bias_and_positions_are_two),
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),

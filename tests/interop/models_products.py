@@ -118,6 +118,26 @@ def attention_of_windows():
                   torch.tensor([[[0.3]], [[0.7]]]))
 
 
+@model("attention spelled out")
+def attention_spelled_out():
+    """Scores with a least value, a softmax in steps."""
+    least = torch.tensor(torch.finfo(torch.float32).min)
+
+    def forward(q, k, v, mask):
+        scores = q @ k.transpose(-1, -2)
+        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        weights = (torch.maximum(scores * 0.3 + mask, least).softmax(-1),
+                   powers / powers.sum(-1, keepdim=True),
+                   scores.log_softmax(-1).exp())
+        return tuple(each @ v for each in weights)
+
+    mask = torch.zeros(2, 1, 5, 7)
+    mask[0, :, :, 3:] = -torch.inf
+    mask[1, :, 2] = -torch.inf  # a row that sees nothing
+    return simple(forward, rand(2, 3, 5, 8), rand(2, 3, 7, 8),
+                  rand(2, 3, 7, 8), mask)
+
+
 @model("vectors")
 def vectors():
     return simple(

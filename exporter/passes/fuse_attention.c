@@ -263,8 +263,6 @@ static etx_status find_attention(etx_rewrite* rewrite, bool* out_done) {
   return emit_attention(rewrite, &s, &z);
 }
 
-// ------------------------------------------------ the order of the result
-
 // The attention behind views, each used once.
 static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
                                        uint32_t value) {
@@ -278,6 +276,72 @@ static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
   }
   return NULL;
 }
+
+// ------------------------------------------------ halves
+
+// The halves that `value`, behind views, was made of.
+static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
+                        etx_dtype dtype, uint32_t* out_value) {
+  const etx_ir_node* node = etx_ir_definition(rewrite->lower.method, value);
+  while (node != NULL && node->op->id == ETX_OP_view_copy_out) {
+    node = etx_ir_definition(rewrite->lower.method, node->args[0].as.value);
+  }
+  if (node == NULL || node->op->id != ETX_OP_to_dim_order_copy_out) {
+    return false;
+  }
+  *out_value = node->args[0].as.value;
+  return etx_lower_shape(&rewrite->lower, *out_value)->dtype == dtype;
+}
+
+// Operand `i` of an attention, of the halves that it was made of.
+static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
+                              etx_ir_arg args[ARGUMENTS]) {
+  const etx_shape given = *etx_rewrite_shape(rewrite, &args[i]);
+  const etx_ir_arg* const places = args[5 + i].as.list.items;
+  etx_ordered o = etx_ordered_find(rewrite, halves, given.dims);
+  const bool is_taken =
+      i == 0 ? has_sizes(rewrite, &o, given.dims) : i == 1 || o.factor == 1;
+  if (!is_taken) o = where_it_is(rewrite, halves, given.dims);
+  const etx_ordered found = o;
+  for (size_t at = 0; at < 4; ++at) {
+    o.order[at] = found.order[places[at].as.integer];
+  }
+  args[9].as.real *= o.factor;
+  return emit_operand(rewrite, &o, false, &args[i], &args[5 + i]);
+}
+
+// Core ATen makes halves float32 first, and the result halves again; the
+// operator does so by itself.
+static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  const etx_shape result = *etx_lower_shape(lower, node->outputs[0]);
+  etx_ir_arg args[ARGUMENTS];
+  uint32_t halves[3];
+  if (node->op->id != ETX_OP_to_dim_order_copy_out ||
+      etx_dtype_bytes(result.dtype) != 2) {
+    return ETX_OK;
+  }
+  const etx_ir_node* const attention =
+      behind_views(rewrite, node->args[0].as.value);
+  if (attention == NULL) return ETX_OK;
+  memcpy(args, attention->args, sizeof args);
+  for (size_t i = 0; i < 3; ++i) {
+    if (!read_halves(rewrite, args[i].as.value, result.dtype, &halves[i])) {
+      return ETX_OK;
+    }
+  }
+  uint32_t value = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    ETX_TRY(emit_halves(rewrite, i, halves[i], args));
+  }
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_attention_out, args, ARGUMENTS, &value));
+  *out_done = true;
+  return etx_lower_view(lower, value, result.dims, result.rank,
+                        &lower->results[0]);
+}
+
+// ------------------------------------------------ the order of the result
 
 static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
@@ -316,6 +380,7 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
 
 etx_status etx_pass_fuse_attention(etx_pass_context* context) {
   static const etx_rewrite_rule rules[] = {find_attention};
+  static const etx_rewrite_rule halves[] = {find_halves};
   static const etx_rewrite_rule orders[] = {find_permuted};
   static const etx_rewrite_rule views[] = {etx_simplify_view};
   if (context->options->target != ETX_TARGET_ETX) return ETX_OK;
@@ -324,6 +389,7 @@ etx_status etx_pass_fuse_attention(etx_pass_context* context) {
     bool changed = false;
     ETX_TRY(etx_rewrite_method(context, method, rules, 1, &changed));
     if (!changed) continue;
+    ETX_TRY(etx_rewrite_method(context, method, halves, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, orders, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, views, 1, &changed));
   }

@@ -252,6 +252,35 @@ static void halves_are_read_as_they_are(void** state) {
   }
 }
 
+// As core ATen spells it: what is float32 between halves, and keys of one head
+// that serve two.
+static void halves_need_not_be_widened_first(void** state) {
+  (void)state;
+  expect(
+      "inputs: [{name: q, type: 'float16[1, 3, 2, 8]'}, {name: k, type: "
+      "'float16[1, 1, 5, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: qh, op: aten.transpose.int, args: [q, 1, 2]}\n"
+      "  - {out: k5, op: aten.unsqueeze.default, args: [k, 2]}\n"
+      "  - {out: ke, op: aten.expand.default, args: [k5, [1, 1, 2, 5, 8]]}\n"
+      "  - {out: kh, op: aten.view.default, args: [ke, [1, 2, 5, 8]]}\n"
+      "  - {out: qf, op: aten._to_copy.default, args: [qh], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: kf, op: aten._to_copy.default, args: [kh], kwargs: {dtype: "
+      "float32}}\n"
+      "  - {out: kt, op: aten.transpose.int, args: [kf, 2, 3]}\n"
+      "  - {out: s, op: aten.matmul.default, args: [qf, kt]}\n" SOFTMAX("s")
+      "  - {out: o, op: aten.matmul.default, args: [w, kf]}\n"
+      "  - {out: h, op: aten._to_copy.default, args: [o], kwargs: {dtype: "
+      "float16}}\n"
+      "  - {out: y, op: aten.transpose.int, args: [h, 1, 2]}\n"
+      "outputs: [y]\n",
+      "y: float16[1, 3, 2, 8] = etx::attention.out(q, k, k, None, None, "
+      "[0, 2, 1, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 2, 1, 3], 1, -inf, "
+      "False, False)\n"
+      "return y\n");
+}
+
 // A second mask is added in float32.
 static void masks_of_halves_are_added_with_more(void** state) {
   (void)state;
@@ -557,6 +586,7 @@ int main(void) {
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),
       cmocka_unit_test(a_scale_of_heads_scales_queries),
       cmocka_unit_test(halves_are_read_as_they_are),
+      cmocka_unit_test(halves_need_not_be_widened_first),
       cmocka_unit_test(masks_of_halves_are_added_with_more),
       cmocka_unit_test(a_least_score_is_a_least_mask),
       cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),

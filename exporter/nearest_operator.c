@@ -81,9 +81,8 @@ bool etx_operator_is_importable(etx_text aten) {
   return etx_lowering_find(aten) != NULL;
 }
 
-const char* etx_nearest_operator(etx_text aten) {
+static const char* nearest(etx_text aten, bool is_known) {
   const operator_name wanted = split(aten);
-  const bool is_known = is_spelled_well(wanted.base);
   const char* best = NULL;
   size_t best_rank = FAR + 1;
   size_t best_distance = 0;
@@ -106,6 +105,10 @@ const char* etx_nearest_operator(etx_text aten) {
   return best;
 }
 
+const char* etx_nearest_operator(etx_text aten) {
+  return nearest(aten, is_spelled_well(split(aten).base));
+}
+
 bool etx_operator_is_in_place(etx_text aten) {
   const etx_text base = split(aten).base;
   const etx_text plain = without_tail(base, "_");
@@ -113,13 +116,20 @@ bool etx_operator_is_in_place(etx_text aten) {
   return plain.size < base.size && plain.data[plain.size - 1] != '_';
 }
 
-const char* etx_nearest_operator_hint(etx_text aten, char* out,
-                                      size_t capacity) {
-  const char* const nearest = etx_nearest_operator(aten);
+static const char* hint(const char* form, char* out, size_t capacity) {
   out[0] = '\0';
-  if (nearest != NULL) {
+  if (form != NULL) {
     etx_format_text(out, capacity, "; the nearest supported form is '%s'",
-                    nearest);
+                    form);
   }
   return out;
+}
+
+const char* etx_nearest_operator_hint(etx_text aten, char* out,
+                                      size_t capacity) {
+  return hint(etx_nearest_operator(aten), out, capacity);
+}
+
+const char* etx_nearest_form_hint(etx_text aten, char* out, size_t capacity) {
+  return hint(nearest(aten, true), out, capacity);
 }

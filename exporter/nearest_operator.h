@@ -26,4 +26,7 @@ const char* etx_nearest_operator(etx_text aten);
 const char* etx_nearest_operator_hint(etx_text aten, char* out,
                                       size_t capacity);
 
+// The same of a name that no hand has written: it is not misspelled.
+const char* etx_nearest_form_hint(etx_text aten, char* out, size_t capacity);
+
 #endif

@@ -273,9 +273,14 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
     return;
   }
   char hint[ETX_NEAREST_OPERATOR_BYTES];
-  etx_import_problem(graph->import, ETX_UNSUPPORTED, &graph->where,
-                     "%s: operator '%t' is not supported%s", graph->place, aten,
-                     etx_nearest_operator_hint(aten, hint, sizeof hint));
+  // What is left of core ATen has a schema, and is reported when all is read.
+  etx_import_problem(
+      graph->import, ETX_UNSUPPORTED, &graph->where,
+      "%s: operator '%t' is not supported%s%s", graph->place, aten,
+      etx_nearest_form_hint(aten, hint, sizeof hint),
+      starts_with(target, "torch.ops.aten.")
+          ? "; the program that .run_decompositions() gives may do without it"
+          : "");
 }
 
 static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,

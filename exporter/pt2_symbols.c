@@ -134,6 +134,9 @@ static etx_status find_symbol(etx_pt2_graph* graph, etx_text name,
                        "%s: '%t' depends on the data of a tensor, which is not "
                        "supported",
                        graph->place, name);
+    // Nobody can be asked for bounds of it.
+    if (found.low == INT64_MIN) found.low = 0;
+    if (found.high == INT64_MAX) found.high = INT32_MAX;
   } else if (!found.is_found && !found.has_derived_low) {
     return etx_pt2_refuse(graph, "symbol '%t' has no range", name);
   }

@@ -228,6 +228,8 @@ static void unsupported_programs_report_all_their_problems(void** state) {
   assert_problem(&r,
                  "nonzero.pt2:0:0: node 'nonzero': 'u0' depends on the "
                  "data");
+  // Nobody can state its bounds.
+  assert_null(strstr(r.text, "bound"));
   assert_null(strstr(r.text, "choose.pt2"));
   assert_null(strstr(r.text, "numbers.pt2"));
   reading_close(&r);
@@ -300,7 +302,14 @@ static void damaged_json_is_refused(void** state) {
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.aten.ad.Tensor",
                         "operator 'aten.ad.Tensor' is not supported; the "
-                        "nearest supported form is 'aten.add.Tensor'");
+                        "program that .run_decompositions() gives may do "
+                        "without it");
+  assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
+                        "torch.ops.aten._add.Tensor",
+                        "operator 'aten._add.Tensor' is not supported; the "
+                        "nearest supported form is 'aten.add.Tensor'; the "
+                        "program that .run_decompositions() gives may do "
+                        "without it");
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.aten.add_.Tensor",
                         "operator 'aten.add_.Tensor' writes in place: save the "

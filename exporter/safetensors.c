@@ -21,7 +21,7 @@ static const dtype_name dtype_names[] = {
     {"U64", ETX_DTYPE_UINT64},          {"U32", ETX_DTYPE_UINT32},
     {"U16", ETX_DTYPE_UINT16},          {"U8", ETX_DTYPE_UINT8},
     {"BOOL", ETX_DTYPE_BOOL},           {"F8_E4M3", ETX_DTYPE_FLOAT8_E4M3FN},
-    {"F8_E5M2", ETX_DTYPE_FLOAT8_E5M2},
+    {"F8_E5M2", ETX_DTYPE_FLOAT8_E5M2}, {"C64", ETX_DTYPE_COMPLEX64},
 };
 
 enum { DTYPE_COUNT = sizeof dtype_names / sizeof dtype_names[0] };
@@ -89,6 +89,23 @@ static bool read_entry(const etx_safetensors* file, const etx_json* entry,
   return true;
 }
 
+static etx_status refuse_entry(etx_text path, etx_text name,
+                               const etx_json* entry, etx_diag* diag) {
+  const etx_json* const type = etx_json_member(entry, "dtype");
+  etx_dtype unused;
+  if (type != NULL && type->kind == ETX_JSON_STRING &&
+      !find_dtype(type->string, &unused)) {
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "'%t': tensor '%t' has type '%t', which is not "
+                         "supported",
+                         path, name, type->string);
+  }
+  return etx_diag_fail(diag, ETX_BAD_FILE,
+                       "'%t': the entry of tensor '%t' is malformed or "
+                       "reaches outside the file",
+                       path, name);
+}
+
 static bool is_metadata(etx_text name) {
   return etx_text_is(name, "__metadata__");
 }
@@ -141,10 +158,7 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
         read_entry(file, &header->items[i], &unused)) {
       continue;
     }
-    return etx_diag_fail(diag, ETX_BAD_FILE,
-                         "'%t': the entry of tensor '%t' is malformed or "
-                         "reaches outside the file",
-                         path, header->keys[i]);
+    return refuse_entry(path, header->keys[i], &header->items[i], diag);
   }
   return ETX_OK;
 }

@@ -315,22 +315,41 @@ static etx_status read_section(etx_yaml_method* m, const char* name,
   return ETX_OK;
 }
 
+etx_status etx_yaml_define_anyway(etx_yaml_method* m, const etx_yaml* node,
+                                  etx_status status) {
+  etx_ir_value value = {.origin = ETX_IR_FROM_NODE};
+  uint32_t unused = 0;
+  const bool is_named =
+      node->kind == ETX_YAML_MAP &&
+      (etx_yaml_text(node, "value", &value.name, NULL) == ETX_OK ||
+       etx_yaml_text(node, "name", &value.name, NULL) == ETX_OK);
+  if (status == ETX_OK || status == ETX_OUT_OF_MEMORY || !is_named ||
+      etx_ir_find_value(m->method, value.name, &unused)) {
+    return status;
+  }
+  const etx_status added =
+      etx_ir_add_value(m->module, m->method, &value, &unused);
+  return added == ETX_OK ? status : added;
+}
+
 static etx_status input_entry(etx_yaml_method* m, const etx_yaml* key,
                               const etx_yaml* node, etx_diag* diag) {
   (void)key;
-  return read_input(m, node, diag);
+  return etx_yaml_define_anyway(m, node, read_input(m, node, diag));
 }
 
 static etx_status buffer_entry(etx_yaml_method* m, const etx_yaml* key,
                                const etx_yaml* node, etx_diag* diag) {
   (void)key;
-  return etx_yaml_list_stored(m, node, false, diag);
+  return etx_yaml_define_anyway(m, node,
+                                etx_yaml_list_stored(m, node, false, diag));
 }
 
 static etx_status constant_entry(etx_yaml_method* m, const etx_yaml* key,
                                  const etx_yaml* node, etx_diag* diag) {
   (void)key;
-  return etx_yaml_list_stored(m, node, true, diag);
+  return etx_yaml_define_anyway(m, node,
+                                etx_yaml_list_stored(m, node, true, diag));
 }
 
 static etx_status node_entry(etx_yaml_method* m, const etx_yaml* key,

@@ -58,6 +58,12 @@ ETX_MUST_USE etx_status etx_yaml_add_value(etx_yaml_method* m,
                                            const etx_ir_value* value,
                                            uint32_t* out_value, etx_diag* diag);
 
+// Hands on the status of reading an input, a buffer or a constant; what could
+// not be read has its name all the same, so that what reads it is no mistake.
+ETX_MUST_USE etx_status etx_yaml_define_anyway(etx_yaml_method* m,
+                                               const etx_yaml* node,
+                                               etx_status status);
+
 // Reads one entry of `nodes`; what is wrong with it is reported, and its
 // outputs are defined all the same.
 ETX_MUST_USE etx_status etx_yaml_read_node(etx_yaml_method* m,

@@ -177,7 +177,8 @@ etx_status etx_yaml_read_stored(etx_yaml_method* m) {
     const etx_status status = stored->is_constant
                                   ? read_constant(m, stored, &diag)
                                   : read_buffer(m, stored, &diag);
-    ETX_TRY(etx_yaml_report(m, status, stored->node, &diag));
+    ETX_TRY(etx_yaml_report(m, etx_yaml_define_anyway(m, stored->node, status),
+                            stored->node, &diag));
   }
   return ETX_OK;
 }

@@ -232,6 +232,31 @@ static void faults_of_types_are_refused(void** state) {
       "m.yaml:1:41: two inputs are named 'x'");
 }
 
+// What could not be read has a name nevertheless.
+static void a_fault_is_told_once(void** state) {
+  (void)state;
+  static const char* const texts[] = {
+      "inputs: [{name: w, type: 'float33[2]'}]\n",
+      "inputs: [{name: w, types: 'float32[2]'}]\n",
+      "buffers: [{name: w, type: 'float32[2]', inits: 0}]\n",
+      "buffers: [{name: w, type: 'float33[2]', init: 0}]\n",
+      "constants: [{name: w, type: 'float32[2]', init: zer}]\n",
+      "constants: [{name: v, value: w, type: 'float32[2]', init: 0}]\n",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "%snodes:\n"
+             "  - {out: y, op: aten.relu.default, args: [w]}\n"
+             "  - {out: z, op: aten.add.Tensor, args: [y, w]}\n"
+             "outputs: [z]\n",
+             texts[i]);
+    read_text(text);
+    assert_int_equal(r.problems.count, 1);
+    done();
+  }
+}
+
 #define X "inputs: [{name: x, type: \"float32[2]\"}]\nnodes:\n"
 
 static void faults_of_nodes_are_refused(void** state) {
@@ -355,6 +380,7 @@ int main(void) {
       cmocka_unit_test(weights_are_found_by_name),
       cmocka_unit_test(texts_that_are_no_method_are_refused),
       cmocka_unit_test(faults_of_types_are_refused),
+      cmocka_unit_test(a_fault_is_told_once),
       cmocka_unit_test(faults_of_nodes_are_refused),
       cmocka_unit_test(all_faults_of_a_file_are_reported),
       cmocka_unit_test(faults_of_buffers_and_mutations_are_refused),

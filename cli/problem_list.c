@@ -57,9 +57,8 @@ static void report(void* context, const etx_ir_place* place, etx_text message) {
   static const etx_ir_place nowhere = {.line = 0};
   const etx_problem_list* const list = context;
   if (place == NULL) place = &nowhere;
-  if (list->list == NULL) {
-    print_problem(place, message);
-  } else {
+  print_problem(place, message);
+  if (list->list != NULL) {
     json_array_append_new(list->list, json_of(place, message));
   }
 }

@@ -1,5 +1,5 @@
-// All problems of all methods, as a reader of methods reports them: kept in
-// order, printed once, the form of a compiler's messages so that editors can
+// All problems of all methods, as a reader of methods reports them: printed in
+// order, the form of a compiler's messages so that editors can
 // jump to them.
 //
 //   methods/decode.yaml:12:9: node 'scores': unknown operator 'aten.bm'
@@ -14,10 +14,10 @@
 
 typedef struct etx_problem_list {
   etx_problems problems;  // what readers are given
-  json_t* list;           // NULL: print each problem to standard error
+  json_t* list;           // of all of them, or NULL
 } etx_problem_list;
 
-// With `as_json` problems are collected instead of printed.
+// Problems are printed to standard error, and with `as_json` collected too.
 void etx_problem_list_init(etx_problem_list* list, bool as_json);
 
 // The collected problems; the caller owns the reference. NULL without JSON.

@@ -323,7 +323,13 @@ static void all_problems_of_all_methods_are_reported(void** state) {
   result = command_run(WORDS(ETX, "check", methods, "--json"));
   json_t* const list = json_loads(result.out, 0, NULL);
   assert_true(json_array_size(list) >= 3);
+  assert_non_null(strstr(result.err, "c.yaml:6:"));
   json_decref(list);
+  command_end(&result);
+  result = command_run(WORDS(ETX, "plan", methods, "-o", program, "--json"));
+  assert_int_equal(result.code, 2);
+  assert_non_null(strstr(result.out, "aten.no_such_op.default"));
+  assert_non_null(strstr(result.err, "c.yaml:6:"));
   command_end(&result);
 }
 

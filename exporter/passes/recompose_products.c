@@ -3,6 +3,7 @@
 //
 //   mm(x, permute(w)), addmm(b, x, permute(w))      linear(x, w, b)
 //   mm(x, w), addmm(b, x, w), w constant             linear(x, permute(w), b)
+//   bmm(view(x), view(permute(w))), one batch         view(linear(x, w))
 //   view(linear(view(x), w, b))                      linear(x, w, b)
 //   bmm(q, view(permute(k)))                         bmm_nt(q, view(k))
 //   bmm(q, view(mul(permute(k), c)))                 bmm_nt(mul(q, c), view(k))
@@ -14,6 +15,7 @@
 //
 //   bmm(q, view(permute(k)))      permute(bmm(view(k), permute(q)))
 
+#include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
 
 // The matrix whose transpose is operand `position` of the node, or NULL.
@@ -82,6 +84,44 @@ static etx_status find_addmm(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_arg args[] = {node->args[1], weight, etx_ir_value_arg(flat)};
   return etx_lower_emit(&rewrite->lower, ETX_OP_linear_out, args, 3,
                         &rewrite->lower.results[0]);
+}
+
+// A constant, perhaps with its elements in another order or under other sizes.
+static bool is_moved_constant(const etx_rewrite* rewrite, uint32_t value) {
+  const etx_lower* const lower = &rewrite->lower;
+  while (etx_rewrite_constant(lower->module, lower->method, value) == NULL) {
+    const etx_ir_node* const node = etx_ir_definition(lower->method, value);
+    if (node == NULL || (node->op->id != ETX_OP_view_copy_out &&
+                         node->op->id != ETX_OP_permute_copy_out)) {
+      return false;
+    }
+    value = node->args[0].as.value;
+  }
+  return true;
+}
+
+// A batch of one, as einsum makes of a layer: x [1, M, K] by w [1, K, N], whose
+// transpose is computed when planning.
+static etx_status find_only_bmm(etx_rewrite* rewrite, bool* out_done) {
+  etx_lower* const lower = &rewrite->lower;
+  const etx_ir_node* const node = lower->node;
+  if (node->op->id != ETX_OP_bmm_out) return ETX_OK;
+  const etx_shape left = *etx_rewrite_shape(rewrite, &node->args[0]);
+  const etx_shape right = *etx_rewrite_shape(rewrite, &node->args[1]);
+  if (right.dims[0] != 1 ||
+      !is_moved_constant(rewrite, node->args[1].as.value)) {
+    return ETX_OK;
+  }
+  const etx_dim whole[] = {1, left.dims[1], right.dims[2]};
+  uint32_t input = node->args[0].as.value;
+  uint32_t weight = node->args[1].as.value;
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_view(lower, input, &left.dims[1], 2, &input));
+  ETX_TRY(etx_lower_view(lower, weight, &right.dims[1], 2, &weight));
+  ETX_TRY(etx_lower_transpose(lower, weight, 0, 1, &weight));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_linear_out, input, weight, &value));
+  *out_done = true;
+  return etx_lower_view(lower, value, whole, 3, &lower->results[0]);
 }
 
 // A linear layer keeps all leading dimensions, so views around it go.
@@ -234,8 +274,8 @@ static etx_status find_few_queries(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_recompose_products(etx_pass_context* context) {
-  static const etx_rewrite_rule rules[] = {find_mm, find_addmm,
-                                           find_viewed_linear, find_bmm};
+  static const etx_rewrite_rule rules[] = {
+      find_mm, find_addmm, find_viewed_linear, find_only_bmm, find_bmm};
   static const etx_rewrite_rule stock_rules[] = {find_few_queries};
   return context->options->target == ETX_TARGET_ETX
              ? etx_rewrite_module(context, rules, sizeof rules / sizeof *rules)

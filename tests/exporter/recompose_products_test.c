@@ -207,12 +207,48 @@ static void a_constant_factor_is_a_weight(void** state) {
       "return z\n");
 }
 
+// With one batch, as both forms of an equation come to it.
+static void einsum_with_a_weight_is_linear(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products fold_constants simplify",
+      "inputs: [{name: x, type: 'float32[2, 5, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.einsum.default, args: [{str: 'bti,oi->bto'}, [x, "
+      "w]]}\n"
+      "outputs: [y]\n",
+      "y.4.1: float32[10, 4] = aten::view_copy.out(x, [10, 4])\n"
+      "y.4.4: float32[10, 3] = aten::linear.out(y.4.1, const float32[3, 4], "
+      "None)\n"
+      "y: float32[2, 5, 3] = aten::view_copy.out(y.4.4, [2, 5, 3])\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower recompose_products fold_constants simplify",
+      "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
+      "buffers: [{name: w, type: 'float32[3, 4]', init: 1}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.unsqueeze.default, args: [x, 2]}\n"
+      "  - {out: b, op: aten.permute.default, args: [a, [0, 2, 1]]}\n"
+      "  - {out: c, op: aten.permute.default, args: [b, [0, 2, 1]]}\n"
+      "  - {out: d, op: aten.view.default, args: [c, [1, 2, 4]]}\n"
+      "  - {out: e, op: aten.unsqueeze.default, args: [w, 2]}\n"
+      "  - {out: f, op: aten.permute.default, args: [e, [1, 2, 0]]}\n"
+      "  - {out: g, op: aten.view.default, args: [f, [1, 4, 3]]}\n"
+      "  - {out: h, op: aten.bmm.default, args: [d, g]}\n"
+      "  - {out: y, op: aten.view.default, args: [h, [2, 3]]}\n"
+      "outputs: [y]\n",
+      "h.4: float32[2, 3] = aten::linear.out(x, const float32[3, 4], None)\n"
+      "return h.4\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_constant_factor_is_a_weight),
       cmocka_unit_test(addmm_with_a_transposed_weight_is_linear),
       cmocka_unit_test(the_stock_target_keeps_addmm),
       cmocka_unit_test(mm_with_a_transposed_weight_is_linear),
+      cmocka_unit_test(einsum_with_a_weight_is_linear),
       cmocka_unit_test(scaled_addmm_is_left_alone),
       cmocka_unit_test(keys_are_read_as_they_lie),
       cmocka_unit_test(for_the_stock_target_one_query_stands_on_the_right),

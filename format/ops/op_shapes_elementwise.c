@@ -18,6 +18,14 @@ etx_status etx_shape_same(etx_shape_call* call) {
   return put(call, &self);
 }
 
+// The size of a complex number is real.
+etx_status etx_shape_magnitude(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  self.dtype = etx_dtype_part(self.dtype);
+  return put(call, &self);
+}
+
 etx_status etx_shape_same_float(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));

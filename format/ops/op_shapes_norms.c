@@ -267,3 +267,18 @@ etx_status etx_shape_fft_c2r(etx_shape_call* call) {
   out.dims[last] = size;
   return put(call, 0, &out);
 }
+
+// (self, dim, normalization, forward)
+etx_status etx_shape_fft_c2c(etx_shape_call* call) {
+  etx_shape self;
+  size_t last = 0;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  ETX_TRY(transformed(call, self.rank, &last));
+  if (self.dtype != ETX_DTYPE_COMPLEX64 && self.dtype != ETX_DTYPE_COMPLEX128) {
+    return etx_shape_refuse(call,
+                            "'self' has type '%s', expected complex64 "
+                            "or complex128",
+                            etx_dtype_name(self.dtype));
+  }
+  return put(call, 0, &self);
+}

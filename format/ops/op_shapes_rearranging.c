@@ -221,21 +221,33 @@ etx_status etx_shape_roll(etx_shape_call* call) {
 etx_status etx_shape_view_as_real(etx_shape_call* call) {
   etx_shape self;
   ETX_TRY(etx_shape_tensor(call, 0, &self));
-  switch (self.dtype) {
-    case ETX_DTYPE_COMPLEX32:
-      self.dtype = ETX_DTYPE_FLOAT16;
-      break;
-    case ETX_DTYPE_COMPLEX64:
-      self.dtype = ETX_DTYPE_FLOAT32;
-      break;
-    case ETX_DTYPE_COMPLEX128:
-      self.dtype = ETX_DTYPE_FLOAT64;
-      break;
-    default:
-      return etx_shape_refuse(call, "'self' has type '%s', expected complex",
-                              etx_dtype_name(self.dtype));
+  const etx_dtype part = etx_dtype_part(self.dtype);
+  if (part == self.dtype) {
+    return etx_shape_refuse(call, "'self' has type '%s', expected complex",
+                            etx_dtype_name(self.dtype));
   }
+  self.dtype = part;
   ETX_TRY(etx_shape_insert(call, &self, self.rank, 2));
+  return put(call, &self);
+}
+
+// The last dimension, of two, becomes a complex number.
+etx_status etx_shape_view_as_complex(etx_shape_call* call) {
+  etx_shape self;
+  ETX_TRY(etx_shape_tensor(call, 0, &self));
+  const etx_dtype whole = etx_dtype_to_complex(self.dtype);
+  if (etx_dtype_category_of(self.dtype) != ETX_CATEGORY_FLOATING ||
+      etx_dtype_part(whole) != self.dtype) {
+    return etx_shape_refuse(call,
+                            "'self' has type '%s', expected float16, float32 "
+                            "or float64",
+                            etx_dtype_name(self.dtype));
+  }
+  if (self.rank == 0 || !etx_shape_is(call, self.dims[self.rank - 1], 2)) {
+    return etx_shape_refuse(call, "'self' has no last dimension of size 2");
+  }
+  self.dtype = whole;
+  --self.rank;
   return put(call, &self);
 }
 

@@ -122,3 +122,16 @@ etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar) {
   if (scalar <= own) return dtype;
   return scalar == ETX_CATEGORY_INTEGER ? ETX_DTYPE_INT64 : ETX_DTYPE_FLOAT32;
 }
+
+etx_dtype etx_dtype_part(etx_dtype dtype) {
+  switch (dtype) {
+    case ETX_DTYPE_COMPLEX32:
+      return ETX_DTYPE_FLOAT16;
+    case ETX_DTYPE_COMPLEX64:
+      return ETX_DTYPE_FLOAT32;
+    case ETX_DTYPE_COMPLEX128:
+      return ETX_DTYPE_FLOAT64;
+    default:
+      return dtype;
+  }
+}

@@ -58,4 +58,7 @@ etx_dtype etx_dtype_promote_scalar(etx_dtype dtype, etx_dtype_category scalar);
 // The complex type of a floating type's precision; bfloat16 has complex64.
 etx_dtype etx_dtype_to_complex(etx_dtype real);
 
+// The type of a complex type's real and imaginary parts; any other is its own.
+etx_dtype etx_dtype_part(etx_dtype dtype);
+
 #endif

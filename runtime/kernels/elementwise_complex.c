@@ -39,7 +39,51 @@ static void write_number(etx_dtype dtype, complex_number x, char* at) {
   }
 }
 
-static etx_status run_conjugate(etx_call* call) {
+// Element i of a row, of the result (0) or of an operand (1, 2).
+static char* element(const etx_walk* walk, size_t of, size_t i) {
+  return walk->data[of] + (ptrdiff_t)i * walk->stride[of] * walk->bytes[of];
+}
+
+static void conjugate_row(const etx_walk* walk, etx_dtype dtype) {
+  for (size_t i = 0; i < walk->count; ++i) {
+    complex_number x = read_number(dtype, element(walk, 1, i));
+    x.im = -x.im;
+    write_number(dtype, x, element(walk, 0, i));
+  }
+}
+
+// sqrt(re^2 + im^2), where squares are too large or too small for a double
+// from parts that a power of two has brought nearer to one. An infinite part
+// counts for more than one that is no number.
+static double magnitude(complex_number x) {
+  const double infinity = __builtin_inf();
+  const double a = etx_abs_f64(x.re);
+  const double b = etx_abs_f64(x.im);
+  const double most = a > b ? a : b;
+  if (a == infinity || b == infinity) return infinity;
+  if (most > 0x1p500) {
+    return 0x1p600 * magnitude((complex_number){a * 0x1p-600, b * 0x1p-600});
+  }
+  if (most > 0 && most < 0x1p-500) {
+    return 0x1p-600 * magnitude((complex_number){a * 0x1p600, b * 0x1p600});
+  }
+  return etx_sqrt_f64(a * a + b * b);
+}
+
+static void magnitude_row(const etx_walk* walk, etx_dtype dtype) {
+  for (size_t i = 0; i < walk->count; ++i) {
+    const double size = magnitude(read_number(dtype, element(walk, 1, i)));
+    if (dtype == ETX_DTYPE_COMPLEX128) {
+      memcpy(element(walk, 0, i), &size, sizeof(size));
+    } else {
+      const float narrow = (float)size;
+      memcpy(element(walk, 0, i), &narrow, sizeof(narrow));
+    }
+  }
+}
+
+static void run_rows(etx_call* call,
+                     void (*row)(const etx_walk* walk, etx_dtype dtype)) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 1);
   etx_walk walk;
@@ -47,21 +91,30 @@ static etx_status run_conjugate(etx_call* call) {
   etx_walk_add(&walk, out);
   etx_walk_add(&walk, self);
   for (bool more = etx_walk_start(&walk); more; more = etx_walk_next(&walk)) {
-    for (size_t i = 0; i < walk.count; ++i) {
-      const ptrdiff_t at = (ptrdiff_t)i;
-      complex_number x = read_number(
-          self->dtype, walk.data[1] + at * walk.stride[1] * walk.bytes[1]);
-      x.im = -x.im;
-      write_number(self->dtype, x,
-                   walk.data[0] + at * walk.stride[0] * walk.bytes[0]);
-    }
+    row(&walk, self->dtype);
   }
+}
+
+static etx_status run_conjugate(etx_call* call) {
+  run_rows(call, conjugate_row);
+  return ETX_OK;
+}
+
+static etx_status run_magnitude(etx_call* call) {
+  run_rows(call, magnitude_row);
   return ETX_OK;
 }
 
 etx_status etx_complex_conjugate_prepare(etx_call* call) {
   ETX_TRY(etx_call_check_same_dtype(call, 0, 1));
   call->run = run_conjugate;
+  return ETX_OK;
+}
+
+etx_status etx_complex_magnitude_prepare(etx_call* call) {
+  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
+  ETX_TRY(etx_call_check_dtype(call, 1, etx_dtype_part(dtype)));
+  call->run = run_magnitude;
   return ETX_OK;
 }
 
@@ -105,17 +158,14 @@ static void run_row(const etx_walk* walk, size_t row, etx_dtype dtype,
                     double alpha) {
   const bool compares = row == ETX_BINARY_eq || row == ETX_BINARY_ne;
   for (size_t i = 0; i < walk->count; ++i) {
-    char* at[3];
-    for (size_t k = 0; k < 3; ++k) {
-      at[k] = walk->data[k] + (ptrdiff_t)i * walk->stride[k] * walk->bytes[k];
-    }
-    const complex_number x = read_number(dtype, at[1]);
-    const complex_number y = read_number(dtype, at[2]);
+    const complex_number x = read_number(dtype, element(walk, 1, i));
+    const complex_number y = read_number(dtype, element(walk, 2, i));
+    char* to = element(walk, 0, i);
     if (compares) {
       const bool is_equal = x.re == y.re && x.im == y.im;
-      *at[0] = is_equal == (row == ETX_BINARY_eq);
+      *to = is_equal == (row == ETX_BINARY_eq);
     } else {
-      write_number(dtype, combine(row, x, y, alpha), at[0]);
+      write_number(dtype, combine(row, x, y, alpha), to);
     }
   }
 }

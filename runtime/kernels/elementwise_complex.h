@@ -1,5 +1,5 @@
 // Elementwise operators over complex numbers, prepared from the kernels that
-// serve real types too. Operands and result have one type.
+// serve real types too. Operands and result have one type, but for magnitudes.
 
 #ifndef ETX_RUNTIME_KERNELS_ELEMENTWISE_COMPLEX_H
 #define ETX_RUNTIME_KERNELS_ELEMENTWISE_COMPLEX_H
@@ -8,6 +8,9 @@
 
 // conj(self) for self of complex64 or complex128.
 etx_status etx_complex_conjugate_prepare(etx_call* call);
+
+// |self|, real, for the same.
+etx_status etx_complex_magnitude_prepare(etx_call* call);
 
 // True if argument 0 or 1 is a complex tensor.
 bool etx_complex_is_wanted(const etx_call* call);

@@ -2,6 +2,7 @@
 // type (convert.h). A dense operand that already has the wide type goes
 // through the loop in one piece; anything else passes through blocks.
 
+#include "runtime/kernels/complex_parts.h"
 #include "runtime/kernels/elementwise_complex.h"
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
@@ -251,13 +252,17 @@ static etx_status prepare_clamp(etx_call* call, size_t row) {
 }
 
 static etx_status prepare_conjugate(etx_call* call, size_t row) {
-  const etx_dtype dtype = etx_call_tensor(call, 0)->dtype;
-  const bool is_complex =
-      dtype == ETX_DTYPE_COMPLEX64 || dtype == ETX_DTYPE_COMPLEX128;
-  if (!ETX_HAS_COMPLEX || !is_complex) {
+  if (!etx_dtype_is_complex(etx_call_tensor(call, 0)->dtype)) {
     return prepare_same(call, row);
   }
   return etx_complex_conjugate_prepare(call);
+}
+
+static etx_status prepare_magnitude(etx_call* call, size_t row) {
+  if (!etx_dtype_is_complex(etx_call_tensor(call, 0)->dtype)) {
+    return prepare_neg(call, row);
+  }
+  return etx_complex_magnitude_prepare(call);
 }
 
 static etx_status prepare_bitwise_not(etx_call* call, size_t row) {

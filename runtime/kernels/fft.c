@@ -1,4 +1,5 @@
-// _fft_r2c and _fft_c2r: Fourier transforms of real tensors and back.
+// _fft_r2c and _fft_c2r: Fourier transforms of real tensors and back; _fft_c2c:
+// of complex ones.
 //
 // A real line of even length n is transformed as a complex one of half the
 // length, z[j] = x[2j] + i x[2j + 1], whose result is taken apart by
@@ -102,7 +103,7 @@ static etx_complex scaled(etx_complex a, double scale) {
   return b;
 }
 
-// Complex lines in place.
+// Complex lines, in place or not.
 static void visit_complex(const etx_lines* lines, void* context) {
   transform* t = context;
   for (size_t line = 0; line < lines->width; ++line) {
@@ -118,8 +119,7 @@ static void visit_complex(const etx_lines* lines, void* context) {
   }
 }
 
-// Element k of the transform of a real line, from what the plan has left.
-static etx_complex real_result(const transform* t, size_t k) {
+static etx_complex mixed_result(const transform* t, size_t k) {
   if (!is_halved(t)) return scaled(t->plan.line[k], t->scale);
   const size_t h = t->n / 2;
   const etx_complex z = t->plan.line[k == h ? 0 : k];
@@ -130,6 +130,14 @@ static etx_complex real_result(const transform* t, size_t k) {
   const etx_complex x = {z.re + mirrored.re + turned.im,
                          z.im + mirrored.im - turned.re};
   return scaled(x, 0.5 * t->scale);
+}
+
+// Element k of the transform of a real line, from what the plan has left. 0 and
+// n/2 are real, whatever the signs of the zeros that are added up for them.
+static etx_complex real_result(const transform* t, size_t k) {
+  etx_complex x = mixed_result(t, k);
+  if (k == 0 || 2 * k == t->n) x.im = 0;
+  return x;
 }
 
 // Real lines become complex ones, of which the second half mirrors the first.
@@ -248,6 +256,21 @@ static etx_status run_r2c(etx_call* call) {
   return ETX_OK;
 }
 
+// (self, dim, normalization, forward, out)
+static etx_status run_c2c(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  const etx_tensor* out = etx_call_tensor(call, 4);
+  const size_t last = dim_at(call, dim_count(call) - 1);
+  const bool is_inverse = !etx_call_boolean(call, 3);
+  transform t = {.n = (size_t)self->sizes[last],
+                 .is_inverse = is_inverse,
+                 .scale = scale_of(call, self)};
+  start(&t, call->temporary);
+  etx_lines_visit(out, self, last, visit_complex, &t);
+  run_others(call, out, is_inverse, call->temporary);
+  return ETX_OK;
+}
+
 // A dense copy of what is needed of a tensor: `count` elements along
 // `dimension`.
 typedef struct half_copy {
@@ -306,32 +329,31 @@ static etx_status run_c2r(etx_call* call) {
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-// Bytes of the largest transform of a call.
-static size_t plan_bytes(const etx_call* call, const etx_tensor* real) {
+// Bytes of the largest transform of a call over `tensor`, whose last one may be
+// of real lines.
+static size_t plan_bytes(const etx_call* call, const etx_tensor* tensor,
+                         bool is_real) {
   const size_t count = dim_count(call);
   size_t most = 0;
   for (size_t i = 0; i < count; ++i) {
-    const size_t n = (size_t)real->sizes[dim_at(call, i)];
-    most = larger(most, bytes_of(n, i + 1 == count));
+    const size_t n = (size_t)tensor->sizes[dim_at(call, i)];
+    most = larger(most, bytes_of(n, is_real && i + 1 == count));
   }
   return most;
 }
 
-// `real` is the real tensor of the two.
-static etx_status prepare(etx_call* call, size_t real, size_t complex,
-                          etx_kernel_function run) {
-  const bool is_double =
-      etx_call_tensor(call, real)->dtype == ETX_DTYPE_FLOAT64;
-  if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0 ||
-      etx_tensor_numel(etx_call_tensor(call, 4)) == 0) {
-    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
-                           "a tensor without elements is transformed");
+static etx_status check_elements(const etx_call* call) {
+  if (etx_tensor_numel(etx_call_tensor(call, 0)) != 0 &&
+      etx_tensor_numel(etx_call_tensor(call, 4)) != 0) {
+    return ETX_OK;
   }
-  ETX_TRY(etx_call_check_dtype(
-      call, real, is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_dtype(
-      call, complex, is_double ? ETX_DTYPE_COMPLEX128 : ETX_DTYPE_COMPLEX64));
-  const size_t bytes = plan_bytes(call, etx_call_tensor(call, real));
+  return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                         "a tensor without elements is transformed");
+}
+
+// Behind what prepared[0] says is taken otherwise.
+static etx_status take_plan(etx_call* call, size_t bytes,
+                            etx_kernel_function run) {
   if (bytes > SIZE_MAX - (size_t)call->prepared[0]) {
     return etx_call_refuse(call, ETX_OUT_OF_RANGE, "a line is too long");
   }
@@ -340,9 +362,31 @@ static etx_status prepare(etx_call* call, size_t real, size_t complex,
   return ETX_OK;
 }
 
+// `real` is the real tensor of the two.
+static etx_status prepare(etx_call* call, size_t real, size_t complex,
+                          etx_kernel_function run) {
+  const bool is_double =
+      etx_call_tensor(call, real)->dtype == ETX_DTYPE_FLOAT64;
+  ETX_TRY(check_elements(call));
+  ETX_TRY(etx_call_check_dtype(
+      call, real, is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32));
+  ETX_TRY(etx_call_check_dtype(
+      call, complex, is_double ? ETX_DTYPE_COMPLEX128 : ETX_DTYPE_COMPLEX64));
+  return take_plan(call, plan_bytes(call, etx_call_tensor(call, real), true),
+                   run);
+}
+
 etx_status etx_kernel_fft_r2c_out_prepare(etx_call* call) {
   call->prepared[0] = 0;
   return prepare(call, 0, 4, run_r2c);
+}
+
+etx_status etx_kernel_fft_c2c_out_prepare(etx_call* call) {
+  const etx_tensor* self = etx_call_tensor(call, 0);
+  call->prepared[0] = 0;
+  ETX_TRY(check_elements(call));
+  ETX_TRY(etx_call_check_same_dtype(call, 0, 4));
+  return take_plan(call, plan_bytes(call, self, false), run_c2c);
 }
 
 // A copy of self is transformed where several dimensions are.

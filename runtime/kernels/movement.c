@@ -178,11 +178,11 @@ etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
   return prepare_reshape(call);
 }
 
-// Self as its parts, which are the last dimension of out.
-static void see_parts(etx_view* self, etx_dtype dtype) {
-  self->dtype = dtype;
-  for (size_t i = 0; i < self->rank; ++i) self->strides[i] *= 2;
-  etx_view_append(self, 2, 1);
+// A complex tensor as its parts, which become a last dimension.
+static void see_parts(etx_view* complex, etx_dtype dtype) {
+  complex->dtype = dtype;
+  for (size_t i = 0; i < complex->rank; ++i) complex->strides[i] *= 2;
+  etx_view_append(complex, 2, 1);
 }
 
 static etx_status run_view_as_real(etx_call* call) {
@@ -193,24 +193,32 @@ static etx_status run_view_as_real(etx_call* call) {
   return ETX_OK;
 }
 
-static etx_dtype part_of(etx_dtype dtype) {
-  switch (dtype) {
-    case ETX_DTYPE_COMPLEX32:
-      return ETX_DTYPE_FLOAT16;
-    case ETX_DTYPE_COMPLEX64:
-      return ETX_DTYPE_FLOAT32;
-    default:
-      return ETX_DTYPE_FLOAT64;
-  }
-}
-
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
-  const etx_dtype part = part_of(etx_call_tensor(call, 0)->dtype);
+  const etx_dtype part = etx_dtype_part(etx_call_tensor(call, 0)->dtype);
   ETX_TRY(etx_call_check_dtype(call, 1, part));
   const etx_view to = etx_view_of(out_of(call));
   etx_view from = etx_view_of(etx_call_tensor(call, 0));
   see_parts(&from, part);
   etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_real);
+  return ETX_OK;
+}
+
+// The way back: out is seen as its parts.
+static etx_status run_view_as_complex(etx_call* call) {
+  const etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  etx_view to = etx_view_of(out_of(call));
+  see_parts(&to, from.dtype);
+  etx_view_copy(&to, &from);
+  return ETX_OK;
+}
+
+etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
+  const etx_dtype part = etx_call_tensor(call, 0)->dtype;
+  ETX_TRY(etx_call_check_dtype(call, 1, etx_dtype_to_complex(part)));
+  const etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  etx_view to = etx_view_of(out_of(call));
+  see_parts(&to, part);
+  etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_complex);
   return ETX_OK;
 }
 

@@ -69,6 +69,7 @@ etx_status etx_temporary_fft_c2r(const etx_call* call, size_t* out_bytes);
 
 #define ETX_TEMPORARY_fft_r2c_out , etx_temporary_fft_r2c
 #define ETX_TEMPORARY_fft_c2r_out , etx_temporary_fft_c2r
+#define ETX_TEMPORARY_fft_c2c_out , etx_temporary_fft_r2c
 #define ETX_TEMPORARY_topk_values , etx_temporary_topk
 #define ETX_TEMPORARY_sort_values_stable , etx_temporary_sort
 // Experts: what the router chose, and a tile of tokens inside an expert.

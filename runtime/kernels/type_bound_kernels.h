@@ -15,7 +15,9 @@
 // Complex numbers on one side.
 #define ETX_NEEDS_fft_r2c_out , ETX_HAS_COMPLEX
 #define ETX_NEEDS_fft_c2r_out , ETX_HAS_COMPLEX
+#define ETX_NEEDS_fft_c2c_out , ETX_HAS_COMPLEX
 #define ETX_NEEDS_view_as_real_copy_out , ETX_HAS_COMPLEX
+#define ETX_NEEDS_view_as_complex_copy_out , ETX_HAS_COMPLEX
 
 // Scales as doubles.
 #define ETX_NEEDS_choose_qparams_tensor_out , ETX_HAS_DTYPE(FLOAT64)

@@ -4,7 +4,7 @@ a call takes before its out arguments, and what it takes by name.
 
 import torch
 
-from random_calls import C64, C128, F32, I32, I64
+from random_calls import C64, C128, F32, F64, I32, I64
 
 
 def of_self(d):
@@ -248,6 +248,12 @@ def complex_self(d):
                                   if d.chance(0.05) else [C64, C128]))]
 
 
+def complex_parts(d):
+    x = d.values(d.shape(0, 4) + [1 if d.chance(0.05) else 2],
+                 d.pick([I32 if d.chance(0.1) else F32, F64]))
+    return [x if d.chance(0.6) else d.lay(x)]
+
+
 def repeats(d):
     count = d.int(0, 40)
     x = torch.randint(-1 if d.chance(0.05) else 0, 5, (count,),
@@ -287,6 +293,7 @@ OPERATORS = {
     "aten::squeeze_copy.dim_out": squeeze,
     "aten::squeeze_copy.dims_out": squeeze_dims,
     "aten::view_as_real_copy.out": complex_self,
+    "aten::view_as_complex_copy.out": complex_parts,
     "aten::permute_copy.out": permute,
     "aten::transpose_copy.int_out": transpose,
     "aten::t_copy.out": t,

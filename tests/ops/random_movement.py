@@ -209,6 +209,8 @@ class MovingCases(Cases):
                 result, absolute, relative = tolerance(self.op, form, given,
                                                        named, result)
             out = {"name": out_name(schema), "t": self.writer.put(result)}
+            if result.is_complex():
+                out["complex"] = True
             if dtype is None:
                 out.update(layout(draw.lay_result(result), ordered=True))
             case.update(expect="ok", atol=absolute, rtol=relative, outs=[out])

@@ -422,7 +422,26 @@ def backward_transforms(op, draw):
            of_transform(2 * size_of(shape, dims)))
 
 
+def complex_transforms(op, draw):
+    shape = transform_sizes(draw)
+    dims = draw.random.sample(range(len(shape)), draw.int(1, len(shape)))
+    z = draw.tensor(shape, draw.pick([C64, C128, C64, C128, C64, C128, F32]),
+                    special=0)
+    op.add([("self", z), ("dim", dims), ("normalization", draw.int(0, 2)),
+            ("forward", draw.chance(0.5))], of_transform(size_of(shape, dims)))
+
+
+def magnitudes(op, draw):
+    z = draw.values(draw.shape(0, 3, most=9, long=40), draw.pick([C64, C128]),
+                    special=0.3)
+    # Squares of these are no numbers of the type.
+    if draw.chance(0.4):
+        z = z * draw.pick([1e-30, 1e30] if z.dtype == C64 else [1e-250, 1e250])
+    op.add([("self", draw.lay(z))], lambda h, d, k: (1, 2))
+
+
 OPERATORS = {
+    "aten::abs.out": magnitudes,
     "aten::sum.IntList_out": sums,
     "aten::mean.out": sums,
     "aten::mean.dtype_out": mean_all,
@@ -462,6 +481,7 @@ OPERATORS = {
     "aten::_native_batch_norm_legit_no_training.out": batch_norms,
     "aten::_fft_r2c.out": forward_transforms,
     "aten::_fft_c2r.out": backward_transforms,
+    "aten::_fft_c2c.out": complex_transforms,
 }
 # Functional forms that have no overload with the same arguments.
 FUNCTIONS = {

@@ -56,14 +56,27 @@ etx_status etx_lowering_arange_step(etx_lower* lower) {
 
 // Sizes are stated, not taken from a tensor, so that no tensor is kept alive
 // for its sizes alone.
-static etx_status emit_full(etx_lower* lower, const etx_ir_arg* sizes,
-                            const etx_ir_arg* fill, etx_dtype dtype) {
+static etx_status fill_stated(etx_lower* lower, const etx_ir_arg* sizes,
+                              const etx_ir_arg* fill, etx_dtype dtype,
+                              uint32_t* out_value) {
   if (sizes->as.list.count == 0) {
-    return etx_lower_number(lower, fill, dtype, &lower->results[0]);
+    return etx_lower_number(lower, fill, dtype, out_value);
   }
   const etx_ir_arg args[] = {*sizes, *fill};
-  return etx_lower_emit_all(lower, ETX_OP_full_out, args, 2, &dtype,
-                            &lower->results[0]);
+  return etx_lower_emit_all(lower, ETX_OP_full_out, args, 2, &dtype, out_value);
+}
+
+etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims, size_t rank,
+                          etx_ir_arg number, etx_dtype dtype,
+                          uint32_t* out_value) {
+  etx_ir_arg sizes;
+  ETX_TRY(etx_lower_ints(lower, dims, rank, &sizes));
+  return fill_stated(lower, &sizes, &number, dtype, out_value);
+}
+
+static etx_status emit_full(etx_lower* lower, const etx_ir_arg* sizes,
+                            const etx_ir_arg* fill, etx_dtype dtype) {
+  return fill_stated(lower, sizes, fill, dtype, &lower->results[0]);
 }
 
 static etx_dtype stated_or(const etx_ir_arg* dtype, etx_dtype otherwise) {

@@ -1,4 +1,4 @@
-// Fourier transforms of real numbers and back.
+// Fourier transforms of real and of complex numbers, and back.
 
 #include "exporter/lower_internal.h"
 
@@ -86,6 +86,16 @@ static etx_status wrap_dims(etx_lower* lower, const etx_ir_arg* dims,
   return etx_lower_ints(lower, wrapped, count, out);
 }
 
+// A list of dimensions, or all of them.
+static etx_status read_dims(etx_lower* lower, const etx_ir_arg* dims,
+                            etx_ir_arg* out) {
+  etx_dim all[ETX_MAX_RANK];
+  const size_t rank = etx_lower_shape(lower, lower->args[0].as.value)->rank;
+  if (dims->kind != ETX_IR_ARG_NONE) return wrap_dims(lower, dims, out);
+  for (size_t i = 0; i < rank; ++i) all[i] = (etx_dim)i;
+  return etx_lower_ints(lower, all, rank, out);
+}
+
 // (self, dim, normalization, onesided or last_dim_size)
 etx_status etx_lowering_fft(etx_lower* lower) {
   ETX_TRY(wrap_dims(lower, &lower->args[1], &lower->args[1]));
@@ -122,11 +132,11 @@ etx_status etx_lowering_fft_rfft(etx_lower* lower) {
                    etx_ir_bool(true));
 }
 
-// fft_rfft2(self, s, dim, norm)
-etx_status etx_lowering_fft_rfft2(etx_lower* lower) {
+// fft_rfft2, fft_rfftn(self, s, dim, norm)
+etx_status etx_lowering_fft_rfftn(etx_lower* lower) {
   etx_ir_arg dims;
   if (lower->args[1].kind != ETX_IR_ARG_NONE) return refuse_length(lower, "s");
-  ETX_TRY(wrap_dims(lower, &lower->args[2], &dims));
+  ETX_TRY(read_dims(lower, &lower->args[2], &dims));
   return transform(lower, ETX_OP_fft_r2c_out, dims, &lower->args[3],
                    etx_ir_bool(true));
 }
@@ -145,4 +155,65 @@ etx_status etx_lowering_fft_irfft(etx_lower* lower) {
     count = etx_ir_int(size);
   }
   return transform(lower, ETX_OP_fft_c2r_out, dims, &lower->args[3], count);
+}
+
+// ------------------------------------------------ of whatever type
+
+// All elements of the transform, of which half are known where self is real:
+// its inverse has them conjugated.
+static etx_status transform_all(etx_lower* lower, etx_ir_arg dims,
+                                const etx_ir_arg* norm, bool is_forward) {
+  etx_ir_arg args[] = {lower->args[0], dims, etx_ir_none(),
+                       etx_ir_bool(is_forward)};
+  const etx_dtype dtype = etx_lower_shape(lower, args[0].as.value)->dtype;
+  ETX_TRY(read_norm(lower, norm, is_forward, &args[2]));
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
+    if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+    return etx_lower_emit(lower, ETX_OP_fft_c2c_out, args, 4,
+                          &lower->results[0]);
+  }
+  uint32_t value = args[0].as.value;
+  if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
+    ETX_TRY(etx_lower_cast(lower, value, ETX_DTYPE_FLOAT32, &value));
+  }
+  args[0] = etx_ir_value_arg(value);
+  args[3] = etx_ir_bool(false);
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_fft_r2c_out, args, 4, &value));
+  lower->results[0] = value;
+  if (is_forward) return ETX_OK;
+  return etx_lower_unary(lower, ETX_OP_conj_physical_out, value,
+                         &lower->results[0]);
+}
+
+// (self, n, dim, norm)
+static etx_status transform_line(etx_lower* lower, bool is_forward) {
+  size_t axis = 0;
+  etx_ir_arg dims;
+  ETX_TRY(read_line(lower, &axis, &dims));
+  ETX_TRY(fit_length(lower, &lower->args[1], axis));
+  return transform_all(lower, dims, &lower->args[3], is_forward);
+}
+
+etx_status etx_lowering_fft_fft(etx_lower* lower) {
+  return transform_line(lower, true);
+}
+
+etx_status etx_lowering_fft_ifft(etx_lower* lower) {
+  return transform_line(lower, false);
+}
+
+// (self, s, dim, norm)
+static etx_status transform_dims(etx_lower* lower, bool is_forward) {
+  etx_ir_arg dims;
+  if (lower->args[1].kind != ETX_IR_ARG_NONE) return refuse_length(lower, "s");
+  ETX_TRY(read_dims(lower, &lower->args[2], &dims));
+  return transform_all(lower, dims, &lower->args[3], is_forward);
+}
+
+etx_status etx_lowering_fft_fftn(etx_lower* lower) {
+  return transform_dims(lower, true);
+}
+
+etx_status etx_lowering_fft_ifftn(etx_lower* lower) {
+  return transform_dims(lower, false);
 }

@@ -171,3 +171,35 @@ etx_status etx_lowering_isclose(etx_lower* lower) {
   return etx_lower_binary(lower, ETX_OP_logical_or_out, most, test,
                           &lower->results[0]);
 }
+
+// True where a number has a minus sign, -0 included: its reciprocal is below 0.
+static etx_status is_signed(etx_lower* lower, uint32_t self, uint32_t* out) {
+  uint32_t inverse = 0;
+  uint32_t below = 0;
+  ETX_TRY(
+      etx_lower_with_number(lower, ETX_OP_lt_scalar_out, self, 0.0, &below));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_reciprocal_out, self, &inverse));
+  ETX_TRY(etx_lower_with_number(lower, ETX_OP_lt_scalar_out, inverse, 0.0,
+                                &inverse));
+  return etx_lower_binary(lower, ETX_OP_logical_or_out, below, inverse, out);
+}
+
+// copysign(self, other): a NaN counts as positive.
+etx_status etx_lowering_copysign(etx_lower* lower) {
+  uint32_t pair[2];
+  uint32_t size = 0;
+  uint32_t negative = 0;
+  uint32_t test = 0;
+  etx_dtype dtype;
+  ETX_TRY(etx_lower_result_type(lower, lower->args, 2, &dtype));
+  if (etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
+    dtype = ETX_DTYPE_FLOAT32;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(etx_lower_operand(lower, &lower->args[i], dtype, &pair[i]));
+  }
+  ETX_TRY(is_signed(lower, pair[1], &test));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, pair[0], &size));
+  ETX_TRY(etx_lower_unary(lower, ETX_OP_neg_out, size, &negative));
+  return etx_lower_where(lower, test, negative, size, &lower->results[0]);
+}

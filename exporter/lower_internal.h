@@ -105,6 +105,10 @@ ETX_MUST_USE etx_status etx_lower_constant(etx_lower* lower,
                                            uint32_t* out_value);
 ETX_MUST_USE etx_status etx_lower_cast(etx_lower* lower, uint32_t self,
                                        etx_dtype dtype, uint32_t* out_value);
+// The same of a real tensor to a complex type.
+ETX_MUST_USE etx_status etx_lower_to_complex(etx_lower* lower, uint32_t self,
+                                             etx_dtype dtype,
+                                             uint32_t* out_value);
 // torch.result_type over tensors and numbers: 0-d tensors and numbers count by
 // category.
 ETX_MUST_USE etx_status etx_lower_result_type(etx_lower* lower,
@@ -210,6 +214,13 @@ ETX_MUST_USE etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op,
                                          uint32_t self, const etx_dim* dims,
                                          size_t dim_count, bool keep,
                                          uint32_t* out_value);
+// Counts for each value the boundaries before it, or with `right` those up to
+// it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
+// boundaries].
+ETX_MUST_USE etx_status etx_lower_count_before(etx_lower* lower,
+                                               uint32_t values,
+                                               uint32_t boundaries, bool right,
+                                               uint32_t* out_value);
 // Gives the last dimension a row of its own, or takes it away again.
 ETX_MUST_USE etx_status etx_lower_add_row(etx_lower* lower, uint32_t self,
                                           uint32_t* out);
@@ -225,6 +236,14 @@ ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
                                             etx_lower_plane_function function,
                                             const void* context,
                                             uint32_t* out_value);
+// Tensors of one type end to end; one alone is the result itself.
+ETX_MUST_USE etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
+                                       size_t count, size_t axis,
+                                       uint32_t* out_value);
+// One number everywhere.
+ETX_MUST_USE etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims,
+                                       size_t rank, etx_ir_arg number,
+                                       etx_dtype dtype, uint32_t* out_value);
 // 0, 1, .. count-1 as int64.
 ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
                                          uint32_t* out_value);

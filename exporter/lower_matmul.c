@@ -182,21 +182,50 @@ etx_status etx_lowering_matmul(etx_lower* lower) {
   return etx_lower_matmul(lower, operands[0], operands[1], &lower->results[0]);
 }
 
-// baddbmm(self, a, b, beta, alpha): beta * self + alpha * (a @ b)
-etx_status etx_lowering_baddbmm(etx_lower* lower) {
-  uint32_t value = 0;
-  uint32_t self = lower->args[0].as.value;
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_out, lower->args[1].as.value,
-                           lower->args[2].as.value, &value));
-  const etx_dtype dtype = etx_lower_shape(lower, value)->dtype;
-  const bool scaled = !(lower->args[3].kind == ETX_IR_ARG_INT &&
-                        lower->args[3].as.integer == 1);
-  if (scaled) {
-    uint32_t beta = 0;
-    ETX_TRY(etx_lower_number(lower, &lower->args[3], dtype, &beta));
-    ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, self, beta, &self));
+static bool is_number(const etx_ir_arg* arg, int64_t number) {
+  if (arg->kind == ETX_IR_ARG_INT) return arg->as.integer == number;
+  return arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == (double)number;
+}
+
+// beta * self + alpha * product; a beta of 0 leaves self out, NaN too.
+static etx_status add_scaled(etx_lower* lower, uint32_t self, uint32_t product,
+                             const etx_ir_arg* beta, const etx_ir_arg* alpha) {
+  const etx_dtype dtype = etx_lower_shape(lower, product)->dtype;
+  uint32_t factor = 0;
+  if (is_number(beta, 0)) {
+    lower->results[0] = product;
+    if (is_number(alpha, 1)) return ETX_OK;
+    ETX_TRY(etx_lower_number(lower, alpha, dtype, &factor));
+    return etx_lower_binary(lower, ETX_OP_mul_out, product, factor,
+                            &lower->results[0]);
   }
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(value),
-                             lower->args[4]};
+  if (!is_number(beta, 1)) {
+    ETX_TRY(etx_lower_number(lower, beta, dtype, &factor));
+    ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, self, factor, &self));
+  }
+  etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(product),
+                       *alpha};
+  // Of integers a fraction is cut off.
+  if (alpha->kind == ETX_IR_ARG_DOUBLE &&
+      etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
+    args[2] = etx_ir_int((etx_dim)alpha->as.real);
+  }
   return etx_lower_emit(lower, ETX_OP_add_out, args, 3, &lower->results[0]);
+}
+
+// baddbmm(self, a, b, beta, alpha)
+etx_status etx_lowering_baddbmm(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_bmm_out, args[1].as.value,
+                           args[2].as.value, &value));
+  return add_scaled(lower, args[0].as.value, value, &args[3], &args[4]);
+}
+
+// addmv(self, mat, vec, beta, alpha)
+etx_status etx_lowering_addmv(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_matmul(lower, args[1].as.value, args[2].as.value, &value));
+  return add_scaled(lower, args[0].as.value, value, &args[3], &args[4]);
 }

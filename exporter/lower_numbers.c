@@ -34,11 +34,21 @@ static size_t put_integer(int64_t value, etx_dtype dtype, uint8_t out[8]) {
   return bytes;
 }
 
+enum { NUMBER_BYTES = 16 };
+
 // Bytes of `number` as `dtype`, little-endian; false for types that are not
 // written here (half types).
 static bool number_bytes(const etx_ir_arg* number, etx_dtype dtype,
-                         uint8_t out[8], size_t* out_bytes) {
+                         uint8_t out[NUMBER_BYTES], size_t* out_bytes) {
   int64_t integer = 0;
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
+    memset(out, 0, NUMBER_BYTES);  // the imaginary part
+    if (!number_bytes(number, etx_dtype_part(dtype), out, out_bytes)) {
+      return false;
+    }
+    *out_bytes *= 2;
+    return true;
+  }
   if (dtype == ETX_DTYPE_FLOAT32) {
     const float real = number->kind == ETX_IR_ARG_INT
                            ? (float)number->as.integer
@@ -75,7 +85,7 @@ etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
                             etx_dtype dtype, uint32_t* out_value) {
   const bool symbolic =
       number->kind == ETX_IR_ARG_INT && !etx_dim_is_number(number->as.integer);
-  uint8_t bytes[8];
+  uint8_t bytes[NUMBER_BYTES];
   size_t size = 0;
   if (symbolic || !number_bytes(number, dtype, bytes, &size)) {
     return etx_lower_emit_all(lower, ETX_OP_scalar_tensor_out, number, 1,
@@ -94,6 +104,10 @@ etx_status etx_lower_cast(etx_lower* lower, uint32_t self, etx_dtype dtype,
   if (shape.dtype == dtype) {
     *out_value = self;
     return ETX_OK;
+  }
+  if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX &&
+      etx_dtype_category_of(shape.dtype) != ETX_CATEGORY_COMPLEX) {
+    return etx_lower_to_complex(lower, self, dtype, out_value);
   }
   etx_dim order[ETX_MAX_RANK];
   for (size_t i = 0; i < shape.rank; ++i) order[i] = (etx_dim)i;

@@ -7,8 +7,8 @@ static uint32_t self_of(const etx_lower* lower) {
   return lower->args[0].as.value;
 }
 
-static etx_status join(etx_lower* lower, uint32_t* values, size_t count,
-                       size_t axis, uint32_t* out_value) {
+etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
+                          size_t count, size_t axis, uint32_t* out_value) {
   etx_ir_arg* const items =
       etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
   if (items == NULL) return ETX_OUT_OF_MEMORY;
@@ -65,7 +65,7 @@ static etx_status wrap_edge(etx_lower* lower, size_t axis, etx_dim before,
   if (after != 0) {
     ETX_TRY(etx_lower_slice(lower, *self, axis, 0, after, 1, &parts[count++]));
   }
-  return join(lower, parts, count, axis, self);
+  return etx_lower_join(lower, parts, count, axis, self);
 }
 
 // Padding comes innermost dimension first, as before and after.
@@ -194,4 +194,66 @@ etx_status etx_lowering_trace(etx_lower* lower) {
   ETX_TRY(etx_lower_emit(lower, ETX_OP_diagonal_copy_out, args, 1, &value));
   return etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, NULL, 0, false,
                           &lower->results[0]);
+}
+
+// Replaces a diagonal of the last two dimensions, which are fixed: of all rows
+// after each other, every (columns + 1)-th element.
+static etx_status put_diagonal(etx_lower* lower, uint32_t src, int64_t offset,
+                               uint32_t* value) {
+  const etx_shape shape = *etx_lower_shape(lower, *value);
+  const etx_dim rows = shape.dims[shape.rank - 2];
+  const etx_dim columns = shape.dims[shape.rank - 1];
+  const etx_dim count = etx_lower_shape(lower, src)->dims[shape.rank - 2];
+  if (!etx_dim_is_number(rows) || !etx_dim_is_number(columns) ||
+      !etx_dim_is_number(count)) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of dimensions that vary", lower->node->aten);
+  }
+  if (count == 0) return ETX_OK;
+  etx_shape flat = shape;
+  flat.dims[--flat.rank - 1] = rows * columns;
+  const etx_dim start = offset < 0 ? -offset * columns : offset;
+  const etx_dim end = start + (count - 1) * (columns + 1) + 1;
+  ETX_TRY(etx_lower_view(lower, *value, flat.dims, flat.rank, value));
+  const etx_ir_arg args[] = {etx_ir_value_arg(*value),
+                             etx_ir_value_arg(src),
+                             etx_ir_int((etx_dim)flat.rank - 1),
+                             etx_ir_int(start),
+                             etx_ir_int(end),
+                             etx_ir_int(columns + 1)};
+  ETX_TRY(etx_lower_emit(lower, ETX_OP_slice_scatter_out, args, 6, value));
+  return etx_lower_view(lower, *value, shape.dims, shape.rank, value);
+}
+
+// diagonal_scatter(self, src, offset, dim1, dim2)
+etx_status etx_lowering_diagonal_scatter(etx_lower* lower) {
+  const etx_ir_arg* const args = lower->args;
+  const etx_shape shape = *etx_lower_shape(lower, self_of(lower));
+  size_t order[ETX_MAX_RANK];
+  size_t back[ETX_MAX_RANK];
+  size_t pair[2];
+  size_t rank = 0;
+  uint32_t value = self_of(lower);
+  uint32_t src = args[1].as.value;
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(
+        etx_lower_axis(lower, args[3 + i].as.integer, shape.rank, &pair[i]));
+  }
+  for (size_t i = 0; i < shape.rank; ++i) {
+    if (i != pair[0] && i != pair[1]) order[rank++] = i;
+  }
+  if (rank + 2 != shape.rank ||
+      etx_lower_shape(lower, src)->rank + 1 != shape.rank) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants two dimensions, and a source with one "
+                         "instead of them",
+                         lower->node->aten);
+  }
+  order[rank] = pair[0];
+  order[rank + 1] = pair[1];
+  for (size_t i = 0; i < shape.rank; ++i) back[order[i]] = i;
+  ETX_TRY(etx_lower_permute(lower, value, order, &value));
+  ETX_TRY(etx_lower_cast(lower, src, shape.dtype, &src));
+  ETX_TRY(put_diagonal(lower, src, args[2].as.integer, &value));
+  return etx_lower_permute(lower, value, back, &lower->results[0]);
 }

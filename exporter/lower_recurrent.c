@@ -2,7 +2,8 @@
 // with the input weights are one linear layer before the loop, since they do
 // not depend on the state.
 //
-//   lstm  i, f, g, o = gates    c' = f c + i g    h' = o tanh(c')
+//   lstm  i, f, g, o = gates    c' = f c + i g    h' = o tanh(c'), or a
+//         projection of it
 //   gru   r, z, n               n = tanh(x_n + r h_n)    h' = n + z (h - n)
 //   rnn   h' = tanh or relu of the gates
 
@@ -17,12 +18,13 @@ typedef enum cell_kind { CELL_LSTM, CELL_GRU, CELL_RNN } cell_kind;
 // Weights of one direction of one layer.
 typedef struct weights {
   uint32_t input;        // [gates * H, I]
-  uint32_t hidden;       // [gates * H, H]
+  uint32_t hidden;       // [gates * H, P]
   uint32_t input_bias;   // or ETX_IR_NONE
   uint32_t hidden_bias;  // or ETX_IR_NONE
+  uint32_t projection;   // [P, H] of an LSTM, or ETX_IR_NONE: P is H
 } weights;
 
-// [B, H] each; `cell` only of an LSTM.
+// [B, P], and [B, H] for `cell`, which only an LSTM has.
 typedef struct cell_state {
   uint32_t hidden;
   uint32_t cell;
@@ -34,6 +36,7 @@ typedef struct layer {
   size_t directions;
   size_t layers;
   bool has_biases;
+  bool has_projections;
   const etx_ir_arg* params;
   size_t param_count;
 } layer;
@@ -111,8 +114,9 @@ static etx_status step(etx_lower* lower, const layer* l, const weights* w,
                        uint32_t from_input, cell_state* state) {
   uint32_t from_hidden = 0;
   const etx_shape* const shape = etx_lower_shape(lower, w->hidden);
-  const etx_dim size = shape->dims[1];
-  if (shape->rank != 2 || size < 0 || size > INT32_MAX) {
+  const etx_dim rows = shape->dims[0];
+  const etx_dim size = rows / (l->kind == CELL_LSTM ? 4 : 3);
+  if (shape->rank != 2 || rows < 0 || rows > INT32_MAX) {
     return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
                          "'%t' wants hidden weights of rank 2 and a fixed size",
                          lower->node->aten);
@@ -120,7 +124,10 @@ static etx_status step(etx_lower* lower, const layer* l, const weights* w,
   ETX_TRY(etx_lower_linear(lower, state->hidden, w->hidden, w->hidden_bias,
                            &from_hidden));
   if (l->kind == CELL_LSTM) {
-    return lstm_step(lower, from_input, from_hidden, size, state);
+    ETX_TRY(lstm_step(lower, from_input, from_hidden, size, state));
+    if (w->projection == ETX_IR_NONE) return ETX_OK;
+    return etx_lower_linear(lower, state->hidden, w->projection, ETX_IR_NONE,
+                            &state->hidden);
   }
   if (l->kind == CELL_GRU) {
     return gru_step(lower, from_input, from_hidden, size, state);
@@ -143,7 +150,8 @@ static etx_status lower_cell(etx_lower* lower, const layer* l,
                              cell_state state) {
   const etx_ir_arg* const args = lower->args;
   const weights w = {args[2].as.value, args[3].as.value,
-                     optional_value(&args[4]), optional_value(&args[5])};
+                     optional_value(&args[4]), optional_value(&args[5]),
+                     ETX_IR_NONE};
   uint32_t from_input = 0;
   ETX_TRY(etx_lower_linear(lower, args[0].as.value, w.input, w.input_bias,
                            &from_input));
@@ -180,12 +188,18 @@ etx_status etx_lowering_rnn_cell(etx_lower* lower) {
 
 // ------------------------------------------------ layers
 
+// Weights that a direction of a layer has.
+static size_t weight_count(const layer* l) {
+  return (l->has_biases ? 4u : 2u) + l->has_projections;
+}
+
 static weights weights_at(const layer* l, size_t index) {
-  const size_t each = l->has_biases ? 4 : 2;
+  const size_t each = weight_count(l);
   const etx_ir_arg* const p = &l->params[index * each];
   const weights w = {p[0].as.value, p[1].as.value,
                      l->has_biases ? p[2].as.value : ETX_IR_NONE,
-                     l->has_biases ? p[3].as.value : ETX_IR_NONE};
+                     l->has_biases ? p[3].as.value : ETX_IR_NONE,
+                     l->has_projections ? p[each - 1].as.value : ETX_IR_NONE};
   return w;
 }
 
@@ -272,7 +286,7 @@ static etx_status stack_states(etx_lower* lower, const cell_state* states,
 
 static etx_status check_layers(etx_lower* lower, const layer* l, uint32_t input,
                                bool trains) {
-  const size_t each = l->has_biases ? 4 : 2;
+  const size_t each = weight_count(l);
   const etx_shape* const shape = etx_lower_shape(lower, input);
   if (trains) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
@@ -282,8 +296,7 @@ static etx_status check_layers(etx_lower* lower, const layer* l, uint32_t input,
   if (l->layers == 0 || l->layers > l->param_count ||
       l->param_count != l->layers * l->directions * each) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' with projections or other weights than %z a "
-                         "layer",
+                         "'%t' with other weights than %z a layer",
                          lower->node->aten, each);
   }
   if (shape->rank != 3 || !etx_dim_is_number(shape->dims[0]) ||
@@ -306,6 +319,10 @@ static etx_status lower_layers(etx_lower* lower, layer* l,
   l->has_biases = args[3].as.boolean;
   l->layers = (size_t)args[4].as.integer;
   l->directions = args[7].as.boolean ? 2 : 1;
+  // One weight more than there would be otherwise.
+  l->has_projections =
+      l->kind == CELL_LSTM && l->layers <= l->param_count &&
+      l->param_count == l->layers * l->directions * (l->has_biases ? 5u : 3u);
   const bool batch_first = args[8].as.boolean;
   const bool is_lstm = l->kind == CELL_LSTM;
   uint32_t input = args[0].as.value;

@@ -1,5 +1,5 @@
 // Reductions: whole-tensor forms become the form with a list of dims where the
-// stock library has only that; norms become sums; sorting is the topk of all.
+// stock library has only that; norms become sums.
 
 #include <math.h>
 
@@ -220,7 +220,7 @@ etx_status etx_lowering_weight_norm(etx_lower* lower) {
   return etx_lower_binary(lower, ETX_OP_mul_out, v, value, &lower->results[0]);
 }
 
-// ------------------------------------------------ counts and orders
+// ------------------------------------------------ counts
 
 // count_nonzero(self, dim)
 etx_status etx_lowering_count_nonzero(etx_lower* lower) {
@@ -232,64 +232,4 @@ etx_status etx_lowering_count_nonzero(etx_lower* lower) {
   ETX_TRY(etx_lower_cast(lower, value, ETX_DTYPE_INT64, &value));
   return etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, &dim, count,
                           false, &lower->results[0]);
-}
-
-// All elements of one dimension in order, and where they were.
-static etx_status sorted(etx_lower* lower, etx_dim dim, bool stable,
-                         bool descending, uint32_t* out_values) {
-  const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
-  size_t axis = 0;
-  ETX_TRY(etx_lower_axis(lower, dim, shape.rank, &axis));
-  if (lower->target == ETX_TARGET_ETX) {
-    const etx_ir_arg args[] = {lower->args[0], etx_ir_bool(stable),
-                               etx_ir_int((etx_dim)axis),
-                               etx_ir_bool(descending)};
-    return etx_lower_emit_all(lower, ETX_OP_sort_values_stable, args, 4, NULL,
-                              out_values);
-  }
-  if (stable) return etx_lowering_refused(lower);
-  const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
-  const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
-  uint32_t self = lower->args[0].as.value;
-  // The stock kernel has no truths.
-  if (is_bool) ETX_TRY(etx_lower_cast(lower, self, ETX_DTYPE_UINT8, &self));
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int(size),
-                             etx_ir_int((etx_dim)axis), etx_ir_bool(descending),
-                             etx_ir_bool(true)};
-  ETX_TRY(
-      etx_lower_emit_all(lower, ETX_OP_topk_values, args, 5, NULL, out_values));
-  return etx_lower_cast(lower, out_values[0], shape.dtype, &out_values[0]);
-}
-
-// sort(self, dim, descending)
-etx_status etx_lowering_sort(etx_lower* lower) {
-  return sorted(lower, lower->args[1].as.integer, false,
-                lower->args[2].as.boolean, lower->results);
-}
-
-// sort.stable(self, stable, dim, descending)
-etx_status etx_lowering_sort_stable(etx_lower* lower) {
-  const etx_ir_arg* const args = lower->args;
-  const bool stable = args[1].kind == ETX_IR_ARG_BOOL && args[1].as.boolean;
-  return sorted(lower, args[2].as.integer, stable, args[3].as.boolean,
-                lower->results);
-}
-
-// argsort(self, dim, descending)
-etx_status etx_lowering_argsort(etx_lower* lower) {
-  uint32_t values[ETX_INFER_MAX_OUTPUTS];
-  ETX_TRY(sorted(lower, lower->args[1].as.integer, false,
-                 lower->args[2].as.boolean, values));
-  lower->results[0] = values[1];
-  return ETX_OK;
-}
-
-// argsort.stable(self, stable, dim, descending)
-etx_status etx_lowering_argsort_stable(etx_lower* lower) {
-  const etx_ir_arg* const args = lower->args;
-  uint32_t values[ETX_INFER_MAX_OUTPUTS];
-  ETX_TRY(sorted(lower, args[2].as.integer, args[1].as.boolean,
-                 args[3].as.boolean, values));
-  lower->results[0] = values[1];
-  return ETX_OK;
 }

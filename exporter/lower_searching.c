@@ -3,10 +3,9 @@
 
 #include "exporter/lower_internal.h"
 
-// Counts for each value the boundaries before it. Both have one dimension
-// more: [.., values, 1] and [.., 1, boundaries].
-static etx_status count_before(etx_lower* lower, uint32_t values,
-                               uint32_t boundaries, bool right, bool is_int32) {
+etx_status etx_lower_count_before(etx_lower* lower, uint32_t values,
+                                  uint32_t boundaries, bool right,
+                                  uint32_t* out_value) {
   const etx_ir_arg pair[] = {etx_ir_value_arg(values),
                              etx_ir_value_arg(boundaries)};
   const etx_op_id op = right ? ETX_OP_le_tensor_out : ETX_OP_lt_tensor_out;
@@ -20,8 +19,14 @@ static etx_status count_before(etx_lower* lower, uint32_t values,
   }
   ETX_TRY(etx_lower_binary(lower, op, both[1], both[0], &value));
   ETX_TRY(etx_lower_cast(lower, value, ETX_DTYPE_INT64, &value));
-  ETX_TRY(etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, &last, 1,
-                           false, &value));
+  return etx_lower_reduce(lower, ETX_OP_sum_intlist_out, value, &last, 1, false,
+                          out_value);
+}
+
+static etx_status count_before(etx_lower* lower, uint32_t values,
+                               uint32_t boundaries, bool right, bool is_int32) {
+  uint32_t value = 0;
+  ETX_TRY(etx_lower_count_before(lower, values, boundaries, right, &value));
   return etx_lower_cast(lower, value,
                         is_int32 ? ETX_DTYPE_INT32 : ETX_DTYPE_INT64,
                         &lower->results[0]);

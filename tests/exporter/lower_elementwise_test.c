@@ -211,6 +211,26 @@ static void etxs_runtime_has_operators_of_its_own(void** state) {
                  "return y\n");
 }
 
+static void a_sign_is_told_by_the_reciprocal_too(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'int32[3]'}, {name: y, type: 'float32[3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.copysign.Tensor, args: [x, y]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[3] = dim_order_ops::_to_dim_order_copy.out(x, False, "
+      "[0])\n"
+      "z.2: bool[3] = aten::lt.Scalar_out(y, 0)\n"
+      "z.3: float32[3] = aten::reciprocal.out(y)\n"
+      "z.4: bool[3] = aten::lt.Scalar_out(z.3, 0)\n"
+      "z.5: bool[3] = aten::logical_or.out(z.2, z.4)\n"
+      "z.6: float32[3] = aten::abs.out(z.1)\n"
+      "z.7: float32[3] = aten::neg.out(z.6)\n"
+      "z: float32[3] = aten::where.self_out(z.5, z.7, z.6)\n"
+      "return z\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_become_constants_of_the_tensors_type),
@@ -226,6 +246,7 @@ int main(void) {
       cmocka_unit_test(squares_and_roots_need_no_power),
       cmocka_unit_test(a_size_as_number_is_computed),
       cmocka_unit_test(etxs_runtime_has_operators_of_its_own),
+      cmocka_unit_test(a_sign_is_told_by_the_reciprocal_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

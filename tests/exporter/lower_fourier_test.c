@@ -122,6 +122,190 @@ static void gradients_of_a_convolution_are_three(void** state) {
       "return c\n");
 }
 
+static void complex_numbers_are_put_together_from_parts(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[3, 2]'}, {name: y, type: 'float32[3, "
+      "2]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.view_as_complex.default, args: [x]}\n"
+      "  - {out: b, op: aten.view_as_complex_copy.default, args: [y]}\n"
+      "  - {out: c, op: aten.mul.Tensor, args: [a, b]}\n"
+      "  - {out: d, op: aten.abs.default, args: [c]}\n"
+      "  - {out: e, op: aten.complex.default, args: [d, d]}\n"
+      "outputs: [d, e]\n",
+      "a: complex64[3] = etx::view_as_complex_copy.out(x)\n"
+      "b: complex64[3] = etx::view_as_complex_copy.out(y)\n"
+      "c: complex64[3] = aten::mul.out(a, b)\n"
+      "d: float32[3] = aten::abs.out(c)\n"
+      "e.1: float32[3, 1] = aten::view_copy.out(d, [3, 1])\n"
+      "e.3: float32[3, 2] = aten::cat.out([e.1, e.1], 1)\n"
+      "e: complex64[3] = etx::view_as_complex_copy.out(e.3)\n"
+      "return d\n"
+      "return e\n");
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
+                 "inputs: [{name: z, type: 'complex64[2, 8]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten.abs.default, args: [z]}\n"
+                 "  - {out: b, op: aten.real.default, args: [z]}\n"
+                 "  - {out: c, op: aten.imag.default, args: [z]}\n"
+                 "  - {out: d, op: aten.angle.default, args: [z]}\n"
+                 "  - {out: e, op: aten.mul.Scalar, args: [z, 2]}\n"
+                 "outputs: [a, b, c, d, e]\n",
+                 "a: float32[2, 8] = aten::abs.out(z)\n"
+                 "b.1: float32[2, 8, 2] = aten::view_as_real_copy.out(z)\n"
+                 "b: float32[2, 8] = aten::select_copy.int_out(b.1, 2, 0)\n"
+                 "c: float32[2, 8] = aten::select_copy.int_out(b.1, 2, 1)\n"
+                 "d: float32[2, 8] = aten::atan2.out(c, b)\n"
+                 "e: complex64[2, 8] = aten::mul.out(z, const complex64[])\n"
+                 "return a\n"
+                 "return b\n"
+                 "return c\n"
+                 "return d\n"
+                 "return e\n");
+}
+
+static void a_real_operand_becomes_complex(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: z, type: 'complex64[2, 8]'}, {name: w, type: "
+                 "'float32[8]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.mul.Tensor, args: [z, w]}\n"
+                 "outputs: [y]\n",
+                 "y.1: float32[8] = aten::full.out([8], 0)\n"
+                 "y.2: float32[8, 1] = aten::view_copy.out(w, [8, 1])\n"
+                 "y.3: float32[8, 1] = aten::view_copy.out(y.1, [8, 1])\n"
+                 "y.4: float32[8, 2] = aten::cat.out([y.2, y.3], 1)\n"
+                 "y.5: complex64[8] = etx::view_as_complex_copy.out(y.4)\n"
+                 "y: complex64[2, 8] = aten::mul.out(z, y.5)\n"
+                 "return y\n");
+}
+
+static void sizes_of_pairs_are_those_of_complex_numbers(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float16[3]'}, {name: y, type: "
+      "'float16[3]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.hypot.default, args: [x, y]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[3] = dim_order_ops::_to_dim_order_copy.out(x, False, "
+      "[0])\n"
+      "z.2: float32[3] = dim_order_ops::_to_dim_order_copy.out(y, False, "
+      "[0])\n"
+      "z.3: float32[3, 1] = aten::view_copy.out(z.1, [3, 1])\n"
+      "z.4: float32[3, 1] = aten::view_copy.out(z.2, [3, 1])\n"
+      "z.5: float32[3, 2] = aten::cat.out([z.3, z.4], 1)\n"
+      "z.6: complex64[3] = etx::view_as_complex_copy.out(z.5)\n"
+      "z.7: float32[3] = aten::abs.out(z.6)\n"
+      "z: float16[3] = dim_order_ops::_to_dim_order_copy.out(z.7, False, "
+      "[0])\n"
+      "return z\n");
+  expect_lowered(ETX_TARGET_ETX, "lower simplify",
+                 "inputs: [{name: r, type: 'float32[3]'}, {name: t, type: "
+                 "'float32[3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: z, op: aten.polar.default, args: [r, t]}\n"
+                 "outputs: [z]\n",
+                 "z.1: float32[3] = aten::cos.out(t)\n"
+                 "z.2: float32[3] = aten::sin.out(t)\n"
+                 "z.3: float32[3] = aten::mul.out(r, z.1)\n"
+                 "z.4: float32[3] = aten::mul.out(r, z.2)\n"
+                 "z.5: float32[3, 1] = aten::view_copy.out(z.3, [3, 1])\n"
+                 "z.6: float32[3, 1] = aten::view_copy.out(z.4, [3, 1])\n"
+                 "z.7: float32[3, 2] = aten::cat.out([z.5, z.6], 1)\n"
+                 "z: complex64[3] = etx::view_as_complex_copy.out(z.7)\n"
+                 "return z\n");
+}
+
+// Real lines as such, whose inverse is the conjugate.
+static void transforms_take_what_there_is(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 8]'}, {name: z, type: "
+      "'complex64[2, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: a, op: aten.fft_fft.default, args: [x]}\n"
+      "  - {out: b, op: aten.fft_fftn.default, args: [x, null, null, {str: "
+      "ortho}]}\n"
+      "  - {out: c, op: aten.fft_ifft.default, args: [x, null, 0]}\n"
+      "  - {out: d, op: aten.fft_fft2.default, args: [z]}\n"
+      "  - {out: e, op: aten.fft_ifft.default, args: [z, 4, -1, {str: "
+      "forward}]}\n"
+      "  - {out: f, op: aten._fft_c2c.default, args: [z, [-1], 0, true]}\n"
+      "outputs: [a, b, c, d, e, f]\n",
+      "a: complex64[2, 8] = aten::_fft_r2c.out(x, [1], 0, False)\n"
+      "b: complex64[2, 8] = aten::_fft_r2c.out(x, [0, 1], 1, False)\n"
+      "c.1: complex64[2, 8] = aten::_fft_r2c.out(x, [0], 2, False)\n"
+      "c: complex64[2, 8] = aten::_conj_physical.out(c.1)\n"
+      "d: complex64[2, 8] = etx::_fft_c2c.out(z, [0, 1], 0, True)\n"
+      "e.1: complex64[2, 4] = aten::slice_copy.Tensor_out(z, 1, 0, 4, 1)\n"
+      "e: complex64[2, 4] = etx::_fft_c2c.out(e.1, [1], 0, False)\n"
+      "f: complex64[2, 8] = etx::_fft_c2c.out(z, [1], 0, True)\n"
+      "return a\n"
+      "return b\n"
+      "return c\n"
+      "return d\n"
+      "return e\n"
+      "return f\n");
+}
+
+static void frames_are_seen_through_windows(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 16]'}]\n"
+      "nodes:\n"
+      "  - {out: w, op: aten.hann_window.default, args: [6]}\n"
+      "  - {out: y, op: aten.stft.default, args: [x, 8, 2, 6, w, false, true, "
+      "true]}\n"
+      "outputs: [y]\n",
+      "w.1: int64[6] = aten::arange.start_out(0, 6, 1)\n"
+      "w.2: float32[6] = dim_order_ops::_to_dim_order_copy.out(w.1, False, "
+      "[0])\n"
+      "w.3: float32[6] = aten::mul.out(w.2, 1.0471975803375244:float32)\n"
+      "w.4: float32[6] = aten::cos.out(w.3)\n"
+      "w.5: float32[6] = aten::mul.out(w.4, -0.5:float32)\n"
+      "w: float32[6] = aten::add.out(w.5, 0.5:float32, 1)\n"
+      "y.1: float32[8] = aten::constant_pad_nd.out(w, [1, 1], 0)\n"
+      "y.2: float32[2, 5, 8] = aten::unfold_copy.out(x, 1, 8, 2)\n"
+      "y.3: float32[2, 5, 8] = aten::mul.out(y.2, y.1)\n"
+      "y.4: complex64[2, 5, 5] = aten::_fft_r2c.out(y.3, [2], 0, True)\n"
+      "y: complex64[2, 5, 5] = aten::permute_copy.out(y.4, [0, 2, 1])\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_EXECUTORCH, "lower simplify",
+      "inputs: [{name: x, type: 'float32[16]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.stft.default, args: [x, 8]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[5, 8] = aten::unfold_copy.out(x, 0, 8, 2)\n"
+      "y.2: complex64[5, 5] = aten::_fft_r2c.out(y.1, [1], 0, True)\n"
+      "y.3: complex64[5, 5] = aten::permute_copy.out(y.2, [1, 0])\n"
+      "y: float32[5, 5, 2] = aten::view_as_real_copy.out(y.3)\n"
+      "return y\n");
+}
+
+static void the_stock_runtime_puts_none_together(void** state) {
+  (void)state;
+  expect_refused(ETX_TARGET_EXECUTORCH, "lower",
+                 "inputs: [{name: x, type: 'float32[3, 2]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.view_as_complex.default, args: [x]}\n"
+                 "outputs: [y]\n",
+                 "'aten.view_as_complex.default' runs only in etx's runtime");
+  expect_refused(ETX_TARGET_EXECUTORCH, "lower",
+                 "inputs: [{name: z, type: 'complex64[2, 8]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.fft_fft.default, args: [z]}\n"
+                 "outputs: [y]\n",
+                 "'aten.fft_fft.default' runs only in etx's runtime");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_are_numbers),
@@ -129,6 +313,12 @@ int main(void) {
       cmocka_unit_test(core_forms_count_dimensions_from_the_front),
       cmocka_unit_test(other_lengths_and_norms_are_refused),
       cmocka_unit_test(gradients_of_a_convolution_are_three),
+      cmocka_unit_test(complex_numbers_are_put_together_from_parts),
+      cmocka_unit_test(a_real_operand_becomes_complex),
+      cmocka_unit_test(sizes_of_pairs_are_those_of_complex_numbers),
+      cmocka_unit_test(transforms_take_what_there_is),
+      cmocka_unit_test(frames_are_seen_through_windows),
+      cmocka_unit_test(the_stock_runtime_puts_none_together),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

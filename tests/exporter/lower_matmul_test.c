@@ -158,6 +158,70 @@ static void stock_attention_transposes_keys(void** state) {
       "return y\n");
 }
 
+static void a_beta_of_zero_leaves_self_out(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: s, type: 'float32[3]'}, {name: m, type: 'float32[3, "
+      "4]'}, {name: v, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.addmv.default, args: [s, m, v]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[4, 1] = aten::view_copy.out(v, [4, 1])\n"
+      "y.2: float32[3, 1] = aten::mm.out(m, y.1)\n"
+      "y.3: float32[3] = aten::view_copy.out(y.2, [3])\n"
+      "y: float32[3] = aten::add.out(s, y.3, 1)\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: s, type: 'float32[3]'}, {name: m, type: 'float32[3, "
+      "4]'}, {name: v, type: 'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.addmv.default, args: [s, m, v], kwargs: {beta: "
+      "0, alpha: 2}}\n"
+      "outputs: [y]\n",
+      "y.1: float32[4, 1] = aten::view_copy.out(v, [4, 1])\n"
+      "y.2: float32[3, 1] = aten::mm.out(m, y.1)\n"
+      "y.3: float32[3] = aten::view_copy.out(y.2, [3])\n"
+      "y: float32[3] = aten::mul.out(y.3, 2.0:float32)\n"
+      "return y\n");
+}
+
+static void a_bilinear_layer_is_a_linear_one_and_inner_products(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: 'float32[2, "
+      "4]'}, {name: w, type: 'float32[5, 3, 4]'}, {name: b, type: "
+      "'float32[5]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten.bilinear.default, args: [x, y, w, b]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[15, 4] = aten::view_copy.out(w, [15, 4])\n"
+      "z.2: float32[2, 15] = aten::linear.out(y, z.1, None)\n"
+      "z.3: float32[2, 5, 3] = aten::view_copy.out(z.2, [2, 5, 3])\n"
+      "z.4: float32[2, 3, 1] = aten::view_copy.out(x, [2, 3, 1])\n"
+      "z.5: float32[2, 5, 1] = aten::bmm.out(z.3, z.4)\n"
+      "z.6: float32[2, 5] = aten::view_copy.out(z.5, [2, 5])\n"
+      "z: float32[2, 5] = aten::add.out(z.6, b, 1)\n"
+      "return z\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 3]'}, {name: y, type: 'float32[2, "
+      "4]'}, {name: w, type: 'float32[5, 3, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: z, op: aten._trilinear.default, args: [x, w, y, [1, 3], [0], "
+      "[1, 2], [2, 3]]}\n"
+      "outputs: [z]\n",
+      "z.1: float32[15, 4] = aten::view_copy.out(w, [15, 4])\n"
+      "z.2: float32[2, 15] = aten::linear.out(y, z.1, None)\n"
+      "z.3: float32[2, 5, 3] = aten::view_copy.out(z.2, [2, 5, 3])\n"
+      "z.4: float32[2, 3, 1] = aten::view_copy.out(x, [2, 3, 1])\n"
+      "z.5: float32[2, 5, 1] = aten::bmm.out(z.3, z.4)\n"
+      "z: float32[2, 5] = aten::view_copy.out(z.5, [2, 5])\n"
+      "return z\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linear_reads_its_weight_as_it_lies),
@@ -167,6 +231,8 @@ int main(void) {
       cmocka_unit_test(attention_scales_queries_and_masks_scores),
       cmocka_unit_test(grouped_attention_repeats_no_key),
       cmocka_unit_test(stock_attention_transposes_keys),
+      cmocka_unit_test(a_beta_of_zero_leaves_self_out),
+      cmocka_unit_test(a_bilinear_layer_is_a_linear_one_and_inner_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,12 +75,42 @@ static void windows_are_left_to_the_operator(void** state) {
       "return z\n");
 }
 
+static void a_diagonal_is_every_so_many_elements(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[4, 6]'}, {name: s, type: "
+      "'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.diagonal_scatter.default, args: [x, s, 1]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[24] = aten::view_copy.out(x, [24])\n"
+      "y.2: float32[24] = aten::slice_scatter.out(y.1, s, 0, 1, 23, 7)\n"
+      "y: float32[4, 6] = aten::view_copy.out(y.2, [4, 6])\n"
+      "return y\n");
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[4, 2, 6]'}, {name: s, type: "
+      "'float32[2, 2]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.diagonal_scatter.default, args: [x, s, -2, 2, "
+      "0]}\n"
+      "outputs: [y]\n",
+      "y.1: float32[2, 6, 4] = aten::permute_copy.out(x, [1, 2, 0])\n"
+      "y.2: float32[2, 24] = aten::view_copy.out(y.1, [2, 24])\n"
+      "y.3: float32[2, 24] = aten::slice_scatter.out(y.2, s, 1, 8, 14, 5)\n"
+      "y.4: float32[2, 6, 4] = aten::view_copy.out(y.3, [2, 6, 4])\n"
+      "y: float32[4, 2, 6] = aten::permute_copy.out(y.4, [2, 0, 1])\n"
+      "return y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(differences_may_start_from_something_else),
       cmocka_unit_test(checks_are_gone),
       cmocka_unit_test(edges_by_mode),
       cmocka_unit_test(windows_are_left_to_the_operator),
+      cmocka_unit_test(a_diagonal_is_every_so_many_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,11 +102,51 @@ static void a_layer_projects_all_steps_at_once(void** state) {
       "return y.12\n");
 }
 
+static void a_projection_follows_each_step(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[1, 2, 4]'}, {name: h, type: "
+      "'float32[1, 2, 3]'}, {name: c, type: 'float32[1, 2, 6]'}, {name: i, "
+      "type: 'float32[24, 4]'}, {name: w, type: 'float32[24, 3]'}, {name: p, "
+      "type: 'float32[3, 6]'}]\n"
+      "nodes:\n"
+      "  - {out: [y, a, b], op: aten.lstm.input, args: [x, [h, c], [i, w, p], "
+      "false, 1, 0.0, false, false, false]}\n"
+      "outputs: [y, a, b]\n",
+      "y.1: float32[2, 3] = aten::select_copy.int_out(h, 0, 0)\n"
+      "y.2: float32[2, 6] = aten::select_copy.int_out(c, 0, 0)\n"
+      "y.3: float32[1, 2, 24] = aten::linear.out(x, i, None)\n"
+      "y.4: float32[2, 24] = aten::select_copy.int_out(y.3, 0, 0)\n"
+      "y.5: float32[2, 24] = aten::linear.out(y.1, w, None)\n"
+      "y.6: float32[2, 24] = aten::add.out(y.4, y.5, 1)\n"
+      "y.7: float32[2, 6] = aten::slice_copy.Tensor_out(y.6, 1, 0, 6, 1)\n"
+      "y.8: float32[2, 6] = aten::sigmoid.out(y.7)\n"
+      "y.9: float32[2, 6] = aten::slice_copy.Tensor_out(y.6, 1, 6, 12, 1)\n"
+      "y.10: float32[2, 6] = aten::sigmoid.out(y.9)\n"
+      "y.11: float32[2, 6] = aten::slice_copy.Tensor_out(y.6, 1, 12, 18, 1)\n"
+      "y.12: float32[2, 6] = aten::tanh.out(y.11)\n"
+      "y.13: float32[2, 6] = aten::slice_copy.Tensor_out(y.6, 1, 18, 24, 1)\n"
+      "y.14: float32[2, 6] = aten::sigmoid.out(y.13)\n"
+      "y.15: float32[2, 6] = aten::mul.out(y.10, y.2)\n"
+      "y.16: float32[2, 6] = aten::mul.out(y.8, y.12)\n"
+      "y.17: float32[2, 6] = aten::add.out(y.15, y.16, 1)\n"
+      "y.18: float32[2, 6] = aten::tanh.out(y.17)\n"
+      "y.19: float32[2, 6] = aten::mul.out(y.14, y.18)\n"
+      "y.20: float32[2, 3] = aten::linear.out(y.19, p, None)\n"
+      "y: float32[1, 2, 3] = aten::view_copy.out(y.20, [1, 2, 3])\n"
+      "b: float32[1, 2, 6] = aten::view_copy.out(y.17, [1, 2, 6])\n"
+      "return y\n"
+      "return y\n"
+      "return b\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_gru_cell_is_two_layers_and_gates),
       cmocka_unit_test(an_lstm_cell_gives_two_states),
       cmocka_unit_test(a_layer_projects_all_steps_at_once),
+      cmocka_unit_test(a_projection_follows_each_step),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,11 +36,10 @@ static etx_status pad_lines(etx_lower* lower, uint32_t self, size_t axis,
                             etx_dim count, uint32_t* out_value) {
   etx_dim pads[2 * ETX_MAX_RANK] = {0};
   const size_t after = etx_lower_shape(lower, self)->rank - 1u - axis;
-  etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_none(),
-                       etx_ir_double(0.0)};
+  etx_ir_arg list;
   pads[2 * after + 1] = count;
-  ETX_TRY(etx_lower_ints(lower, pads, 2 * (after + 1), &args[1]));
-  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3, out_value);
+  ETX_TRY(etx_lower_ints(lower, pads, 2 * (after + 1), &list));
+  return etx_lower_pad_zeros(lower, self, &list, out_value);
 }
 
 // Brings lines to the length that they are to have: what is too long is cut off

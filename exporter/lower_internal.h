@@ -240,6 +240,10 @@ ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
 ETX_MUST_USE etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
                                        size_t count, size_t axis,
                                        uint32_t* out_value);
+// Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
+ETX_MUST_USE etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
+                                            const etx_ir_arg* pads,
+                                            uint32_t* out_value);
 // One number everywhere.
 ETX_MUST_USE etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims,
                                        size_t rank, etx_ir_arg number,

@@ -351,6 +351,21 @@ static bool pads_nothing(const etx_ir_arg* pads) {
   return pads->as.list.count % 2 == 0;
 }
 
+// The kernels pad real numbers.
+static etx_status pad_complex(etx_lower* lower, const etx_ir_arg* value) {
+  const bool is_zero =
+      value->kind == ETX_IR_ARG_INT
+          ? value->as.integer == 0
+          : value->kind == ETX_IR_ARG_DOUBLE && value->as.real == 0.0;
+  if (!is_zero) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "'%t' of complex numbers with anything but 0",
+                         lower->node->aten);
+  }
+  return etx_lower_pad_zeros(lower, self_of(lower), &lower->args[1],
+                             &lower->results[0]);
+}
+
 static etx_status emit_pad(etx_lower* lower, const etx_ir_arg* value) {
   const etx_ir_arg zero = etx_ir_double(0.0);
   etx_ir_arg pads[2 * ETX_MAX_RANK];
@@ -368,6 +383,10 @@ static etx_status emit_pad(etx_lower* lower, const etx_ir_arg* value) {
   if (pads_nothing(&args[1])) {
     lower->results[0] = args[0].as.value;
     return ETX_OK;
+  }
+  if (etx_dtype_category_of(etx_lower_shape(lower, self_of(lower))->dtype) ==
+      ETX_CATEGORY_COMPLEX) {
+    return pad_complex(lower, &args[2]);
   }
   return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3,
                         &lower->results[0]);

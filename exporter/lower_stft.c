@@ -69,10 +69,9 @@ static etx_status read_window(etx_lower* lower, etx_dim frame,
   if (length >= frame) return ETX_OK;
   const etx_dim left = (frame - length) / 2;
   const etx_dim pads[] = {left, frame - length - left};
-  etx_ir_arg pad[] = {etx_ir_value_arg(window), etx_ir_none(),
-                      etx_ir_double(0.0)};
-  ETX_TRY(etx_lower_ints(lower, pads, 2, &pad[1]));
-  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, pad, 3, out_window);
+  etx_ir_arg list;
+  ETX_TRY(etx_lower_ints(lower, pads, 2, &list));
+  return etx_lower_pad_zeros(lower, window, &list, out_window);
 }
 
 // Rows of `frame` numbers, each `hop` behind the one before it.

@@ -306,6 +306,62 @@ static void the_stock_runtime_puts_none_together(void** state) {
                  "'aten.fft_fft.default' runs only in etx's runtime");
 }
 
+static void zeros_around_complex_numbers_lie_around_their_parts(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: z, type: 'complex64[2, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.constant_pad_nd.default, args: [z, [1, 2]]}\n"
+      "  - {out: a, op: aten.fft_fft.default, args: [z, 9]}\n"
+      "outputs: [y, a]\n",
+      "y.1: float32[2, 8, 2] = aten::view_as_real_copy.out(z)\n"
+      "y.2: float32[2, 11, 2] = aten::constant_pad_nd.out(y.1, [0, 0, 1, 2], "
+      "0)\n"
+      "y: complex64[2, 11] = etx::view_as_complex_copy.out(y.2)\n"
+      "a.2: float32[2, 9, 2] = aten::constant_pad_nd.out(y.1, [0, 0, 0, 1], "
+      "0)\n"
+      "a.3: complex64[2, 9] = etx::view_as_complex_copy.out(a.2)\n"
+      "a: complex64[2, 9] = etx::_fft_c2c.out(a.3, [1], 0, True)\n"
+      "return y\n"
+      "return a\n");
+}
+
+static void complex_numbers_are_padded_with_zeros_alone(void** state) {
+  (void)state;
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: z, type: 'complex64[2, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.constant_pad_nd.default, args: [z, [1, 2], "
+      "1.5]}\n"
+      "outputs: [y]\n",
+      "of complex numbers with anything but 0");
+  expect_refused(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "inputs: [{name: z, type: 'complex64[2, 8]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.constant_pad_nd.default, args: [z, [1, 2]]}\n"
+      "outputs: [y]\n",
+      "runs only in etx's runtime");
+}
+
+static void a_conjugate_is_computed_where_there_is_one(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_EXECUTORCH, "lower simplify",
+                 "inputs: [{name: z, type: 'complex64[2, 8]'}, {name: x, type: "
+                 "'float32[2]'}]\n"
+                 "nodes:\n"
+                 "  - {out: a, op: aten._conj.default, args: [z]}\n"
+                 "  - {out: b, op: aten.conj.default, args: [x]}\n"
+                 "  - {out: d, op: aten.resolve_conj.default, args: [a]}\n"
+                 "outputs: [a, b, d]\n",
+                 "a: complex64[2, 8] = aten::_conj_physical.out(z)\n"
+                 "return a\n"
+                 "return x\n"
+                 "return a\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_are_numbers),
@@ -319,6 +375,9 @@ int main(void) {
       cmocka_unit_test(transforms_take_what_there_is),
       cmocka_unit_test(frames_are_seen_through_windows),
       cmocka_unit_test(the_stock_runtime_puts_none_together),
+      cmocka_unit_test(zeros_around_complex_numbers_lie_around_their_parts),
+      cmocka_unit_test(complex_numbers_are_padded_with_zeros_alone),
+      cmocka_unit_test(a_conjugate_is_computed_where_there_is_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,118 @@
+"""Operators that take several kernels, or one that only etx has, against eager
+PyTorch: with what is no number, with ties, with bags that are empty, and for
+another count of rows than the one that was exported."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch.export import Dim
+
+import etx
+from etx import MethodArg
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+NAN, INF = math.nan, math.inf
+ROWS = [[3.0, 1, NAN, 2, 1], [INF, -INF, 0, -0.0, 5], [NAN] * 5, [2.0, 2, 1, 1, 0], [5.0, 4, 3, 2, 1]]
+WINDOW = torch.hann_window(16)
+TABLE = torch.randn(9, 3, generator=torch.Generator().manual_seed(1))
+
+
+def complex_of(x):
+    return torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+
+
+def rotated(x, angles):
+    turned = complex_of(x) * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(turned).flatten(1)
+
+
+def bag(**options):
+    def pooled(indices):
+        return torch.nn.functional.embedding_bag(indices, TABLE, **options)
+
+    return pooled
+
+
+def bag_at(**options):
+    def pooled(indices, offsets):
+        return torch.nn.functional.embedding_bag(indices, TABLE, offsets, **options)
+
+    return pooled
+
+
+def draw(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(7))
+
+
+def whole(*shape):
+    return torch.randint(0, 9, shape, generator=torch.Generator().manual_seed(7))
+
+
+EVEN = whole(4, 6)
+UNEVEN = (torch.tensor([2, 2, 5, 1, 2, 8, 0]), torch.tensor([0, 2, 2, 6]))
+NUMBERS = torch.tensor(ROWS)
+CASES = {
+    "median": (lambda x: x.median(1), NUMBERS),
+    "median of all": (lambda x: (x.median(), x[:2].nanmedian()), NUMBERS),
+    "nanmedian": (lambda x: x.nanmedian(1)[0], NUMBERS),
+    "kthvalue": (lambda x: x.kthvalue(4, 1)[0], NUMBERS),
+    "running extremes": (lambda x: (*x.cummax(1), *x.cummin(1)), NUMBERS),
+    "copysign": (lambda x: torch.copysign(x, x.roll(1, 1)), NUMBERS.nan_to_num(3)),
+    "hypot": (lambda x: torch.hypot(x, x.roll(1, 1)), NUMBERS),
+    "sizes": (lambda x: complex_of(x).abs(), torch.cat([NUMBERS, NUMBERS[:, :1]], 1)),
+    "large sizes": (lambda x: complex_of(x).abs(), draw(3, 6).double() * 1e200),
+    "rotary": (rotated, draw(5, 8), draw(5, 4)),
+    "spectrogram": (lambda x: torch.stft(x, 16, 5, window=WINDOW, return_complex=True).abs(), draw(3, 70)),
+    "phases": (lambda x: torch.fft.rfft(x).angle().cos(), draw(3, 9)),
+    "transforms": (lambda x: (torch.fft.fft(torch.fft.fft(x)).real, torch.fft.ifft(x).imag), draw(4, 7)),
+    "a filter": (lambda x: torch.fft.ifft(torch.fft.fft(x) * WINDOW[:7]).real, draw(4, 7)),
+    "bags": (bag(mode="sum"), EVEN),
+    "mean of bags": (bag(mode="mean", padding_idx=2), EVEN),
+    "most of bags": (bag(mode="max", padding_idx=2), torch.cat([EVEN, torch.full((1, 6), 2)])),
+    "bags at": (bag_at(mode="sum"), *UNEVEN),
+    "mean of bags at": (bag_at(mode="mean", padding_idx=2), *UNEVEN),
+    "most of bags at": (bag_at(mode="max", padding_idx=2), *UNEVEN),
+    "addmv": (lambda x, y: torch.addmv(x[:, 0] * NAN, x, y, beta=0, alpha=2), draw(4, 5), draw(5)),
+    "bilinear": (torch.nn.Bilinear(3, 4, 5), draw(6, 3), draw(6, 4)),
+    "projections": (torch.nn.LSTM(4, 6, 2, proj_size=3, bidirectional=True), draw(5, 2, 4)),
+    "diagonal": (lambda x, y: torch.diagonal_scatter(x, y, -1, 2, 0), draw(4, 3, 5), draw(3, 4)),
+    "equation": (lambda x: torch.einsum("bi,oi->bo", x, TABLE), draw(4, 3)),
+}
+FIXED = {"addmv", "projections", "diagonal"}  # or rows of several inputs that differ
+FIXED |= {name for name, (_, *inputs) in CASES.items() if len(inputs) > 1 and inputs[0].shape[0] != inputs[1].shape[0]}
+
+
+class Call(torch.nn.Module):
+    def __init__(self, call) -> None:
+        super().__init__()
+        self.call = call
+
+    def forward(self, x, y=None):
+        results = self.call(x) if y is None else self.call(x, y)
+        return tuple(torch.utils._pytree.tree_leaves(results))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_eager(name, tmp_path):
+    call, *inputs = CASES[name]
+    model = Call(call).eval()
+    rows = Dim("rows", min=2, max=16)
+    varying = {} if name in FIXED else {0: rows}
+    arguments = tuple(MethodArg(value, varying) if varying else value for value in inputs)
+    etx.export(model, {"forward": arguments}).plan(tmp_path / "model.pte")
+    session = etx.load(tmp_path / "model.pte").session()
+    for count in [None] if name in FIXED else [None, 2, 3]:
+        given = [value[:count] for value in inputs]
+        with torch.no_grad():
+            wanted = model(*given)
+        found = session.forward(*given)
+        found = found if isinstance(found, (tuple, list)) else [found]
+        assert len(found) == len(wanted)
+        for a, b in zip(found, wanted):
+            np.testing.assert_allclose(np.asarray(a), b.resolve_neg().numpy(), rtol=2e-5, atol=1e-5)

@@ -95,9 +95,23 @@ static etx_status read_dims(etx_lower* lower, const etx_ir_arg* dims,
   return etx_lower_ints(lower, all, rank, out);
 }
 
+etx_status etx_lower_fft_r2c(etx_lower* lower, const etx_ir_arg* args,
+                             uint32_t* out_value) {
+  if (!args[3].as.boolean && lower->target != ETX_TARGET_ETX) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "both sides of '%t' are computed only in etx's "
+                         "runtime: plan for target 'etx'",
+                         lower->node->aten);
+  }
+  return etx_lower_emit(lower, ETX_OP_fft_r2c_out, args, 4, out_value);
+}
+
 // (self, dim, normalization, onesided or last_dim_size)
 etx_status etx_lowering_fft(etx_lower* lower) {
   ETX_TRY(wrap_dims(lower, &lower->args[1], &lower->args[1]));
+  if (lower->row->op == ETX_OP_fft_r2c_out) {
+    return etx_lower_fft_r2c(lower, lower->args, &lower->results[0]);
+  }
   return etx_lowering_direct(lower);
 }
 
@@ -177,7 +191,7 @@ static etx_status transform_all(etx_lower* lower, etx_ir_arg dims,
   }
   args[0] = etx_ir_value_arg(value);
   args[3] = etx_ir_bool(false);
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_fft_r2c_out, args, 4, &value));
+  ETX_TRY(etx_lower_fft_r2c(lower, args, &value));
   lower->results[0] = value;
   if (is_forward) return ETX_OK;
   return etx_lower_unary(lower, ETX_OP_conj_physical_out, value,

@@ -240,6 +240,11 @@ ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
 ETX_MUST_USE etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
                                        size_t count, size_t axis,
                                        uint32_t* out_value);
+// _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
+// alone, and then fails when it runs.
+ETX_MUST_USE etx_status etx_lower_fft_r2c(etx_lower* lower,
+                                          const etx_ir_arg* args,
+                                          uint32_t* out_value);
 // Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
 ETX_MUST_USE etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
                                             const etx_ir_arg* pads,

@@ -104,7 +104,7 @@ static etx_status emit_spectra(etx_lower* lower, uint32_t frames) {
                             etx_ir_bool(is_true(&args[6], true))};
   uint32_t value = 0;
   ETX_TRY(etx_lower_ints(lower, &last, 1, &transform[1]));
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_fft_r2c_out, transform, 4, &value));
+  ETX_TRY(etx_lower_fft_r2c(lower, transform, &value));
   ETX_TRY(etx_lower_transpose(lower, value, rank - 2, rank - 1, &value));
   lower->results[0] = value;
   if (is_true(&args[7], false)) return ETX_OK;

@@ -52,10 +52,20 @@ static void lines_are_cut_or_padded_to_their_length(void** state) {
       "return b\n");
 }
 
+static void the_stock_runtime_gives_one_side(void** state) {
+  (void)state;
+  expect_refused(
+      ETX_TARGET_EXECUTORCH, "lower",
+      "inputs: [{name: x, type: 'float32[8]'}]\n"
+      "nodes: [{out: y, op: aten._fft_r2c.default, args: [x, [0], 0, false]}]\n"
+      "outputs: [y]\n",
+      "both sides of 'aten._fft_r2c.default' are computed only in etx's");
+}
+
 static void core_forms_count_dimensions_from_the_front(void** state) {
   (void)state;
   expect_lowered(
-      ETX_TARGET_EXECUTORCH, "lower",
+      ETX_TARGET_ETX, "lower",
       "inputs: [{name: x, type: 'float64[2, 8]'}]\n"
       "nodes:\n"
       "  - {out: a, op: aten._fft_r2c.default, args: [x, [-1], 0, false]}\n"
@@ -366,6 +376,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(norms_are_numbers),
       cmocka_unit_test(lines_are_cut_or_padded_to_their_length),
+      cmocka_unit_test(the_stock_runtime_gives_one_side),
       cmocka_unit_test(core_forms_count_dimensions_from_the_front),
       cmocka_unit_test(other_lengths_and_norms_are_refused),
       cmocka_unit_test(gradients_of_a_convolution_are_three),

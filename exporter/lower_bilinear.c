@@ -83,6 +83,10 @@ etx_status etx_lowering_trilinear(etx_lower* lower) {
                          lower->node->aten);
   }
   ETX_TRY(check_ranks(lower, 0, 1, 2));
+  if (etx_lower_shape(lower, args[0].as.value)->rank != 2) {
+    return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                         "'%t' wants rows of two operands", lower->node->aten);
+  }
   return emit_products(lower, args[0].as.value, args[2].as.value,
                        args[1].as.value, &lower->results[0]);
 }

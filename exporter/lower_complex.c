@@ -48,27 +48,6 @@ etx_status etx_lower_to_complex(etx_lower* lower, uint32_t self,
   return put_together(lower, self, zeros, out_value);
 }
 
-static etx_status pad_real(etx_lower* lower, uint32_t self, etx_ir_arg pads,
-                           uint32_t* out_value) {
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), pads, etx_ir_double(0.0)};
-  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3, out_value);
-}
-
-// Of complex numbers no part gets another one.
-etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
-                               const etx_ir_arg* pads, uint32_t* out_value) {
-  etx_ir_arg wide[2 * ETX_MAX_RANK + 2] = {etx_ir_int(0), etx_ir_int(0)};
-  const size_t count = pads->as.list.count;
-  if (!is_complex(lower, self)) return pad_real(lower, self, *pads, out_value);
-  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
-  if (count > 2 * ETX_MAX_RANK) return ETX_OUT_OF_RANGE;
-  for (size_t i = 0; i < count; ++i) wide[2 + i] = pads->as.list.items[i];
-  ETX_TRY(etx_lower_unary(lower, ETX_OP_view_as_real_copy_out, self, &self));
-  ETX_TRY(pad_real(lower, self, etx_ir_list(wide, count + 2), &self));
-  return etx_lower_unary(lower, ETX_OP_view_as_complex_copy_out, self,
-                         out_value);
-}
-
 // real(self): of a real tensor itself.
 etx_status etx_lowering_real(etx_lower* lower) {
   const uint32_t self = lower->args[0].as.value;

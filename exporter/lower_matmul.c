@@ -187,28 +187,33 @@ static bool is_number(const etx_ir_arg* arg, int64_t number) {
   return arg->kind == ETX_IR_ARG_DOUBLE && arg->as.real == (double)number;
 }
 
+static etx_status scale(etx_lower* lower, uint32_t value,
+                        const etx_ir_arg* number, uint32_t* out_value) {
+  uint32_t factor = 0;
+  if (is_number(number, 1)) {
+    *out_value = value;
+    return ETX_OK;
+  }
+  ETX_TRY(etx_lower_number(lower, number, etx_lower_shape(lower, value)->dtype,
+                           &factor));
+  return etx_lower_binary(lower, ETX_OP_mul_out, value, factor, out_value);
+}
+
 // beta * self + alpha * product; a beta of 0 leaves self out, NaN too.
 static etx_status add_scaled(etx_lower* lower, uint32_t self, uint32_t product,
                              const etx_ir_arg* beta, const etx_ir_arg* alpha) {
   const etx_dtype dtype = etx_lower_shape(lower, product)->dtype;
-  uint32_t factor = 0;
   if (is_number(beta, 0)) {
-    lower->results[0] = product;
-    if (is_number(alpha, 1)) return ETX_OK;
-    ETX_TRY(etx_lower_number(lower, alpha, dtype, &factor));
-    return etx_lower_binary(lower, ETX_OP_mul_out, product, factor,
-                            &lower->results[0]);
+    return scale(lower, product, alpha, &lower->results[0]);
   }
-  if (!is_number(beta, 1)) {
-    ETX_TRY(etx_lower_number(lower, beta, dtype, &factor));
-    ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, self, factor, &self));
-  }
+  ETX_TRY(scale(lower, self, beta, &self));
   etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_value_arg(product),
                        *alpha};
   // Of integers a fraction is cut off.
   if (alpha->kind == ETX_IR_ARG_DOUBLE &&
       etx_dtype_category_of(dtype) < ETX_CATEGORY_FLOATING) {
-    args[2] = etx_ir_int((etx_dim)alpha->as.real);
+    ETX_TRY(scale(lower, product, alpha, &args[1].as.value));
+    args[2] = etx_ir_int(1);
   }
   return etx_lower_emit(lower, ETX_OP_add_out, args, 3, &lower->results[0]);
 }

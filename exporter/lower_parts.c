@@ -1,5 +1,5 @@
-// Parts of tensors and their joins: slice, select, split, cat, stack, pad, and
-// the scatters that put a part back.
+// Parts of tensors and their joins: slice, select, split, cat, stack, and the
+// scatters that put a part back.
 
 #include "exporter/lower_internal.h"
 
@@ -310,91 +310,7 @@ etx_status etx_lowering_select_scatter(etx_lower* lower) {
   return emit_slice_scatter(lower, self_of(lower), src, axis, index, end, 1);
 }
 
-// ------------------------------------------------ padding
-
-static bool is_below_zero(const etx_ir_arg* pad) {
-  return etx_dim_is_number(pad->as.integer) && pad->as.integer < 0;
-}
-
-// Cuts off what padding by negative numbers takes away, which the stock kernel
-// refuses; those numbers become 0 in `pads`, the list that is left.
-static etx_status crop(etx_lower* lower, etx_ir_arg* pads, uint32_t* value) {
-  const size_t pairs = lower->args[1].as.list.count / 2;
-  for (size_t i = 0; i < pairs; ++i) {
-    const etx_shape shape = *etx_lower_shape(lower, *value);
-    const etx_ir_arg none = etx_ir_none();
-    etx_ir_arg start = none;
-    etx_ir_arg end = none;
-    etx_dim first = 0;
-    etx_dim last = 0;
-    if (is_below_zero(&pads[2 * i])) {
-      start = etx_ir_int(-pads[2 * i].as.integer);
-      pads[2 * i] = etx_ir_int(0);
-    }
-    if (is_below_zero(&pads[2 * i + 1])) {
-      end = pads[2 * i + 1];
-      pads[2 * i + 1] = etx_ir_int(0);
-    }
-    if (i >= shape.rank) return ETX_OK;  // the shape rule refuses it
-    const size_t axis = shape.rank - 1 - i;
-    ETX_TRY(etx_lower_slice_range(lower, shape.dims[axis], &start, &end, &first,
-                                  &last));
-    ETX_TRY(etx_lower_slice(lower, *value, axis, first, last, 1, value));
-  }
-  return ETX_OK;
-}
-
-static bool pads_nothing(const etx_ir_arg* pads) {
-  for (size_t i = 0; i < pads->as.list.count; ++i) {
-    if (pads->as.list.items[i].as.integer != 0) return false;
-  }
-  return pads->as.list.count % 2 == 0;
-}
-
-// The kernels pad real numbers.
-static etx_status pad_complex(etx_lower* lower, const etx_ir_arg* value) {
-  const bool is_zero =
-      value->kind == ETX_IR_ARG_INT
-          ? value->as.integer == 0
-          : value->kind == ETX_IR_ARG_DOUBLE && value->as.real == 0.0;
-  if (!is_zero) {
-    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of complex numbers with anything but 0",
-                         lower->node->aten);
-  }
-  return etx_lower_pad_zeros(lower, self_of(lower), &lower->args[1],
-                             &lower->results[0]);
-}
-
-static etx_status emit_pad(etx_lower* lower, const etx_ir_arg* value) {
-  const etx_ir_arg zero = etx_ir_double(0.0);
-  etx_ir_arg pads[2 * ETX_MAX_RANK];
-  const size_t count = lower->args[1].as.list.count;
-  etx_ir_arg args[] = {lower->args[0], lower->args[1],
-                       value->kind == ETX_IR_ARG_NONE ? zero : *value};
-  if (lower->target == ETX_TARGET_EXECUTORCH && count % 2 == 0 &&
-      count <= 2 * ETX_MAX_RANK) {
-    uint32_t self = self_of(lower);
-    for (size_t i = 0; i < count; ++i) pads[i] = args[1].as.list.items[i];
-    ETX_TRY(crop(lower, pads, &self));
-    args[0] = etx_ir_value_arg(self);
-    args[1] = etx_ir_list(pads, count);
-  }
-  if (pads_nothing(&args[1])) {
-    lower->results[0] = args[0].as.value;
-    return ETX_OK;
-  }
-  if (etx_dtype_category_of(etx_lower_shape(lower, self_of(lower))->dtype) ==
-      ETX_CATEGORY_COMPLEX) {
-    return pad_complex(lower, &args[2]);
-  }
-  return etx_lower_emit(lower, ETX_OP_constant_pad_nd_out, args, 3,
-                        &lower->results[0]);
-}
-
-etx_status etx_lowering_constant_pad(etx_lower* lower) {
-  return emit_pad(lower, &lower->args[2]);
-}
+// ------------------------------------------------ differences
 
 // Differences of differences are unrolled.
 enum { MAX_ROUNDS = 16 };

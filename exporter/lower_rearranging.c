@@ -209,9 +209,16 @@ static etx_status put_diagonal(etx_lower* lower, uint32_t src, int64_t offset,
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'%t' of dimensions that vary", lower->node->aten);
   }
-  if (count == 0) return ETX_OK;
+  if (offset <= -rows || offset >= columns) {
+    return count == 0 ? ETX_OK
+                      : etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
+                                      "diagonal %i is outside a matrix of "
+                                      "%i x %i",
+                                      offset, rows, columns);
+  }
   etx_shape flat = shape;
-  flat.dims[--flat.rank - 1] = rows * columns;
+  ETX_TRY(etx_lower_product(lower, shape.dims, shape.rank - 2u, shape.rank,
+                            &flat.dims[--flat.rank - 1]));
   const etx_dim start = offset < 0 ? -offset * columns : offset;
   const etx_dim end = start + (count - 1) * (columns + 1) + 1;
   ETX_TRY(etx_lower_view(lower, *value, flat.dims, flat.rank, value));

@@ -53,11 +53,9 @@ etx_status etx_lowering_hamming_window(etx_lower* lower) {
 
 // The window with zeros on both sides, as long as a frame; ETX_IR_NONE if
 // frames are seen whole.
-static etx_status read_window(etx_lower* lower, etx_dim frame,
+static etx_status read_window(etx_lower* lower, etx_dim frame, etx_dim length,
                               uint32_t* out_window) {
   const etx_ir_arg* const args = lower->args;
-  const etx_dim length =
-      args[3].kind == ETX_IR_ARG_INT ? args[3].as.integer : frame;
   const bool is_given = args[4].kind == ETX_IR_ARG_VALUE;
   uint32_t window = is_given ? args[4].as.value : ETX_IR_NONE;
   if (!is_given && length < frame) {
@@ -76,14 +74,14 @@ static etx_status read_window(etx_lower* lower, etx_dim frame,
 
 // Rows of `frame` numbers, each `hop` behind the one before it.
 static etx_status cut_frames(etx_lower* lower, etx_dim frame, etx_dim hop,
-                             uint32_t* out_value) {
+                             etx_dim length, uint32_t* out_value) {
   const uint32_t self = lower->args[0].as.value;
   const size_t rank = etx_lower_shape(lower, self)->rank;
   uint32_t window = ETX_IR_NONE;
   const etx_ir_arg args[] = {etx_ir_value_arg(self),
                              etx_ir_int((etx_dim)rank - 1), etx_ir_int(frame),
                              etx_ir_int(hop)};
-  ETX_TRY(read_window(lower, frame, &window));
+  ETX_TRY(read_window(lower, frame, length, &window));
   ETX_TRY(etx_lower_emit(lower, ETX_OP_unfold_copy_out, args, 4, out_value));
   if (window == ETX_IR_NONE) return ETX_OK;
   return etx_lower_binary(lower, ETX_OP_mul_out, *out_value, window, out_value);
@@ -118,19 +116,22 @@ etx_status etx_lowering_stft(etx_lower* lower) {
   const etx_ir_arg* const args = lower->args;
   const etx_shape* const self = etx_lower_shape(lower, args[0].as.value);
   const etx_dim frame = args[1].as.integer;
+  const etx_dim hop =
+      args[2].kind == ETX_IR_ARG_INT ? args[2].as.integer : frame / 4;
+  const etx_dim length =
+      args[3].kind == ETX_IR_ARG_INT ? args[3].as.integer : frame;
   uint32_t frames = 0;
   const bool is_plain =
-      etx_dim_is_number(frame) && frame > 0 && !is_true(&args[8], false) &&
+      etx_dim_is_number(frame) && frame > 0 && hop > 0 && length > 0 &&
+      length <= frame && !is_true(&args[8], false) &&
       (self->dtype == ETX_DTYPE_FLOAT32 || self->dtype == ETX_DTYPE_FLOAT64) &&
       (self->rank == 1 || self->rank == 2);
   if (!is_plain) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "'%t' of a type, a length or an alignment that is not "
+                         "'%t' of a type, lengths or an alignment that are not "
                          "known here",
                          lower->node->aten);
   }
-  const etx_dim hop =
-      args[2].kind == ETX_IR_ARG_INT ? args[2].as.integer : frame / 4;
-  ETX_TRY(cut_frames(lower, frame, hop, &frames));
+  ETX_TRY(cut_frames(lower, frame, hop, length, &frames));
   return emit_spectra(lower, frames);
 }

@@ -104,6 +104,18 @@ static void a_diagonal_is_every_so_many_elements(void** state) {
       "return y\n");
 }
 
+static void a_diagonal_lies_in_its_matrix(void** state) {
+  (void)state;
+  expect_refused(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[4, 6]'}, {name: s, type: "
+      "'float32[4]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.diagonal_scatter.default, args: [x, s, -4]}\n"
+      "outputs: [y]\n",
+      "diagonal -4 is outside a matrix of 4 x 6");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(differences_may_start_from_something_else),
@@ -111,6 +123,7 @@ int main(void) {
       cmocka_unit_test(edges_by_mode),
       cmocka_unit_test(windows_are_left_to_the_operator),
       cmocka_unit_test(a_diagonal_is_every_so_many_elements),
+      cmocka_unit_test(a_diagonal_lies_in_its_matrix),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,10 @@ const etx_aten_schema* etx_aten_schema_find(etx_text name) {
   return NULL;
 }
 
+bool etx_aten_may_alias(const etx_aten_schema* schema) {
+  return strstr(schema->arguments, "(a)") != NULL;
+}
+
 size_t etx_aten_schema_argument_count(const etx_aten_schema* schema) {
   etx_argument_cursor cursor = etx_argument_first(schema->arguments);
   etx_argument argument;

@@ -24,6 +24,9 @@ const etx_aten_schema* etx_aten_schema_find(etx_text name);
 size_t etx_aten_schema_count(void);
 const etx_aten_schema* etx_aten_schema_at(size_t index);
 
+// True if a result may be a view of an argument, as schemas say by "(a)".
+bool etx_aten_may_alias(const etx_aten_schema* schema);
+
 // Arguments of a schema.
 size_t etx_aten_schema_argument_count(const etx_aten_schema* schema);
 

@@ -5,6 +5,19 @@
 
 // ---------------------------------------------------------------- tensors
 
+etx_status etx_pt2_take_names(etx_pt2_graph* graph) {
+  const size_t count = graph->tensor_values->count;
+  const size_t bytes = count * sizeof(uint32_t);
+  graph->states = etx_pool_take(graph->pool, count);
+  graph->values = etx_pool_take(graph->pool, bytes);
+  graph->last_reads = etx_pool_take(graph->pool, bytes);
+  graph->bytes = etx_pool_take(graph->pool, count * sizeof *graph->bytes);
+  return graph->states == NULL || graph->values == NULL ||
+                 graph->last_reads == NULL || graph->bytes == NULL
+             ? ETX_OUT_OF_MEMORY
+             : ETX_OK;
+}
+
 etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
                                size_t* out_position) {
   const etx_json* const meta = etx_json_find(graph->tensor_values, name);

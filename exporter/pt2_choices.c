@@ -76,14 +76,7 @@ static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
   ETX_TRY(etx_pt2_field(out, json, "sym_bool_values", ETX_JSON_OBJECT,
                         &out->sym_bools));
   out->sym_floats = etx_json_member(json, "sym_float_values");
-  const size_t count = out->tensor_values->count;
-  out->states = etx_pool_take(out->pool, count);
-  out->is_used = etx_pool_take(out->pool, count);
-  out->values = etx_pool_take(out->pool, count * sizeof *out->values);
-  if (out->states == NULL || out->is_used == NULL || out->values == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
-  return ETX_OK;
+  return etx_pt2_take_names(out);
 }
 
 // The name of input `index` of a sub-graph, which must be a tensor.
@@ -131,11 +124,11 @@ static etx_status mark_operands(etx_pt2_graph* graph, const parts* p,
   for (size_t i = 0; i < inputs->count; ++i) {
     size_t position = 0;
     ETX_TRY(input_position(&inner, inputs, i, &position));
-    if (inner.is_used[position] == 0) continue;
+    if (inner.last_reads[position] == 0) continue;
     etx_text name;
     ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
     ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
-    graph->is_used[position] = 1;
+    graph->last_reads[position] = graph->now;
   }
   return ETX_OK;
 }

@@ -172,7 +172,7 @@ static etx_status define_constant(etx_pt2_graph* graph, const stored* item,
                                   const etx_ir_constant* type,
                                   const etx_shape* shape) {
   uint32_t constant = 0, found = 0;
-  if (graph->is_used[item->position] == 0) return ETX_OK;
+  if (graph->last_reads[item->position] == 0) return ETX_OK;
   ETX_TRY(etx_pt2_load(source, graph->import->module, type, &constant,
                        graph->diag));
   for (found = 0; found < graph->method->value_count; ++found) {
@@ -196,7 +196,7 @@ static etx_status define_buffer(etx_pt2_graph* graph, const stored* item,
   uint32_t buffer = 0;
   claim.method = graph->method_index;
   claim.type = *type;
-  claim.is_used = graph->is_used[item->position] != 0;
+  claim.is_used = graph->last_reads[item->position] != 0;
   claim.source = *source;
   claim.place = graph->where;
   ETX_TRY(etx_import_add_claim(graph->import, item->name, &claim, &buffer));

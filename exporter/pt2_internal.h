@@ -8,6 +8,7 @@
 //   pt2_outputs.c    outputs, mutations and their names
 //   pt2_arguments.c  arguments, a union of many tags
 //   pt2_nodes.c      nodes
+//   pt2_in_place.c   nodes that write into a tensor, as functional ones
 //   pt2_source.c     lines of the author's files that nodes come from
 //   pt2_choices.c    torch.cond: the sub-graphs of a node
 //
@@ -19,6 +20,7 @@
 #ifndef ETX_EXPORTER_PT2_INTERNAL_H
 #define ETX_EXPORTER_PT2_INTERNAL_H
 
+#include "exporter/aten_schema.h"
 #include "exporter/read_pt2.h"
 
 enum { ETX_PT2_PLACE_BYTES = 200 };
@@ -29,6 +31,20 @@ typedef enum etx_pt2_name_state {
   ETX_PT2_DECLARED,  // an input of the graph that has no value yet
   ETX_PT2_DEFINED,
 } etx_pt2_name_state;
+
+// Where the bytes of a name lie. Positions in tensor_values are counted from 1.
+typedef struct etx_pt2_bytes {
+  uint32_t next;  // the next name over the same storage, in a ring; 0: itself
+  uint32_t base;  // the name that it is a view of; 0: of none
+  uint32_t view;  // and the node of the method that made it one
+} etx_pt2_bytes;
+
+// An input or buffer that a node wrote into.
+typedef struct etx_pt2_write {
+  uint32_t target;  // its value before
+  size_t position;  // in tensor_values: the name of what it is now
+  etx_ir_place place;
+} etx_pt2_write;
 
 // A graph being read: the program's, or for the length of its reading a
 // sub-graph, which has names of its own.
@@ -61,8 +77,17 @@ typedef struct etx_pt2_graph {
   // By position in tensor_values.
   uint8_t* states;   // etx_pt2_name_state
   uint32_t* values;  // of the method, once defined
-  uint8_t* is_used;  // some kept node, output or mutation reads it
+  // The last kept node that reads it, from 1 on; ETX_PT2_END: an output or
+  // mutation; 0: nobody.
+  uint32_t* last_reads;
+  etx_pt2_bytes* bytes;
+
+  uint32_t now;  // the node being marked or read, as in last_reads
+  etx_pt2_write* writes;
+  size_t write_count, write_capacity;
 } etx_pt2_graph;
+
+#define ETX_PT2_END UINT32_MAX
 
 // ---- read_pt2.c
 
@@ -191,6 +216,30 @@ ETX_MUST_USE etx_status etx_pt2_define_tensor(etx_pt2_graph* graph,
                                               uint32_t node,
                                               uint32_t* out_value);
 
+// Appends a node that the archive does not have, with arguments in the order of
+// its schema, or by the keywords in `names`. `result` gives its result's name
+// and type.
+ETX_MUST_USE etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
+                                         const etx_ir_arg* args,
+                                         const etx_text* names, size_t count,
+                                         const etx_ir_value* result,
+                                         uint32_t* out_value);
+
+// ---- pt2_in_place.c
+
+// The schema that computes what `aten` ("aten.add_.Tensor") writes in place, or
+// NULL.
+const etx_aten_schema* etx_pt2_functional(etx_text aten);
+// For the node that was read last: its results may be views of its operands.
+void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
+                        const etx_json* outputs);
+// For the functional form of `aten`, which was read: its result is what its first operand,
+// and all that sees the same bytes, is from now on.
+ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
+                                               etx_text aten,
+                                               const etx_json* inputs,
+                                               const etx_json* outputs);
+
 // ---- pt2_choices.c
 
 // True if the node is a torch.cond.
@@ -204,6 +253,8 @@ ETX_MUST_USE etx_status etx_pt2_read_choice(etx_pt2_graph* graph,
 
 // ---- pt2_arguments.c
 
+// Room for what the names of tensor_values stand for; none stands for anything.
+ETX_MUST_USE etx_status etx_pt2_take_names(etx_pt2_graph* graph);
 // Position of a tensor's name in tensor_values.
 ETX_MUST_USE etx_status etx_pt2_find_tensor(etx_pt2_graph* graph, etx_text name,
                                             size_t* out_position);

@@ -57,7 +57,9 @@ static void mark_tensor(etx_pt2_graph* graph, const etx_json* tensor) {
   if (name == NULL || name->kind != ETX_JSON_STRING) return;
   const etx_json* const meta =
       etx_json_find(graph->tensor_values, name->string);
-  if (meta != NULL) graph->is_used[meta - graph->tensor_values->items] = 1;
+  if (meta != NULL) {
+    graph->last_reads[meta - graph->tensor_values->items] = graph->now;
+  }
 }
 
 void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument) {
@@ -81,6 +83,7 @@ etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
     const etx_json* const node = &graph->nodes->items[i];
     const etx_json* inputs = NULL;
     etx_text target;
+    graph->now = (uint32_t)i + 1;
     etx_pt2_set_place(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, node, "target", &target));
     ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
@@ -98,6 +101,7 @@ etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
 
 etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
   ETX_TRY(etx_pt2_mark_nodes(graph));
+  graph->now = ETX_PT2_END;
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     const etx_json* const spec = &graph->output_specs->items[i];
     if (spec->kind != ETX_JSON_OBJECT || spec->count != 1) continue;
@@ -171,6 +175,29 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
 
 // ---------------------------------------------------------------- nodes
 
+etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
+                            const etx_ir_arg* args, const etx_text* names,
+                            size_t count, const etx_ir_value* result,
+                            uint32_t* out_value) {
+  static const etx_text positional[8];
+  etx_ir_value value = *result;
+  etx_ir_node node = {.aten = etx_text_of(aten),
+                      .outputs = out_value,
+                      .output_count = 1,
+                      .place = graph->where,
+                      .branch = graph->branch};
+  uint32_t unused = 0;
+  value.has_shape = true;
+  value.origin = ETX_IR_FROM_NODE;
+  value.index = (uint32_t)graph->method->node_count;
+  ETX_TRY(etx_ir_add_value(graph->import->module, graph->method, &value,
+                           out_value));
+  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), args,
+                            names == NULL ? positional : names, count, &node,
+                            graph->diag));
+  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
+}
+
 // float(n) of a size as an operand: a 0-d tensor, which counts for types as a
 // number does. Its type holds sizes up to 2^24 exactly.
 static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
@@ -184,24 +211,13 @@ static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
   const etx_ir_arg args[2] = {etx_ir_int(dim),
                               {ETX_IR_ARG_DTYPE, {.dtype = ETX_DTYPE_FLOAT32}}};
   const etx_text names[2] = {etx_text_of(""), etx_text_of("dtype")};
-  etx_ir_value value = {.name = name,
-                        .has_shape = true,
-                        .shape = {.dtype = ETX_DTYPE_FLOAT32},
-                        .origin = ETX_IR_FROM_NODE,
-                        .index = (uint32_t)graph->method->node_count};
+  const etx_ir_value value = {.name = name,
+                              .shape = {.dtype = ETX_DTYPE_FLOAT32}};
   uint32_t result = 0;
-  uint32_t unused = 0;
   ETX_TRY(
-      etx_ir_add_value(graph->import->module, graph->method, &value, &result));
-  etx_ir_node node = {.aten = etx_text_of(operator_name),
-                      .outputs = &result,
-                      .output_count = 1,
-                      .place = graph->where,
-                      .branch = graph->branch};
-  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), args,
-                            names, 2, &node, graph->diag));
+      etx_pt2_add_node(graph, operator_name, args, names, 2, &value, &result));
   *out = etx_ir_value_arg(result);
-  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
+  return ETX_OK;
 }
 
 static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
@@ -218,9 +234,10 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
 }
 
 // Arguments that do not fit the operator are reported, and the node stays
-// without any, so that later nodes can be read.
+// without any, so that later nodes can be read. What a node writes into may have
+// another name in the functional form.
 static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
-                                 const etx_aten_schema* schema,
+                                 const etx_aten_schema* schema, bool writes,
                                  etx_ir_node* node) {
   etx_ir_arg* const args =
       etx_pool_take(graph->pool, inputs->count * sizeof *args);
@@ -232,6 +249,7 @@ static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
     ETX_TRY(read_argument(graph, etx_json_member(&inputs->items[i], "arg"),
                           &args[i]));
   }
+  if (writes && inputs->count > 0) names[0].size = 0;
   if (schema == NULL) return ETX_OK;
   etx_diag diag;
   etx_diag_init(&diag);
@@ -293,12 +311,17 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   const size_t prefix = strlen("torch.ops.");
   node.aten.data = target.data + prefix;
   node.aten.size = target.size - prefix;
-  const etx_aten_schema* const schema =
-      class_of(target) == NODE_KEPT ? etx_aten_schema_find(node.aten) : NULL;
+  const bool is_kept = class_of(target) == NODE_KEPT;
+  const etx_aten_schema* schema =
+      is_kept ? etx_aten_schema_find(node.aten) : NULL;
+  const bool writes = is_kept && schema == NULL &&
+                      (schema = etx_pt2_functional(node.aten)) != NULL;
+  const etx_text aten = node.aten;
+  if (writes) node.aten = etx_text_of(schema->name);
   if (schema == NULL) {
     report_operator(graph, target, node.aten);
   } else {
-    ETX_TRY(read_arguments(graph, inputs, schema, &node));
+    ETX_TRY(read_arguments(graph, inputs, schema, writes, &node));
   }
   const uint32_t index = (uint32_t)graph->method->node_count;
   for (size_t i = 0; i < outputs->count; ++i) {
@@ -320,13 +343,18 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   node.place = graph->where;
   node.branch = graph->branch;
   uint32_t unused = 0;
-  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
+  ETX_TRY(
+      etx_ir_add_node(graph->import->module, graph->method, &node, &unused));
+  if (writes) return etx_pt2_write_in_place(graph, aten, inputs, outputs);
+  etx_pt2_note_views(graph, inputs, outputs);
+  return ETX_OK;
 }
 
 etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->nodes->count; ++i) {
     const etx_json* const json = &graph->nodes->items[i];
     etx_text target;
+    graph->now = (uint32_t)i + 1;
     etx_pt2_set_place(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, json, "target", &target));
     if (class_of(target) == NODE_DROPPED) continue;

@@ -64,13 +64,10 @@ static bool shapes_equal(const etx_pt2_graph* graph, const etx_shape* a,
   return true;
 }
 
+// `name` is that of the value that replaces the target.
 static etx_status add_mutation(etx_pt2_graph* graph, etx_ir_mutation mutation,
-                               const etx_json* spec, const etx_shape* target) {
-  const etx_json* arg = NULL;
-  etx_text name;
+                               etx_text name, const etx_shape* target) {
   etx_ir_method* const method = graph->method;
-  ETX_TRY(etx_pt2_field(graph, spec, "arg", ETX_JSON_OBJECT, &arg));
-  ETX_TRY(etx_pt2_text(graph, arg, "name", &name));
   ETX_TRY(etx_pt2_use_tensor(graph, name, &mutation.value));
   if (!shapes_equal(graph, &method->values[mutation.value].shape, target)) {
     return etx_pt2_refuse(graph, "'%t' has another type than what it replaces",
@@ -86,6 +83,35 @@ static etx_status add_mutation(etx_pt2_graph* graph, etx_ir_mutation mutation,
                         &method->mutation_capacity, sizeof *method->mutations));
   mutation.place = graph->where;
   method->mutations[method->mutation_count++] = mutation;
+  return ETX_OK;
+}
+
+static etx_status add_stated(etx_pt2_graph* graph, etx_ir_mutation mutation,
+                             const etx_json* spec, const etx_shape* target) {
+  const etx_json* arg = NULL;
+  etx_text name;
+  ETX_TRY(etx_pt2_field(graph, spec, "arg", ETX_JSON_OBJECT, &arg));
+  ETX_TRY(etx_pt2_text(graph, arg, "name", &name));
+  return add_mutation(graph, mutation, name, target);
+}
+
+// Of what nodes wrote into, its new content.
+static etx_status add_writes(etx_pt2_graph* graph) {
+  for (size_t i = 0; i < graph->write_count; ++i) {
+    const etx_pt2_write* const write = &graph->writes[i];
+    const etx_text name = graph->tensor_values->keys[write->position];
+    const etx_ir_value target = graph->method->values[write->target];
+    const etx_ir_mutation mutation = {
+        .is_input = target.origin == ETX_IR_FROM_INPUT, .target = target.index};
+    etx_pt2_set_place(graph, "mutation of '%t'", name);
+    graph->where = write->place;
+    if (mutation.is_input) {
+      graph->method->inputs[target.index].is_mutable = true;
+    }
+    ETX_TRY(add_mutation(graph, mutation, name, &target.shape));
+  }
+  graph->where.node.size = 0;
+  etx_pt2_forget_source(graph);
   return ETX_OK;
 }
 
@@ -118,7 +144,7 @@ static etx_status read_buffer_mutation(etx_pt2_graph* graph,
   target.rank = claim->type.rank;
   for (size_t i = 0; i < target.rank; ++i)
     target.dims[i] = claim->type.sizes[i];
-  return add_mutation(graph, mutation, spec, &target);
+  return add_stated(graph, mutation, spec, &target);
 }
 
 static etx_status read_input_mutation(etx_pt2_graph* graph,
@@ -137,7 +163,7 @@ static etx_status read_input_mutation(etx_pt2_graph* graph,
   mutation.target = target->index;
   graph->method->inputs[target->index].is_mutable = true;
   const etx_shape shape = target->shape;
-  return add_mutation(graph, mutation, spec, &shape);
+  return add_stated(graph, mutation, spec, &shape);
 }
 
 static etx_status read_user_output(etx_pt2_graph* graph, const etx_json* spec) {
@@ -297,5 +323,6 @@ etx_status etx_pt2_read_outputs(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->output_specs->count; ++i) {
     ETX_TRY(read_output_spec(graph, i));
   }
+  ETX_TRY(add_writes(graph));
   return name_outputs(graph);
 }

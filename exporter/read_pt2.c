@@ -308,14 +308,7 @@ static etx_status find_configs(etx_pt2_graph* graph, etx_text model) {
 }
 
 static etx_status read_graph(etx_pt2_graph* graph) {
-  const size_t count = graph->tensor_values->count;
-  graph->states = etx_pool_take(graph->pool, count);
-  graph->is_used = etx_pool_take(graph->pool, count);
-  graph->values = etx_pool_take(graph->pool, count * sizeof *graph->values);
-  if (graph->states == NULL || graph->is_used == NULL ||
-      graph->values == NULL) {
-    return ETX_OUT_OF_MEMORY;
-  }
+  ETX_TRY(etx_pt2_take_names(graph));
   ETX_TRY(etx_pt2_mark_uses(graph));
   ETX_TRY(etx_pt2_read_inputs(graph));
   ETX_TRY(etx_pt2_read_nodes(graph));

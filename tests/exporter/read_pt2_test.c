@@ -311,12 +311,28 @@ static void damaged_json_is_refused(void** state) {
                         "program that .run_decompositions() gives may do "
                         "without it");
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
-                        "torch.ops.aten.add_.Tensor",
-                        "operator 'aten.add_.Tensor' writes in place: save the "
-                        "program that .run_decompositions({}) gives");
+                        "torch.ops.aten.normal_.default",
+                        "operator 'aten.normal_.default' writes in place: save "
+                        "the program that .run_decompositions({}) gives");
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.mylib.foo.default",
                         "operator 'torch.ops.mylib.foo.default' is not");
+}
+
+// A buffer that is written through a view which does not lead back to it, and
+// one that another view shows as it was.
+static void writes_that_others_miss_are_declined(void** state) {
+  static const char set[] = PT2 "in_place/parts.pt2";
+  static const char asks[] =
+      "writes in place, and another view of the same bytes is read later: save "
+      "the program that .run_decompositions({}) gives";
+  (void)state;
+  assert_change_of(set, MODEL, "torch.ops.aten.transpose.int",
+                   "torch.ops.aten.swapaxes.default", asks);
+  assert_change_of(set, MODEL, "torch.ops.aten.view.default",
+                   "torch.ops.aten.reshape.default", asks);
+  assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.aten.sub.Tensor",
+                   "torch.ops.aten.sub_.Tensor", "within torch.cond");
 }
 
 static void damaged_branches_are_refused(void** state) {
@@ -619,6 +635,7 @@ int main(void) {
       cmocka_unit_test(unsupported_programs_report_all_their_problems),
       cmocka_unit_test(damaged_containers_are_refused),
       cmocka_unit_test(damaged_json_is_refused),
+      cmocka_unit_test(writes_that_others_miss_are_declined),
       cmocka_unit_test(damaged_branches_are_refused),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),

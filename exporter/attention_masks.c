@@ -15,11 +15,6 @@ typedef struct way {
   double hidden;     // by it
 } way;
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        uint32_t value) {
-  return etx_ir_definition(rewrite->lower.method, value);
-}
-
 // ------------------------------------------------ constants
 
 // True if a key is seen; false in `*out_known` if the element is neither.
@@ -184,7 +179,7 @@ bool etx_position_mask_read(const etx_rewrite* rewrite, uint32_t mask,
     const etx_ir_constant* const constant = etx_rewrite_constant(
         rewrite->lower.module, rewrite->lower.method, mask);
     if (constant != NULL) return read_constant(constant, &w, out);
-    const etx_ir_node* const node = definition_of(rewrite, mask);
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, mask);
     if (node == NULL) return false;
     switch (node->op->id) {
       case ETX_OP_view_copy_out:

@@ -7,11 +7,6 @@
 // Steps that a chain has at most: far more than any model's.
 enum { MAX_STEPS = 24 };
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        uint32_t value) {
-  return etx_ir_definition(rewrite->lower.method, value);
-}
-
 bool etx_rewrite_value_number(const etx_rewrite* rewrite, uint32_t value,
                               double* out_number) {
   const etx_ir_constant* const constant =
@@ -69,7 +64,7 @@ static bool keeps_rows(const etx_rewrite* rewrite, const etx_ir_node* node) {
 
 uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t step = 0; step < MAX_STEPS; ++step) {
-    const etx_ir_node* const node = definition_of(rewrite, value);
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, value);
     if (node == NULL || !keeps_rows(rewrite, node)) break;
     value = node->args[0].as.value;
   }
@@ -195,7 +190,7 @@ static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
 static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
                              bool past_additions) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
-    const etx_ir_node* const node = definition_of(rewrite, value);
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, value);
     size_t position = 0;
     if (node == NULL) return false;
     if (is_product(node)) return true;
@@ -346,7 +341,7 @@ static bool is_read_by_others(const etx_rewrite* rewrite, uint32_t value,
 // that keep its shape, whatever they do.
 static bool comes_from_product(const etx_rewrite* rewrite, uint32_t value) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
-    const etx_ir_node* const node = definition_of(rewrite, value);
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, value);
     if (node == NULL || node->arg_count == 0 ||
         node->args[0].kind != ETX_IR_ARG_VALUE) {
       return false;
@@ -373,7 +368,7 @@ static etx_reason check_masks(const etx_scores* s) {
 etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t at,
                              etx_scores* s) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
-    const etx_ir_node* const node = definition_of(rewrite, at);
+    const etx_ir_node* const node = etx_rewrite_definition(rewrite, at);
     if (node == NULL) return "";
     if (is_read_by_others(rewrite, at, count == 0 && s->is_guarded)) {
       return "its scores are read by others too";

@@ -4,11 +4,6 @@
 #include "exporter/attention_parts.h"
 #include "exporter/ir_edit.h"
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        uint32_t value) {
-  return etx_ir_definition(rewrite->lower.method, value);
-}
-
 // ------------------------------------------------ the guard
 
 static const etx_ir_node* operand_of(const etx_rewrite* rewrite,
@@ -36,7 +31,7 @@ static bool compares_scores(const etx_ir_node* node, uint32_t scores) {
 // True if `dead` says of each row whether all of `scores` are -infinity.
 static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
                             uint32_t scores, const etx_scores* s) {
-  const etx_ir_node* const node = definition_of(rewrite, dead);
+  const etx_ir_node* const node = etx_rewrite_definition(rewrite, dead);
   if (node == NULL) return false;
   if (node->op->id == ETX_OP_eq_scalar_out) {
     const etx_ir_node* const most = operand_of(rewrite, node, ETX_OP_amax_out);
@@ -50,7 +45,7 @@ static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
   if (any == NULL || !is_last_dim(rewrite, any, &any->args[1])) return false;
   const uint32_t seen = any->args[0].as.value;
   if (seen == s->choice.value && !s->is_inverted) return true;
-  const etx_ir_node* const known = definition_of(rewrite, seen);
+  const etx_ir_node* const known = etx_rewrite_definition(rewrite, seen);
   return known != NULL && known->op->id == ETX_OP_logical_not_out &&
          compares_scores(operand_of(rewrite, known, ETX_OP_eq_scalar_out),
                          scores);
@@ -59,7 +54,7 @@ static bool tells_dead_rows(const etx_rewrite* rewrite, uint32_t dead,
 // where(dead, 0, weights): the weights, and what says that a row is dead.
 static bool read_guard(const etx_rewrite* rewrite, uint32_t* weights,
                        uint32_t* out_dead) {
-  const etx_ir_node* const node = definition_of(rewrite, *weights);
+  const etx_ir_node* const node = etx_rewrite_definition(rewrite, *weights);
   double number = 1;
   *out_dead = ETX_IR_NONE;
   if (node == NULL || node->op->id != ETX_OP_where_self_out) return true;
@@ -93,7 +88,7 @@ bool etx_scores_read(const etx_rewrite* rewrite, uint32_t weights,
   if (!read_guard(rewrite, &at, &dead)) return false;
   out_scores->is_guarded = dead != ETX_IR_NONE;
   at = etx_rewrite_skip_views(rewrite, at);
-  const etx_ir_node* const softmax = definition_of(rewrite, at);
+  const etx_ir_node* const softmax = etx_rewrite_definition(rewrite, at);
   if (!is_softmax_of_last(rewrite, softmax)) return false;
   const bool is_shared = !etx_rewrite_is_only_use(rewrite, at);
   const uint32_t scores = softmax->args[0].as.value;

@@ -1,6 +1,6 @@
-#include <math.h>
-
 #include "exporter/ir_rewrite.h"
+
+#include <math.h>
 
 #include "exporter/ir_edit.h"
 
@@ -122,6 +122,22 @@ const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
 
 bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted) {
   return arg->kind == ETX_IR_ARG_INT && arg->as.integer == wanted;
+}
+
+const etx_ir_node* etx_rewrite_definition(const etx_rewrite* rewrite,
+                                          uint32_t value) {
+  return etx_ir_definition(rewrite->lower.method, value);
+}
+
+const etx_ir_node* etx_rewrite_argument(const etx_rewrite* rewrite,
+                                        const etx_ir_arg* arg) {
+  return arg->kind == ETX_IR_ARG_VALUE
+             ? etx_rewrite_definition(rewrite, arg->as.value)
+             : NULL;
+}
+
+bool etx_rewrite_is_op(const etx_ir_node* node, etx_op_id op) {
+  return node != NULL && node->op->id == op;
 }
 
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,

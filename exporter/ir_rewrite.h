@@ -45,6 +45,15 @@ const etx_shape* etx_rewrite_shape(const etx_rewrite* rewrite,
 // True if the argument is this integer.
 bool etx_rewrite_is_int(const etx_ir_arg* arg, int64_t wanted);
 
+// Node that defines a value, or a tensor argument; NULL if there is none.
+const etx_ir_node* etx_rewrite_definition(const etx_rewrite* rewrite,
+                                          uint32_t value);
+const etx_ir_node* etx_rewrite_argument(const etx_rewrite* rewrite,
+                                        const etx_ir_arg* arg);
+
+// True of a node of `op`, and not of NULL.
+bool etx_rewrite_is_op(const etx_ir_node* node, etx_op_id op);
+
 // Node of `op` that defines tensor argument `position` of `node`, or NULL.
 const etx_ir_node* etx_rewrite_operand(const etx_rewrite* rewrite,
                                        const etx_ir_node* node, size_t position,

@@ -4,17 +4,6 @@
 
 #include "exporter/ir_edit.h"
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        const etx_ir_arg* arg) {
-  return arg->kind == ETX_IR_ARG_VALUE
-             ? etx_ir_definition(rewrite->lower.method, arg->as.value)
-             : NULL;
-}
-
-static bool is_op(const etx_ir_node* node, etx_op_id op) {
-  return node != NULL && node->op->id == op;
-}
-
 // A number: an argument, or a constant of one element.
 static bool read_number(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         double* out_number) {
@@ -63,12 +52,13 @@ static bool read_axis(const etx_rewrite* rewrite, const etx_ir_node* node,
 // sum(value) / n or sum(value) (1 / n).
 static const etx_ir_node* divided_sum(const etx_rewrite* rewrite,
                                       const etx_ir_node* node, size_t* axis) {
-  const bool divides = is_op(node, ETX_OP_div_out);
+  const bool divides = etx_rewrite_is_op(node, ETX_OP_div_out);
   double number = 0;
-  if (!divides && !is_op(node, ETX_OP_mul_out)) return NULL;
+  if (!divides && !etx_rewrite_is_op(node, ETX_OP_mul_out)) return NULL;
   for (size_t i = 0; i < (divides ? 1u : 2u); ++i) {
-    const etx_ir_node* const sum = definition_of(rewrite, &node->args[i]);
-    if (!is_op(sum, ETX_OP_sum_intlist_out) ||
+    const etx_ir_node* const sum =
+        etx_rewrite_argument(rewrite, &node->args[i]);
+    if (!etx_rewrite_is_op(sum, ETX_OP_sum_intlist_out) ||
         !read_axis(rewrite, sum, &sum->args[2], axis) ||
         !read_number(rewrite, &node->args[1 - i], &number)) {
       continue;
@@ -85,16 +75,16 @@ static const etx_ir_node* divided_sum(const etx_rewrite* rewrite,
 // The variance and the mean at once, of which `arg` is result `output`.
 static bool is_both(const etx_ir_node* node, const etx_ir_arg* arg,
                     size_t output) {
-  return is_op(node, ETX_OP_var_mean_correction_out) &&
+  return etx_rewrite_is_op(node, ETX_OP_var_mean_correction_out) &&
          node->outputs[output] == arg->as.value;
 }
 
 // mean(value) over one dimension; what it is the mean of.
 static bool read_mean(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                       etx_ir_arg* out_operand, size_t* out_axis) {
-  const etx_ir_node* const node = definition_of(rewrite, arg);
+  const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
   if (node == NULL) return false;
-  const bool is_mean = (is_op(node, ETX_OP_mean_out) &&
+  const bool is_mean = (etx_rewrite_is_op(node, ETX_OP_mean_out) &&
                         read_axis(rewrite, node, &node->args[2], out_axis)) ||
                        (is_both(node, arg, 1) &&
                         read_axis(rewrite, node, &node->args[3], out_axis));
@@ -108,26 +98,26 @@ static bool read_mean(const etx_rewrite* rewrite, const etx_ir_arg* arg,
 // The value that `arg` is the square of.
 static bool read_square(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         uint32_t* out_value) {
-  const etx_ir_node* const node = definition_of(rewrite, arg);
+  const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
   double power = 0;
   if (node == NULL || node->args[0].kind != ETX_IR_ARG_VALUE) return false;
   *out_value = node->args[0].as.value;
-  if (is_op(node, ETX_OP_square_out)) return true;
-  if (is_op(node, ETX_OP_pow_tensor_scalar_out)) {
+  if (etx_rewrite_is_op(node, ETX_OP_square_out)) return true;
+  if (etx_rewrite_is_op(node, ETX_OP_pow_tensor_scalar_out)) {
     return read_number(rewrite, &node->args[1], &power) && power == 2;
   }
-  return is_op(node, ETX_OP_mul_out) &&
+  return etx_rewrite_is_op(node, ETX_OP_mul_out) &&
          node->args[1].as.value == node->args[0].as.value;
 }
 
 // mean(value^2), or the variance of it.
 static bool read_moment(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                         etx_spelled_norm* out) {
-  const etx_ir_node* const node = definition_of(rewrite, arg);
+  const etx_ir_node* const node = etx_rewrite_argument(rewrite, arg);
   etx_ir_arg squares;
   double correction = 1;
-  out->has_variance =
-      is_op(node, ETX_OP_var_correction_out) || is_both(node, arg, 0);
+  out->has_variance = etx_rewrite_is_op(node, ETX_OP_var_correction_out) ||
+                      is_both(node, arg, 0);
   if (!out->has_variance) {
     return read_mean(rewrite, arg, &squares, &out->axis) &&
            read_square(rewrite, &squares, &out->value);
@@ -142,7 +132,8 @@ static bool read_spread(const etx_rewrite* rewrite, uint32_t value,
                         etx_spelled_norm* out) {
   const etx_ir_node* const sum =
       etx_ir_definition(rewrite->lower.method, value);
-  if (!is_op(sum, ETX_OP_add_out) || !etx_rewrite_is_int(&sum->args[2], 1)) {
+  if (!etx_rewrite_is_op(sum, ETX_OP_add_out) ||
+      !etx_rewrite_is_int(&sum->args[2], 1)) {
     return false;
   }
   for (size_t i = 0; i < 2; ++i) {
@@ -155,23 +146,26 @@ static bool read_spread(const etx_rewrite* rewrite, uint32_t value,
 
 // ------------------------------------------------ quotients
 
+// More than anybody writes.
+enum { MOST_POWERS = 4 };
+
 // Moves on over powers to what they are of, and multiplies the exponents.
 static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
   double exponent = 1, number = 0;
-  for (;;) {
+  for (size_t step = 0; step < MOST_POWERS; ++step) {
     const etx_ir_node* const node =
         etx_ir_definition(rewrite->lower.method, *value);
     size_t of = 0;
-    if (is_op(node, ETX_OP_sqrt_out)) {
+    if (etx_rewrite_is_op(node, ETX_OP_sqrt_out)) {
       exponent *= 0.5;
-    } else if (is_op(node, ETX_OP_rsqrt_out)) {
+    } else if (etx_rewrite_is_op(node, ETX_OP_rsqrt_out)) {
       exponent *= -0.5;
-    } else if (is_op(node, ETX_OP_reciprocal_out)) {
+    } else if (etx_rewrite_is_op(node, ETX_OP_reciprocal_out)) {
       exponent = -exponent;
-    } else if (is_op(node, ETX_OP_pow_tensor_scalar_out) &&
+    } else if (etx_rewrite_is_op(node, ETX_OP_pow_tensor_scalar_out) &&
                read_number(rewrite, &node->args[1], &number)) {
       exponent *= number;
-    } else if (is_op(node, ETX_OP_div_out) &&
+    } else if (etx_rewrite_is_op(node, ETX_OP_div_out) &&
                read_number(rewrite, &node->args[0], &number) && number == 1) {
       exponent = -exponent;
       of = 1;
@@ -181,6 +175,7 @@ static double read_powers(const etx_rewrite* rewrite, uint32_t* value) {
     if (node->args[of].kind != ETX_IR_ARG_VALUE) return 0;
     *value = node->args[of].as.value;
   }
+  return 0;
 }
 
 // x of x - mean(x).
@@ -190,7 +185,8 @@ static bool read_centred(const etx_rewrite* rewrite, uint32_t value,
       etx_ir_definition(rewrite->lower.method, value);
   etx_ir_arg operand;
   size_t own = 0;
-  if (!is_op(node, ETX_OP_sub_out) || !etx_rewrite_is_int(&node->args[2], 1) ||
+  if (!etx_rewrite_is_op(node, ETX_OP_sub_out) ||
+      !etx_rewrite_is_int(&node->args[2], 1) ||
       !read_mean(rewrite, &node->args[1], &operand, &own) || own != axis) {
     return false;
   }
@@ -218,7 +214,7 @@ static bool read_divided(const etx_rewrite* rewrite, uint32_t value,
       etx_ir_definition(rewrite->lower.method, value);
   n->weight = ETX_IR_NONE;
   if (is_divided(rewrite, value, n)) return true;
-  if (!is_op(node, ETX_OP_mul_out)) return false;
+  if (!etx_rewrite_is_op(node, ETX_OP_mul_out)) return false;
   const etx_shape* const result =
       etx_lower_shape(&rewrite->lower, node->outputs[0]);
   for (size_t i = 0; i < 2; ++i) {
@@ -234,8 +230,8 @@ static bool read_divided(const etx_rewrite* rewrite, uint32_t value,
 
 bool etx_spelled_norm_read(const etx_rewrite* rewrite, const etx_ir_node* node,
                            etx_spelled_norm* out) {
-  const bool divides = is_op(node, ETX_OP_div_out);
-  if (!divides && !is_op(node, ETX_OP_mul_out)) return false;
+  const bool divides = etx_rewrite_is_op(node, ETX_OP_div_out);
+  if (!divides && !etx_rewrite_is_op(node, ETX_OP_mul_out)) return false;
   for (size_t i = divides ? 1 : 0; i < 2; ++i) {
     uint32_t root = node->args[i].as.value;
     if (read_powers(rewrite, &root) != (divides ? 0.5 : -0.5)) continue;

@@ -19,11 +19,6 @@ typedef struct repeated {
   bool is_transposed;  // the last two dimensions change places
 } repeated;
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        uint32_t value) {
-  return etx_ir_definition(rewrite->lower.method, value);
-}
-
 // A permute of the last two dimensions and no others.
 static bool step_over_transpose(const etx_rewrite* rewrite,
                                 const etx_ir_node** at, repeated* r) {
@@ -38,7 +33,7 @@ static bool step_over_transpose(const etx_rewrite* rewrite,
     }
   }
   r->is_transposed = true;
-  *at = definition_of(rewrite, node->args[0].as.value);
+  *at = etx_rewrite_definition(rewrite, node->args[0].as.value);
   return *at != NULL;
 }
 
@@ -64,7 +59,7 @@ static bool read_expand(const etx_rewrite* rewrite, const etx_ir_node* node,
 
 static bool read_repeated(const etx_rewrite* rewrite, uint32_t operand,
                           repeated* r) {
-  const etx_ir_node* at = definition_of(rewrite, operand);
+  const etx_ir_node* at = etx_rewrite_definition(rewrite, operand);
   *r = (repeated){ETX_IR_NONE, 1, ETX_IR_NONE, false};
   return at != NULL && etx_rewrite_step_over_batches(rewrite, &at) &&
          etx_rewrite_step_over_factor(rewrite, &at, &r->factor) &&

@@ -19,17 +19,6 @@
 #include "exporter/ir_rewrite.h"
 #include "exporter/spelled_norms.h"
 
-static const etx_ir_node* definition_of(const etx_rewrite* rewrite,
-                                        const etx_ir_arg* arg) {
-  return arg->kind == ETX_IR_ARG_VALUE
-             ? etx_ir_definition(rewrite->lower.method, arg->as.value)
-             : NULL;
-}
-
-static bool is_op(const etx_ir_node* node, etx_op_id op) {
-  return node != NULL && node->op->id == op;
-}
-
 // ------------------------------------------------ operators
 
 // The order in which dimension `axis` is the last one, and the way back.
@@ -118,14 +107,14 @@ typedef struct found {
 // The norm whose result `arg` is, perhaps permuted, and that nobody else reads.
 static bool find_operand(const etx_rewrite* rewrite, const etx_ir_arg* arg,
                          found* out) {
-  const etx_ir_node* node = definition_of(rewrite, arg);
+  const etx_ir_node* node = etx_rewrite_argument(rewrite, arg);
   if (node == NULL || !etx_rewrite_is_only_use(rewrite, arg->as.value)) {
     return false;
   }
   const size_t rank = etx_rewrite_shape(rewrite, arg)->rank;
   uint32_t value = arg->as.value;
   out->axis = rank - 1u;
-  if (is_op(node, ETX_OP_permute_copy_out)) {
+  if (etx_rewrite_is_op(node, ETX_OP_permute_copy_out)) {
     const etx_ir_arg* const order = node->args[1].as.list.items;
     size_t there[ETX_MAX_RANK], back[ETX_MAX_RANK];
     out->axis = 0;
@@ -139,8 +128,8 @@ static bool find_operand(const etx_rewrite* rewrite, const etx_ir_arg* arg,
     if (!etx_rewrite_is_only_use(rewrite, value)) return false;
   }
   out->node = node;
-  out->is_centred = is_op(node, ETX_OP_native_layer_norm_out);
-  return (out->is_centred || is_op(node, ETX_OP_rms_norm_out)) &&
+  out->is_centred = etx_rewrite_is_op(node, ETX_OP_native_layer_norm_out);
+  return (out->is_centred || etx_rewrite_is_op(node, ETX_OP_rms_norm_out)) &&
          node->args[1].as.list.count == 1 && node->outputs[0] == value;
 }
 
@@ -205,9 +194,9 @@ static etx_status find_cast(etx_rewrite* rewrite, bool* out_done) {
       (f.is_centred && f.node->args[3].kind != ETX_IR_ARG_NONE)) {
     return ETX_OK;
   }
-  const etx_ir_node* const up = definition_of(rewrite, &f.node->args[0]);
+  const etx_ir_node* const up = etx_rewrite_argument(rewrite, &f.node->args[0]);
   const etx_dtype dtype = etx_lower_shape(lower, node->outputs[0])->dtype;
-  if (!is_op(up, ETX_OP_to_dim_order_copy_out) ||
+  if (!etx_rewrite_is_op(up, ETX_OP_to_dim_order_copy_out) ||
       etx_rewrite_shape(rewrite, &up->args[0])->dtype != dtype ||
       etx_dtype_bytes(dtype) >=
           etx_dtype_bytes(etx_rewrite_shape(rewrite, &node->args[0])->dtype)) {

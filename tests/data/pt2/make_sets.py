@@ -200,11 +200,15 @@ class Recorder:
         self.methods, self.calls, self.tensors = {}, [], {}
         os.makedirs(os.path.join(folder, "core"), exist_ok=True)
 
+    def plain(self, exported):
+        """The form beside core ATen's."""
+        return exported.run_decompositions({})
+
     def method(self, name, inputs, sizes=None):
         self.model.forward = getattr(self.model, name)
         exported = export(self.model, inputs, dynamic_shapes=sizes, strict=False)
         for form, folder in (
-            (exported.run_decompositions({}), ""),
+            (self.plain(exported), ""),
             (exported.run_decompositions(), "core"),
         ):
             for module in form.graph_module.modules():

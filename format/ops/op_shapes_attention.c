@@ -36,7 +36,7 @@ static etx_status share_heads(const etx_shape_call* call, etx_shape* batch,
 }
 
 static etx_status read_sides(const etx_shape_call* call, etx_shape sides[3]) {
-  static const char* const names[] = {"query", "key", "value"};
+  static const char names[][6] = {"query", "key", "value"};
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(etx_shape_tensor(call, i, &sides[i]));
     if (sides[i].rank >= 2) continue;
@@ -370,8 +370,8 @@ etx_status etx_shape_update_cache_with_indices(etx_shape_call* call) {
 // (query [B, Hq, T, K], key [B, H, T, K], value [B, H, T, V], decay [B, H, T]
 // or [B, H, T, K], beta [B, H, T], state [B, H, K, V]): result, last state.
 etx_status etx_shape_delta_rule(etx_shape_call* call) {
-  static const char* const names[] = {"query", "key",  "value",
-                                      "decay", "beta", "initial_state"};
+  static const char names[][14] = {"query", "key",  "value",
+                                   "decay", "beta", "initial_state"};
   etx_shape s[6];
   for (size_t i = 0; i < 6; ++i) {
     ETX_TRY(etx_shape_tensor(call, i, &s[i]));
@@ -414,8 +414,8 @@ etx_status etx_shape_delta_rule(etx_shape_call* call) {
 // packed_w2 [E, bytes], num_activated_experts, num_experts, hidden_dim, dim,
 // group_size, ..)
 etx_status etx_shape_quantized_moe(etx_shape_call* call) {
-  static const char* const names[] = {"x", "gate_weight", "expert_bias",
-                                      "packed_w13", "packed_w2"};
+  static const char names[][12] = {"x", "gate_weight", "expert_bias",
+                                   "packed_w13", "packed_w2"};
   etx_shape s[5];
   int64_t active, experts, hidden, width, group;
   for (size_t i = 0; i < 5; ++i) {

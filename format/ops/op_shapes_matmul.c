@@ -132,12 +132,10 @@ etx_status etx_shape_linear_heads(etx_shape_call* call) {
   ETX_TRY(etx_shape_tensor(call, 1, &panels));
   ETX_TRY(etx_shape_number(call, 3, 0, &heads));
   if (out.rank < 2) return etx_shape_want_rank(call, "input", &out, 2);
-  if (!etx_shape_is_number(call, panels.dims[0])) {
-    return etx_shape_refuse(call, "the count of 'panels' varies");
-  }
-  if (heads < 1 || panels.dims[0] % heads != 0) {
+  if (heads < 1 || !etx_shape_is_number(call, panels.dims[0]) ||
+      panels.dims[0] % heads != 0) {
     return etx_shape_refuse(call, "%i panels are not those of %i heads",
-                            panels.dims[0], heads);
+                            etx_shape_shown(call, panels.dims[0]), heads);
   }
   out.dims[out.rank - 1] = panels.dims[0] / heads * PANEL_COLUMNS;
   ETX_TRY(etx_shape_insert(call, &out, out.rank - 2u, heads));

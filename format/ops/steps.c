@@ -1,6 +1,7 @@
 #include "format/ops/steps.h"
 
-static const char* const names[] = {
+// Without pointers, which a loader would have to set.
+static const char names[][12] = {
 #define ONE(name, operator) #name,
 #define TWO(name, operator) #name,
 #define THREE(name, operator) #name,

@@ -120,9 +120,9 @@ static void apply_select(machine* m, float* out, size_t count) {
   waiting* w = &m->stack[at];
   const bool moves = w[0].moves || w[1].moves || w[2].moves;
   const size_t own = moves ? count : 1;
-  const float* truth = spread_out(w[0], m->room[at], own);
-  const float* a = spread_out(w[1], m->room[at + 1], own);
-  const float* b = spread_out(w[2], m->room[at + 2], own);
+  const float* of[3];
+  for (size_t i = 0; i < 3; ++i) of[i] = spread_out(w[i], m->room[at + i], own);
+  const float *const truth = of[0], *const a = of[1], *const b = of[2];
   ETX_INDEPENDENT
   for (size_t i = 0; i < own; ++i) {
     const float chosen = a[i], other = b[i];
@@ -171,6 +171,10 @@ static void run_block(const etx_chain* chain, const float* x, float* out,
 
 void etx_chain_run(const etx_chain* chain, const float* x, float* out,
                    size_t row, size_t first, size_t count) {
+  if (chain->lone != NULL) {
+    etx_unary_apply(chain->lone, float_bytes, out, x, count, chain->parameters);
+    return;
+  }
   for (size_t at = 0; at < count; at += BLOCK) {
     const size_t left = count - at;
     run_block(chain, x + at, out + at, row, first + at,
@@ -258,6 +262,24 @@ void etx_chain_read_steps(const etx_call* call, etx_chain* out_chain) {
   memcpy(out_chain->steps, call->prepared, sizeof out_chain->steps);
   out_chain->count = (size_t)call->prepared[STEP_COUNT];
   out_chain->loops = etx_float_loops_best();
+  out_chain->lone = NULL;
+}
+
+// "x", parameters, a step.
+static void find_lone(etx_chain* chain) {
+  const uint8_t last = chain->steps[chain->count - 1];
+  const size_t given = etx_step_parameters(last);
+  if (chain->steps[0] != ETX_STEP_X || chain->count != given + 2 ||
+      etx_step_takes(last) != given + 1) {
+    return;
+  }
+  const one* const o = &ones[last];
+  chain->lone = chain->loops->unary[o->row];
+  chain->parameters[0].f32 = o->p;
+  chain->parameters[1].f32 = o->q;
+  for (size_t i = 0; i < given; ++i) {
+    chain->parameters[i].f32 = chain->others[chain->steps[1 + i]].data[0];
+  }
 }
 
 bool etx_chain_has_any_rows(const etx_call* call, size_t others) {
@@ -284,6 +306,7 @@ void etx_chain_read(const etx_call* call, size_t others, size_t columns,
                                              .row = own == numel ? columns : 0,
                                              .moves = own != 1};
   }
+  find_lone(out_chain);
 }
 
 // ------------------------------------------------ etx::chain

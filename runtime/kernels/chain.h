@@ -20,6 +20,10 @@ typedef struct etx_chain {
   size_t count;
   const etx_float_loops* loops;
   etx_chain_other others[ETX_STEPS_MAX_OTHERS];
+  // The loop of a chain that is one step of x, as most behind products and
+  // convolutions are, which come to it piece by piece; or NULL.
+  etx_unary_loop lone;
+  etx_number parameters[ETX_UNARY_PARAMETERS];  // of that
 } etx_chain;
 
 // For prepare: refuses what is no chain, and tensors that are not dense

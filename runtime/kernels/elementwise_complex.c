@@ -60,14 +60,9 @@ static double magnitude(complex_number x) {
   const double a = etx_abs_f64(x.re);
   const double b = etx_abs_f64(x.im);
   const double most = a > b ? a : b;
+  const double near = most > 0x1p500 ? 0x1p-600 : most < 0x1p-500 ? 0x1p600 : 1;
   if (a == infinity || b == infinity) return infinity;
-  if (most > 0x1p500) {
-    return 0x1p600 * magnitude((complex_number){a * 0x1p-600, b * 0x1p-600});
-  }
-  if (most > 0 && most < 0x1p-500) {
-    return 0x1p-600 * magnitude((complex_number){a * 0x1p600, b * 0x1p600});
-  }
-  return etx_sqrt_f64(a * a + b * b);
+  return etx_sqrt_f64(a * near * (a * near) + b * near * (b * near)) / near;
 }
 
 static void magnitude_row(const etx_walk* walk, etx_dtype dtype) {

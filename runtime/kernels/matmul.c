@@ -297,11 +297,15 @@ static etx_status run_linear_panels(etx_call* call) {
   return multiply_rows(call, has_steps ? &chain : NULL);
 }
 
-etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
+static etx_status prepare_panels(etx_call* call, etx_kernel_function run) {
   ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
   ETX_TRY(etx_call_check_contiguous(call, 0));
   ETX_TRY(etx_call_check_contiguous(call, 1));
-  ETX_TRY(prepare_linear(call, run_linear_panels));
+  return prepare_linear(call, run);
+}
+
+etx_status etx_kernel_linear_panels_out_prepare(etx_call* call) {
+  ETX_TRY(prepare_panels(call, run_linear_panels));
   return etx_chain_check(call, 3, 4);
 }
 
@@ -330,8 +334,5 @@ static etx_status run_linear_heads(etx_call* call) {
 }
 
 etx_status etx_kernel_linear_heads_out_prepare(etx_call* call) {
-  ETX_TRY(etx_call_check_dtype(call, 0, ETX_DTYPE_FLOAT32));
-  ETX_TRY(etx_call_check_contiguous(call, 0));
-  ETX_TRY(etx_call_check_contiguous(call, 1));
-  return prepare_linear(call, run_linear_heads);
+  return prepare_panels(call, run_linear_heads);
 }

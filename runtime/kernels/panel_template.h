@@ -48,6 +48,23 @@ static inline void NAME(ask_added)(const etx_panel_block *b, int i, size_t row,
   }
 }
 
+// Asks memory for the next rows' sums, which are in no near cache if the result
+// is large.
+static inline __attribute__((always_inline)) void NAME(ask_sums)(
+    const T *sums, ptrdiff_t sum_row, size_t rows, size_t vectors) {
+#ifdef __OPTIMIZE_SIZE__  // nothing: it stands in each of many blocks
+  rows = 0;
+#endif
+  ETX_UNROLLED
+  for (size_t r = 0; r < rows; ++r) {
+    ETX_UNROLLED
+    for (size_t v = 0; v < vectors; v += NAME(PARTS)) {
+      __builtin_prefetch(sums + v * NAME(WIDTH), 1);
+    }
+    ETX_STEP(sums, sum_row);
+  }
+}
+
 // What some rows ask for between taps: their share, once for all groups of
 // lanes.
 typedef struct NAME(share) {
@@ -123,17 +140,8 @@ static inline __attribute__((always_inline)) void NAME(add_block)(
   const bool asks_rows = !is_scattered && group == 0 && b->asks_rows &&
                          row + 2 * rows <= b->rows;
   const size_t step = share.count > 0 || asks_rows ? ETX_PANEL_AHEAD : b->taps;
-  // The next rows' sums, which are in no near cache if the result is large.
   if (rows > 3 && row + 2 * rows <= b->rows) {
-    const T *next = sums + (ptrdiff_t)rows * sum_row;
-    ETX_UNROLLED
-    for (size_t r = 0; r < rows; ++r) {
-      ETX_UNROLLED
-      for (size_t v = 0; v < vectors; v += NAME(PARTS)) {
-        __builtin_prefetch(next + v * NAME(WIDTH), 1);
-      }
-      ETX_STEP(next, sum_row);
-    }
+    NAME(ask_sums)(sums + (ptrdiff_t)rows * sum_row, sum_row, rows, vectors);
   }
   for (int i = 0; !is_scattered && i < ETX_PANEL_ADDED; ++i) {
     if (b->added[i] == NULL) break;

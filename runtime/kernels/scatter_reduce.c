@@ -21,7 +21,7 @@
 typedef enum folding { SUM, PROD, MEAN, AMAX, AMIN, UNKNOWN } folding;
 
 static folding read_folding(const etx_call* call) {
-  static const char* const names[] = {"sum", "prod", "mean", "amax", "amin"};
+  static const char names[][5] = {"sum", "prod", "mean", "amax", "amin"};
   const etx_text name = etx_call_value(call, 4)->as.string;
   size_t i = 0;
   while (i < UNKNOWN && !etx_text_is(name, names[i])) ++i;

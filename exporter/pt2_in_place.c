@@ -147,7 +147,6 @@ const etx_aten_schema* etx_pt2_functional(etx_text aten) {
 
 // How a view's new content gets into what it is a view of.
 typedef enum way_back {
-  WAY_NONE,
   WAY_VIEW,     // it has all elements in their order
   WAY_SAME,     // the view again: it exchanges two dimensions
   WAY_SCATTER,  // as part of it

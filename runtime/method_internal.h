@@ -115,11 +115,11 @@ static inline uint8_t* etx_method_byte(uint8_t* block, size_t offset) {
   return block == NULL ? NULL : block + offset;
 }
 
-// Values that a call's argument names: itself, or the items of a list of
-// values, of which some may be NULL.
+// Values that a call's argument names, from the first to where they end: itself,
+// or the items of a list of values, of which some may be NULL.
 typedef struct etx_values {
-  const etx_value* const* items;
-  size_t count;
+  const etx_value* const* at;
+  const etx_value* const* end;
 } etx_values;
 
 static inline etx_values etx_argument_values(const etx_call* call,
@@ -128,10 +128,10 @@ static inline etx_values etx_argument_values(const etx_call* call,
   const etx_value* value = *argument;
   const bool is_list =
       value->kind == ETX_VALUE_INTS || value->kind == ETX_VALUE_TENSORS;
+  if (!is_list) return (etx_values){argument, argument + 1};
   // Where a list of integers has its items, one of tensors has them too.
-  return is_list
-             ? (etx_values){value->as.tensors.items, value->as.tensors.count}
-             : (etx_values){argument, 1};
+  argument = value->as.tensors.items;
+  return (etx_values){argument, argument + value->as.tensors.count};
 }
 
 // The tensor record of a value, or NULL if it is none.

@@ -62,13 +62,12 @@ static void count_values(etx_method* method, size_t* unplanned) {
 }
 
 static void count_records(etx_method* method) {
-  etx_pte_cursor cursor = {0, 0, {0, 0}};
-  etx_pte_instruction instruction;
-  method->chain_count = etx_pte_chain_count(&method->plan);
-  while (etx_pte_instruction_next(&method->plan, &cursor, &instruction)) {
-    ++method->record_count;
-    if (instruction.kind != ETX_PTE_KERNEL_CALL) continue;
-    method->pointer_count += instruction.argument_count;
+  const etx_pte_plan* plan = &method->plan;
+  method->chain_count = etx_pte_chain_count(plan);
+  for (size_t i = 0; i < method->chain_count; ++i) {
+    const etx_fb_vector chain = etx_pte_chain_at(plan, i);
+    method->record_count += chain.count;
+    method->pointer_count += etx_pte_argument_count(plan, chain);
   }
 }
 

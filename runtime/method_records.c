@@ -115,10 +115,10 @@ static etx_status check_outputs(etx_method* method,
                                 etx_diag* diag) {
   const etx_call* call = &record->call;
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
-    const etx_values values =
+    etx_values values =
         etx_argument_values(call, (size_t)__builtin_ctzll(left));
-    for (size_t i = 0; i < values.count; ++i) {
-      ETX_TRY(check_written(method, call->op, values.items[i], diag));
+    for (; values.at != values.end; ++values.at) {
+      ETX_TRY(check_written(method, call->op, *values.at, diag));
     }
   }
   return ETX_OK;

@@ -79,9 +79,9 @@ static void fix_reads(etx_method* method, const etx_method_record* record,
                       size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if ((record->written >> i & 1) != 0) continue;
-    const etx_values values = etx_argument_values(&record->call, i);
-    for (size_t k = 0; k < values.count; ++k) {
-      if (values.items[k] != NULL) fix(method, values.items[k]);
+    etx_values values = etx_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at != NULL) fix(method, *values.at);
     }
   }
 }
@@ -183,10 +183,10 @@ static etx_status take_arguments(etx_method* method,
   }
   for (size_t i = 0; i < record->call.argument_count; ++i) {
     const bool is_written = (record->written >> i & 1) != 0;
-    const etx_values values = etx_argument_values(&record->call, i);
-    for (size_t k = 0; k < values.count; ++k) {
-      if (values.items[k] == NULL) continue;
-      ETX_TRY(take_value(method, record, values.items[k], is_written));
+    etx_values values = etx_argument_values(&record->call, i);
+    for (; values.at != values.end; ++values.at) {
+      if (*values.at == NULL) continue;
+      ETX_TRY(take_value(method, record, *values.at, is_written));
     }
   }
   return ETX_OK;

@@ -364,8 +364,9 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
 // second number or a vector, so their ids are the same. Results are written
 // field by field where the caller wants them: read back from a copy, as wide as
 // it is moved, they would have to wait for one another.
-void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
-                              size_t index, etx_pte_instruction* out) {
+static inline void read_instruction(const etx_pte_plan* plan,
+                                    etx_fb_vector chain, size_t index,
+                                    etx_pte_instruction* restrict out) {
   const etx_fb_pair variant =
       etx_fb_pair_of(etx_fb_item(&plan->pte->fb, chain, index));
   const uint8_t* content =
@@ -389,6 +390,23 @@ void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
   const uint8_t* arguments = etx_fb_goal(second);
   out->arguments = etx_fb_list_elements(arguments);
   out->argument_count = etx_fb_list_count(arguments);
+}
+
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out) {
+  read_instruction(plan, chain, index, out);
+}
+
+size_t etx_pte_argument_count(const etx_pte_plan* plan, etx_fb_vector chain) {
+  size_t count = 0;
+  for (size_t i = 0; i < chain.count; ++i) {
+    etx_pte_instruction instruction;
+    read_instruction(plan, chain, i, &instruction);
+    if (instruction.kind == ETX_PTE_KERNEL_CALL) {
+      count += instruction.argument_count;
+    }
+  }
+  return count;
 }
 
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,

@@ -147,6 +147,8 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
 void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
                               size_t index, etx_pte_instruction* out);
+// Arguments of all calls of operators in it: cheaper than reading them.
+size_t etx_pte_argument_count(const etx_pte_plan* plan, etx_fb_vector chain);
 
 // Where a walk over all instructions of a plan is, chain by chain; it starts
 // with zeros.

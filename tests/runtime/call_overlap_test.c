@@ -82,6 +82,30 @@ static void outputs_of_a_list_are_compared_with_each_other(void** state) {
                  "argument 0 lies in the same memory as an output");
 }
 
+// max reads 2 by 2 floats at 0, writes 2 of them at 64 and 2 integers at
+// `indices`.
+static etx_status load_largest(uint64_t indices) {
+  test_program* p = start();
+  const int x = scratch(p, 0);
+  const int most = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2), 64);
+  const int at = test_scratch(p, ETX_DTYPE_INT64, SIZES(2), indices);
+  const int both[2] = {most, at};
+  test_call(p, "aten::max", "dim_max",
+            ARGS(x, test_int(p, 1), test_bool(p, false), most, at,
+                 test_tensors(p, both, 2)));
+  test_output(p, most, "");
+  return load(p);
+}
+
+static void several_outputs_are_compared_with_each_other(void** state) {
+  (void)state;
+  assert_ok(load_largest(72));
+  assert_refused(load_largest(64), ETX_BAD_FILE,
+                 "argument 4 lies in the same memory as an output");
+  assert_refused(load_largest(8), ETX_BAD_FILE,
+                 "argument 0 lies in the same memory as an output");
+}
+
 static void items_of_a_list_have_memory(void** state) {
   (void)state;
   test_program* p = start();
@@ -139,6 +163,8 @@ int main(void) {
       unit_test_with(ETX_VERIFIER, items_of_a_list_are_compared),
       unit_test_with(ETX_VERIFIER,
                      outputs_of_a_list_are_compared_with_each_other),
+      unit_test_with(ETX_VERIFIER,
+                     several_outputs_are_compared_with_each_other),
       unit_test_with(ETX_VERIFIER, items_of_a_list_have_memory),
       unit_test_with(ETX_VERIFIER, none_is_no_item_of_a_list_of_tensors),
       unit_test_with(ETX_VERIFIER, what_is_lent_is_compared_with_itself_alone),

@@ -110,56 +110,47 @@ static etx_status compare_values(const etx_method* method,
   return ETX_OK;
 }
 
-static etx_status check_output(const etx_method* method,
-                               const etx_method_record* record,
-                               const etx_value* value, etx_diag* diag) {
-  range output;
-  if (!find_range(method, value, &output)) return ETX_OK;
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
-    ETX_TRY(compare_values(method, record, i, &output, diag));
-  }
-  return ETX_OK;
-}
-
 #ifdef __OPTIMIZE_SIZE__
 enum { ASKS_ADDRESSES = 0 };  // one way for all
 #else
 enum { ASKS_ADDRESSES = 1 };
 #endif
 
-// True where addresses alone tell that the only output shares no byte with
-// another argument: of most calls, and sooner than by who lends what. Lists are
-// left to that, and so is what a lender has not brought yet: all at NULL.
-static bool is_apart(const etx_method* method,
-                     const etx_method_record* record) {
-  const etx_call* call = &record->call;
-  const size_t written = (size_t)__builtin_ctzll(record->written);
-  const etx_value* output = call->arguments[written];
-  if ((record->written & (record->written - 1)) != 0 ||
-      output->kind != ETX_VALUE_TENSOR) {
-    return false;
-  }
-  const uintptr_t start = (uintptr_t)output->as.tensor.data;
-  const uintptr_t end = start + method->tensors[output->position].bytes;
-  for (size_t i = 0; i < call->argument_count; ++i) {
-    const etx_value* value = call->arguments[i];
-    if (value->kind == ETX_VALUE_TENSORS) return false;
-    if (value->kind != ETX_VALUE_TENSOR || i == written) continue;
-    const uintptr_t other = (uintptr_t)value->as.tensor.data;
-    if (other < end &&
-        start < other + method->tensors[value->position].bytes) {
-      return false;
+// True where addresses alone tell that an output, with bytes from `start` up to
+// `end`, shares none with an argument, or is it: of most arguments, and sooner
+// than by who lends what. Lists are left to that, and so is what a lender has
+// not brought yet: all at NULL.
+static inline bool is_apart(const etx_method* method,
+                            const etx_method_record* record, size_t argument,
+                            const etx_value* output, uintptr_t start,
+                            uintptr_t end) {
+  const etx_value* value = record->call.arguments[argument];
+  if (value->kind != ETX_VALUE_TENSOR) return value->kind != ETX_VALUE_TENSORS;
+  const uintptr_t other = (uintptr_t)value->as.tensor.data;
+  return end <= other ||
+         other + method->tensors[value->position].bytes <= start ||
+         (value == output && (record->written >> argument & 1) != 0);
+}
+
+static etx_status check_output(const etx_method* method,
+                               const etx_method_record* record,
+                               const etx_value* value, etx_diag* diag) {
+  range output;
+  if (!find_range(method, value, &output)) return ETX_OK;
+  const uintptr_t start = (uintptr_t)value->as.tensor.data;
+  const uintptr_t end = start + output.tensor->bytes;
+  for (size_t i = 0; i < record->call.argument_count; ++i) {
+    if (ASKS_ADDRESSES && is_apart(method, record, i, value, start, end)) {
+      continue;
     }
+    ETX_TRY(compare_values(method, record, i, &output, diag));
   }
-  return true;
+  return ETX_OK;
 }
 
 etx_status etx_method_check_overlap(const etx_method* method,
                                     const etx_method_record* record,
                                     etx_diag* diag) {
-  if (record->written == 0 || (ASKS_ADDRESSES && is_apart(method, record))) {
-    return ETX_OK;
-  }
   for (uint64_t left = record->written; left != 0; left &= left - 1) {
     etx_values values =
         etx_argument_values(&record->call, (size_t)__builtin_ctzll(left));

@@ -21,53 +21,32 @@ etx_status etx_method_find(etx_method* method, const etx_program* program,
   return ETX_OK;
 }
 
-// Tensors without memory that are no inputs go to `unplanned`.
-static void count_tensor(const etx_pte_outline* tensor, etx_method* method,
-                         size_t* unplanned) {
-  ++method->tensor_count;
-  method->integer_count += tensor->is_static ? tensor->rank : 2 * tensor->rank;
-  if (!tensor->has_bytes) ++*unplanned;
-}
-
-static void count_other(const etx_pte_value* value, etx_method* method) {
-  if (etx_pte_lists_values(value->kind)) {
-    method->pointer_count += value->as.list.count;
-  }
-}
-
-static void count_values(etx_method* method, size_t* unplanned) {
+// Counts everything. Tensors without memory that are no inputs go to
+// `unplanned`.
+static void count_all(etx_method* method, size_t* unplanned) {
   const etx_pte_plan* plan = &method->plan;
-  etx_pte_outline tensor;
+  etx_pte_totals totals;
+  etx_pte_plan_totals(plan, &totals);
   method->value_count = etx_pte_value_count(plan);
-  for (size_t i = 0; i < method->value_count; ++i) {
-    if (etx_pte_outline_find(plan, i, &tensor)) {
-      count_tensor(&tensor, method, unplanned);
-    } else {
-      etx_pte_value value;
-      etx_pte_value_read(plan, i, &value);
-      count_other(&value, method);
-    }
-  }
+  method->tensor_count = totals.tensors;
+  method->integer_count = totals.dims;
+  method->pointer_count = totals.items;
   method->input_count = etx_pte_input_count(plan);
   method->output_count = etx_pte_output_count(plan);
+  *unplanned = ETX_DYNAMIC ? totals.without_bytes : 0;
   for (size_t i = 0; i < method->input_count; ++i) {
-    if (!etx_pte_outline_find(plan, (size_t)etx_pte_input_at(plan, i),
-                              &tensor)) {
-      continue;
-    }
-    method->integer_count += tensor.rank;
+    etx_pte_value value;
+    etx_pte_value_read(plan, (size_t)etx_pte_input_at(plan, i), &value);
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    method->integer_count += value.as.tensor.rank;
     // The caller brings some. A value that is an input twice is refused later.
-    if (!tensor.has_bytes && *unplanned > 0) --*unplanned;
+    if (*unplanned > 0 && !etx_pte_tensor_has_bytes(&value.as.tensor)) {
+      --*unplanned;
+    }
   }
-}
-
-static void count_records(etx_method* method) {
-  const etx_pte_plan* plan = &method->plan;
   method->chain_count = etx_pte_chain_count(plan);
   for (size_t i = 0; i < method->chain_count; ++i) {
-    const etx_fb_vector chain = etx_pte_chain_at(plan, i);
-    method->record_count += chain.count;
-    method->pointer_count += etx_pte_argument_count(plan, chain);
+    method->record_count += etx_pte_instruction_count(plan, i);
   }
 }
 
@@ -141,8 +120,7 @@ static etx_status count_memory(const etx_method* method,
 etx_status etx_method_count(etx_method* method, etx_operator_cache* operators,
                             etx_memory_needed* out_needed, etx_diag* diag) {
   size_t unplanned = 0;
-  count_values(method, &unplanned);
-  count_records(method);
+  count_all(method, &unplanned);
   method->arena_count = etx_pte_buffer_size_count(&method->plan);
   if (ETX_DYNAMIC && method->blob_index != SIZE_MAX) {
     method->symbol_count =

@@ -150,9 +150,10 @@ static bool was_written(etx_operator_cache* operators,
 }
 
 static bool lacks_memory(const etx_pte_plan* plan, uint32_t index) {
-  etx_pte_outline tensor;
-  return index < etx_pte_value_count(plan) &&
-         etx_pte_outline_find(plan, index, &tensor) && !tensor.has_bytes;
+  if (index >= etx_pte_value_count(plan)) return false;
+  const etx_pte_value value = etx_pte_value_at(plan, index);
+  return value.kind == ETX_PTE_TENSOR &&
+         !etx_pte_tensor_has_bytes(&value.as.tensor);
 }
 
 etx_status etx_method_next_unplanned(const etx_program* program,

@@ -338,15 +338,13 @@ static bool is_state(const etx_pte_tensor* tensor,
 static etx_status check_plan_states(checker* c) {
   const size_t value_count = etx_pte_value_count(&c->plan);
   for (size_t i = 0; i < value_count; ++i) {
-    etx_pte_outline outline;
-    if (!etx_pte_outline_find(&c->plan, i, &outline) ||
-        outline.memory_id != ETX_MEMORY_STATE) {
-      continue;
-    }
     etx_pte_value value;
     etx_pte_value_read(&c->plan, i, &value);
     const etx_pte_tensor* const tensor = &value.as.tensor;
-    if (tensor->name.size == 0) continue;
+    if (!etx_pte_value_lies_in(&value, ETX_MEMORY_STATE) ||
+        tensor->name.size == 0) {
+      continue;
+    }
     etx_blob_state state;
     if (find_state(c, tensor->name, &state) && is_state(tensor, &state)) {
       continue;
@@ -364,8 +362,9 @@ static etx_status check_plans(checker* c) {
   const uint64_t expected = etx_blob_state_bytes(c->blob);
   for (size_t i = 0; i < count; ++i) {
     etx_pte_plan_read(c->pte, i, &c->plan);
-    ETX_TRY(check_plan_states(c));
+    // Without the arena no value lies in it.
     if (etx_pte_buffer_size_count(&c->plan) <= ETX_MEMORY_STATE) continue;
+    ETX_TRY(check_plan_states(c));
     const uint64_t found =
         (uint64_t)etx_pte_buffer_size_at(&c->plan, ETX_MEMORY_STATE);
     if (found == expected) continue;

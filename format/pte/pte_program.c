@@ -112,6 +112,7 @@ void etx_pte_plan_read(const etx_pte* pte, size_t index,
                        etx_pte_plan* out_plan) {
   out_plan->pte = pte;
   out_plan->table = plan_table(pte, index);
+  out_plan->index = (uint32_t)index;
   for (uint32_t i = 0; i < ETX_PTE_LIST_COUNT; ++i) {
     out_plan->lists[i] =
         etx_fb_vector_in(&pte->fb, out_plan->table, list_fields[i]);
@@ -216,34 +217,6 @@ static etx_fb_pair variant_at(const etx_pte_plan* plan, size_t index) {
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
   return (etx_pte_kind)etx_fb_pair_u8(variant_at(plan, index),
                                       ETX_PTE_EValue_val_type);
-}
-
-bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
-                          etx_pte_outline* out_outline) {
-  const etx_fb_pair variant = variant_at(plan, index);
-  if (etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type) != ETX_PTE_TENSOR) {
-    return false;
-  }
-  const etx_fb_row row = etx_fb_row_of(
-      etx_fb_goal(etx_fb_pair_field(variant, ETX_PTE_EValue_val)));
-  const uint8_t* extra = etx_fb_row_goal(row, ETX_PTE_Tensor_extra_tensor_info);
-  const uint8_t* allocation =
-      etx_fb_row_goal(row, ETX_PTE_Tensor_allocation_info);
-  out_outline->rank =
-      etx_fb_list_count(etx_fb_row_goal(row, ETX_PTE_Tensor_sizes));
-  out_outline->is_static =
-      etx_fb_row_u8(row, ETX_PTE_Tensor_shape_dynamism) == ETX_PTE_STATIC;
-  out_outline->memory_id =
-      allocation == NULL ? 0
-                         : etx_fb_row_u32(etx_fb_row_of(allocation),
-                                          ETX_PTE_AllocationDetails_memory_id);
-  out_outline->has_bytes =
-      allocation != NULL ||
-      etx_fb_row_u32(row, ETX_PTE_Tensor_data_buffer_idx) != 0 ||
-      (extra != NULL &&
-       etx_fb_row_u8(etx_fb_row_of(extra), ETX_PTE_ExtraTensorInfo_location) ==
-           ETX_PTE_EXTERNAL);
-  return true;
 }
 
 // All kinds but tensors are tables of at most one field, so its id is the same
@@ -364,9 +337,8 @@ size_t etx_pte_instruction_count(const etx_pte_plan* plan, size_t chain) {
 // second number or a vector, so their ids are the same. Results are written
 // field by field where the caller wants them: read back from a copy, as wide as
 // it is moved, they would have to wait for one another.
-static inline void read_instruction(const etx_pte_plan* plan,
-                                    etx_fb_vector chain, size_t index,
-                                    etx_pte_instruction* restrict out) {
+void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
+                              size_t index, etx_pte_instruction* out) {
   const etx_fb_pair variant =
       etx_fb_pair_of(etx_fb_item(&plan->pte->fb, chain, index));
   const uint8_t* content =
@@ -392,23 +364,6 @@ static inline void read_instruction(const etx_pte_plan* plan,
   out->argument_count = etx_fb_list_count(arguments);
 }
 
-void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
-                              size_t index, etx_pte_instruction* out) {
-  read_instruction(plan, chain, index, out);
-}
-
-size_t etx_pte_argument_count(const etx_pte_plan* plan, etx_fb_vector chain) {
-  size_t count = 0;
-  for (size_t i = 0; i < chain.count; ++i) {
-    etx_pte_instruction instruction;
-    read_instruction(plan, chain, i, &instruction);
-    if (instruction.kind == ETX_PTE_KERNEL_CALL) {
-      count += instruction.argument_count;
-    }
-  }
-  return count;
-}
-
 etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
                                            size_t chain, size_t index) {
   etx_pte_instruction instruction;
@@ -429,6 +384,30 @@ bool etx_pte_instruction_next(const etx_pte_plan* plan, etx_pte_cursor* cursor,
   return true;
 }
 
+// Of a file that is believed.
+static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < etx_pte_value_count(plan); ++i) {
+    const etx_pte_value value = etx_pte_value_at(plan, i);
+    etx_pte_totals_add(out, &value);
+  }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    out->items += instruction.argument_count;
+  }
+}
+
+void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
+  if (!ETX_VERIFIER) {
+    count_totals(plan, out);
+  } else if (plan->index < ETX_PTE_KEPT_TOTALS) {
+    *out = plan->pte->totals[plan->index];
+  } else {
+    etx_pte_verifier_count(plan, out);
+  }
+}
+
 int64_t etx_pte_buffer_size_at(const etx_pte_plan* plan, size_t index) {
   ETX_ASSERT(index < etx_pte_buffer_size_count(plan));
   return ((const int64_t*)items_of(plan, ETX_PTE_ARENAS))[index];
@@ -444,8 +423,28 @@ etx_pte_buffer_device etx_pte_buffer_device_at(const etx_pte_plan* plan,
   return device;
 }
 
+void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value) {
+  const etx_pte_tensor* const tensor = &value->as.tensor;
+  if (etx_pte_lists_values(value->kind)) totals->items += value->as.list.count;
+  if (value->kind != ETX_PTE_TENSOR) return;
+  ++totals->tensors;
+  totals->dims += tensor->rank;
+  if (!ETX_DYNAMIC) return;
+  if (tensor->dynamism != ETX_PTE_STATIC) totals->dims += tensor->rank;
+  if (!etx_pte_tensor_has_bytes(tensor)) ++totals->without_bytes;
+}
+
 bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor) {
   return tensor->data_buffer_index != 0 || tensor->location == ETX_PTE_EXTERNAL;
+}
+
+bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor) {
+  return tensor->has_allocation || etx_pte_tensor_is_stored(tensor);
+}
+
+bool etx_pte_value_lies_in(const etx_pte_value* value, uint32_t memory_id) {
+  return value->kind == ETX_PTE_TENSOR &&
+         value->as.tensor.memory_id == memory_id;
 }
 
 size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {

@@ -34,6 +34,17 @@ typedef struct etx_pte_pieces {
   etx_bytes segment;
 } etx_pte_pieces;
 
+// What a plan has in all its values and instructions.
+typedef struct etx_pte_totals {
+  size_t tensors;
+  size_t dims;   // of all tensors, twice of those whose sizes may change
+  size_t items;  // of lists of values, and arguments of calls
+  size_t without_bytes;  // tensors that are neither planned nor stored
+} etx_pte_totals;
+
+// Plans whose totals are kept: more than most files have.
+enum { ETX_PTE_KEPT_TOTALS = 8 };
+
 // An opened file. Fields are private to pte_program.c and pte_verifier.c.
 typedef struct etx_pte {
   etx_bytes file;
@@ -47,6 +58,8 @@ typedef struct etx_pte {
   etx_pte_pieces constants;  // none if they are in the FlatBuffer
   etx_pte_pieces initial;    // initial data of planned tensors
   etx_status plan_fault;     // how a wrong plan ends: see etx_pte_limits
+  // Of the first plans; those of all others were left in one place.
+  etx_pte_totals totals[ETX_PTE_KEPT_TOTALS + 1];
 } etx_pte;
 
 // The lists of a plan.
@@ -66,6 +79,7 @@ typedef enum etx_pte_list {
 typedef struct etx_pte_plan {
   const etx_pte* pte;
   uint32_t table;
+  uint32_t index;
   etx_fb_vector lists[ETX_PTE_LIST_COUNT];  // read again and again
 } etx_pte_plan;
 
@@ -147,8 +161,6 @@ etx_pte_instruction etx_pte_instruction_at(const etx_pte_plan* plan,
 etx_fb_vector etx_pte_chain_at(const etx_pte_plan* plan, size_t chain);
 void etx_pte_instruction_read(const etx_pte_plan* plan, etx_fb_vector chain,
                               size_t index, etx_pte_instruction* out);
-// Arguments of all calls of operators in it: cheaper than reading them.
-size_t etx_pte_argument_count(const etx_pte_plan* plan, etx_fb_vector chain);
 
 // Where a walk over all instructions of a plan is, chain by chain; it starts
 // with zeros.
@@ -196,19 +208,15 @@ void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
 
 // True if bytes are stored for the tensor, in this file or in a data file.
 bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor);
+// True if it is stored or planned.
+bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor);
+// True if the value is a tensor that is planned in that arena.
+bool etx_pte_value_lies_in(const etx_pte_value* value, uint32_t memory_id);
 
-// What a count over all tensors of a method asks of each.
-typedef struct etx_pte_outline {
-  size_t rank;
-  uint32_t memory_id;  // 0: it is not planned
-  bool is_static;      // of fixed sizes
-  bool has_bytes;      // planned, or stored in this file or another
-} etx_pte_outline;
-
-// The outline of value `index`; false if it is no tensor. Reads less than
-// etx_pte_value_at.
-bool etx_pte_outline_find(const etx_pte_plan* plan, size_t index,
-                          etx_pte_outline* out_outline);
+// The plan's totals, which are known but for the last plans of a file with very
+// many. The second adds those of one value.
+void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out);
+void etx_pte_totals_add(etx_pte_totals* totals, const etx_pte_value* value);
 
 // Bytes of a tensor at its stated (upper bound) sizes. Verified not to
 // overflow.

@@ -91,8 +91,10 @@ static etx_status check_values(etx_pte_verifier* v) {
   for (size_t i = 0; i < v->value_count; ++i) {
     enter(v, "value", i);
     const etx_status status = etx_pte_verifier_check_value(v, i);
-    if (status == ETX_OK) continue;
-    return stop_at(v, v->plan.lists[ETX_PTE_VALUES], i, status);
+    if (status != ETX_OK) {
+      return stop_at(v, v->plan.lists[ETX_PTE_VALUES], i, status);
+    }
+    etx_pte_totals_add(v->totals, &v->value);
   }
   return ETX_OK;
 }
@@ -215,6 +217,7 @@ static etx_status check_instruction(etx_pte_verifier* v, etx_fb_vector chain,
                          "it frees value %z, which is not a tensor",
                          (size_t)it.index);
   }
+  v->totals->items += it.argument_count;
   return check_value_indexes(v, it.arguments, it.argument_count);
 }
 
@@ -312,7 +315,7 @@ static etx_status check_named_data(const etx_pte* pte, etx_diag* diag) {
   return ETX_OK;
 }
 
-static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
+static etx_status check_plans(etx_pte* pte, etx_pte_verifier* v) {
   const size_t count = etx_pte_plan_count(pte);
   if (count > ETX_MAX_PTE_PLANS) {
     return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
@@ -322,6 +325,7 @@ static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
   for (size_t i = 0; i < count; ++i) {
     etx_pte_plan_read(pte, i, &v->plan);
     v->position = v->plan.table;
+    v->totals = &pte->totals[i < ETX_PTE_KEPT_TOTALS ? i : ETX_PTE_KEPT_TOTALS];
     enter(v, NULL, 0);
     const etx_status status = check_plan(v, i);
     if (status != ETX_OK) {
@@ -330,6 +334,16 @@ static etx_status check_plans(const etx_pte* pte, etx_pte_verifier* v) {
     }
   }
   return ETX_OK;
+}
+
+void etx_pte_verifier_count(const etx_pte_plan* plan, etx_pte_totals* out) {
+  etx_pte_verifier v;
+  v.diag = NULL;
+  v.items_left = v.max_instructions = UINT64_MAX;
+  v.max_arena_bytes = PTRDIFF_MAX;
+  etx_pte_plan_read(plan->pte, plan->index, &v.plan);
+  v.totals = memset(out, 0, sizeof *out);
+  (void)check_plan(&v, 0);
 }
 
 etx_status etx_pte_verify(etx_pte* pte, const etx_pte_limits* limits,

@@ -15,6 +15,7 @@ typedef struct etx_pte_verifier {
   uint32_t position;    // of the table at hand, for the diag
   etx_pte_plan plan;    // the method at hand
   etx_pte_value value;  // the value at hand
+  etx_pte_totals* totals;  // of the method at hand, as far as it was seen
   const char* part;     // what of the method is looked at, or NULL
   size_t part_index;
 } etx_pte_verifier;

@@ -173,12 +173,12 @@ static etx_status init_method(etx_module* module,
   ETX_TRY(etx_method_needed(&module->program, name, &needed, diag));
   ETX_TRY(take_blocks(module, name, &needed, diag));
   entry->structures.size = needed.structure_bytes;
-  ETX_TRY(etx_module_take(module, &entry->structures, "a method", diag));
+  ETX_TRY(etx_module_take_any(module, &entry->structures, "a method", diag));
   memory.scratch =
       (etx_bytes_mut){(uint8_t*)module->scratch, module->scratch_size};
   if (!module->program.has_blob) {
     entry->scratch.size = needed.scratch_bytes;
-    ETX_TRY(etx_module_take(module, &entry->scratch, "scratch", diag));
+    ETX_TRY(etx_module_take_any(module, &entry->scratch, "scratch", diag));
     memory.scratch = entry->scratch;
   }
   if (needed.state_bytes > 0 && allocator == NULL) {

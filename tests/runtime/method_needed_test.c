@@ -220,6 +220,43 @@ static void private_arenas_lie_one_behind_the_other(void** state) {
   test_program_end(p);
 }
 
+// The totals of the first methods are kept when a file is opened, those of the
+// others are counted when they are asked for: they are the same.
+static void the_last_of_many_methods_needs_what_the_first_does(void** state) {
+  (void)state;
+  enum { METHODS = 10 };
+  static const char* const names[METHODS] = {"a", "b", "c", "d", "e",
+                                             "f", "g", "h", "i", "j"};
+  test_program* p = test_program_new();
+  for (size_t i = 0; i < METHODS; ++i) {
+    test_method(p, names[i]);
+    test_arenas(p, 64, 0);
+    const int x =
+        test_input(p, test_borrowed(p, ETX_DTYPE_FLOAT32, SIZES(1, 2)), "x");
+    const int y = test_scratch(p, ETX_DTYPE_FLOAT32, SIZES(2, 2), 0);
+    const int parts[2] = {x, x};
+    test_call(p, "aten::cat", "out",
+              ARGS(test_tensors(p, parts, 2), test_int(p, 0), y, y));
+    test_output(p, y, "y");
+  }
+  etx_program program;
+  etx_diag_init(&diag);
+  assert_ok(
+      etx_program_open(&program, test_file(p), &etx_all_kernels, NULL, &diag));
+  etx_memory_needed first = {0};
+  assert_ok(etx_method_needed(&program, etx_text_of(names[0]), &first, &diag));
+  for (size_t i = 1; i < METHODS; ++i) {
+    etx_memory_needed needed = {0};
+    test_loaded loaded;
+    assert_ok(
+        etx_method_needed(&program, etx_text_of(names[i]), &needed, &diag));
+    assert_int_equal(needed.structure_bytes, first.structure_bytes);
+    assert_ok(test_load(&loaded, &program, names[i], NULL, &diag));
+    assert_true(test_unload(&loaded));
+  }
+  test_program_end(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stated_sizes_are_enough_and_one_byte_fewer_is_not),
@@ -229,6 +266,7 @@ int main(void) {
       cmocka_unit_test(a_method_with_state_needs_some),
       unit_test_with(ETX_DYNAMIC, unplanned_outputs_are_counted_and_placed),
       cmocka_unit_test(private_arenas_lie_one_behind_the_other),
+      cmocka_unit_test(the_last_of_many_methods_needs_what_the_first_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "tests/format/sample_program.h"
 
 enum {
-  MAX_METHODS = 8,
+  MAX_METHODS = 10,
   MAX_VALUES = 128,
   MAX_INSTRUCTIONS = 4096,
   MAX_ITEMS = 256,

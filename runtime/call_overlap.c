@@ -50,10 +50,11 @@ static bool may_share(const etx_call* call, size_t argument,
   const bool is_list = kind == ETX_VALUE_TENSORS &&
                        call->op->in_place == ETX_IN_PLACE_ELEMENTWISE;
   if (kind != ETX_VALUE_TENSOR && !is_list) return false;
+  const etx_dtype from = other->tensor->value->as.tensor.dtype;
+  const etx_dtype to = output->tensor->value->as.tensor.dtype;
   switch (call->op->in_place) {
     case ETX_IN_PLACE_ELEMENTWISE:
-      return etx_dtype_bytes(other->tensor->value->as.tensor.dtype) ==
-             etx_dtype_bytes(output->tensor->value->as.tensor.dtype);
+      return from == to || etx_dtype_bytes(from) == etx_dtype_bytes(to);
     case ETX_IN_PLACE_SELF:
       return may_be_self(call, argument);
     default:
@@ -65,10 +66,12 @@ static bool may_share(const etx_call* call, size_t argument,
 static bool lie_alike(const range* a, const range* b) {
   const etx_tensor* x = &a->tensor->value->as.tensor;
   const etx_tensor* y = &b->tensor->value->as.tensor;
-  if (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y)) return true;
-  const size_t bytes = x->rank * sizeof *x->sizes;
-  return x->rank == y->rank && memcmp(x->sizes, y->sizes, bytes) == 0 &&
-         memcmp(x->strides, y->strides, bytes) == 0;
+  bool are_equal = x->rank == y->rank;
+  for (size_t i = 0; are_equal && i < x->rank; ++i) {
+    are_equal = x->sizes[i] == y->sizes[i] && x->strides[i] == y->strides[i];
+  }
+  return are_equal ||
+         (etx_tensor_is_contiguous(x) && etx_tensor_is_contiguous(y));
 }
 
 static inline bool overlap(const range* a, const range* b) {
@@ -116,20 +119,15 @@ enum { ASKS_ADDRESSES = 0 };  // one way for all
 enum { ASKS_ADDRESSES = 1 };
 #endif
 
-// True where addresses alone tell that an output, with bytes from `start` up to
-// `end`, shares none with an argument, or is it: of most arguments, and sooner
-// than by who lends what. Lists are left to that, and so is what a lender has
-// not brought yet: all at NULL.
-static inline bool is_apart(const etx_method* method,
-                            const etx_method_record* record, size_t argument,
-                            const etx_value* output, uintptr_t start,
-                            uintptr_t end) {
-  const etx_value* value = record->call.arguments[argument];
+// True where addresses alone tell that an argument has no byte from `start` up
+// to `end`: of most, and sooner than by who lends what. Lists are left to that,
+// and so is what a lender has not brought yet: all at NULL.
+static inline bool is_apart(const etx_method* method, const etx_value* value,
+                            uintptr_t start, uintptr_t end) {
   if (value->kind != ETX_VALUE_TENSOR) return value->kind != ETX_VALUE_TENSORS;
   const uintptr_t other = (uintptr_t)value->as.tensor.data;
   return end <= other ||
-         other + method->tensors[value->position].bytes <= start ||
-         (value == output && (record->written >> argument & 1) != 0);
+         other + method->tensors[value->position].bytes <= start;
 }
 
 static etx_status check_output(const etx_method* method,
@@ -139,8 +137,12 @@ static etx_status check_output(const etx_method* method,
   if (!find_range(method, value, &output)) return ETX_OK;
   const uintptr_t start = (uintptr_t)value->as.tensor.data;
   const uintptr_t end = start + output.tensor->bytes;
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
-    if (ASKS_ADDRESSES && is_apart(method, record, i, value, start, end)) {
+  const size_t count = record->call.argument_count;
+  for (size_t i = 0; i < count; ++i) {
+    const etx_value* argument = record->call.arguments[i];
+    if (ASKS_ADDRESSES &&
+        (is_apart(method, argument, start, end) ||
+         (argument == value && (record->written >> i & 1) != 0))) {
       continue;
     }
     ETX_TRY(compare_values(method, record, i, &output, diag));

@@ -181,8 +181,14 @@ static etx_status take_arguments(etx_method* method,
     record->has_fixed_sizes = record->has_fixed_reads =
         record->slot == ETX_NO_INDEX;
   }
-  for (size_t i = 0; i < record->call.argument_count; ++i) {
+  const size_t count = record->call.argument_count;
+  for (size_t i = 0; i < count; ++i) {
     const bool is_written = (record->written >> i & 1) != 0;
+    const etx_value* value = record->call.arguments[i];
+    if (value->kind == ETX_VALUE_TENSOR) {  // as most are
+      ETX_TRY(take_value(method, record, value, is_written));
+      continue;
+    }
     etx_values values = etx_argument_values(&record->call, i);
     for (; values.at != values.end; ++values.at) {
       if (*values.at == NULL) continue;

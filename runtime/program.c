@@ -26,9 +26,8 @@ static uint64_t plan_state_bytes(const etx_pte_plan* plan) {
 // input lies there it is no state.
 static bool has_input_in_state(const etx_pte_plan* plan) {
   for (size_t i = 0; i < etx_pte_input_count(plan); ++i) {
-    const etx_pte_value value =
-        etx_pte_value_at(plan, (size_t)etx_pte_input_at(plan, i));
-    if (etx_pte_value_lies_in(&value, ETX_MEMORY_STATE)) return true;
+    const size_t value = (size_t)etx_pte_input_at(plan, i);
+    if (etx_pte_value_arena(plan, value) == ETX_MEMORY_STATE) return true;
   }
   return false;
 }

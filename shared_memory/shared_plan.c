@@ -45,9 +45,10 @@ static bool next_of_plans(const etx_program* program, etx_shared_cursor* cursor,
     etx_pte_plan_read(&program->pte, cursor->plan, &plan);
     const size_t count = etx_pte_value_count(&plan);
     while (cursor->row < count) {
+      const size_t row = cursor->row++;
+      if (etx_pte_value_arena(&plan, row) != ETX_MEMORY_STATE) continue;
       etx_pte_value value;
-      etx_pte_value_read(&plan, cursor->row++, &value);
-      if (!etx_pte_value_lies_in(&value, ETX_MEMORY_STATE)) continue;
+      etx_pte_value_read(&plan, row, &value);
       fill_from_tensor(program, &value.as.tensor, out);
       return true;
     }

@@ -338,13 +338,11 @@ static bool is_state(const etx_pte_tensor* tensor,
 static etx_status check_plan_states(checker* c) {
   const size_t value_count = etx_pte_value_count(&c->plan);
   for (size_t i = 0; i < value_count; ++i) {
+    if (etx_pte_value_arena(&c->plan, i) != ETX_MEMORY_STATE) continue;
     etx_pte_value value;
     etx_pte_value_read(&c->plan, i, &value);
     const etx_pte_tensor* const tensor = &value.as.tensor;
-    if (!etx_pte_value_lies_in(&value, ETX_MEMORY_STATE) ||
-        tensor->name.size == 0) {
-      continue;
-    }
+    if (tensor->name.size == 0) continue;
     etx_blob_state state;
     if (find_state(c, tensor->name, &state) && is_state(tensor, &state)) {
       continue;

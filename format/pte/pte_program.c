@@ -219,6 +219,18 @@ etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
                                       ETX_PTE_EValue_val_type);
 }
 
+uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
+  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return 0;
+  const uint8_t* tensor = etx_fb_goal(
+      etx_fb_pair_field(variant_at(plan, index), ETX_PTE_EValue_val));
+  const uint8_t* allocation =
+      etx_fb_row_goal(etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
+  return allocation == NULL
+             ? 0
+             : etx_fb_row_u32(etx_fb_row_of(allocation),
+                              ETX_PTE_AllocationDetails_memory_id);
+}
+
 // All kinds but tensors are tables of at most one field, so its id is the same
 // for all of them.
 bool etx_pte_value_read(const etx_pte_plan* plan, size_t index,
@@ -440,11 +452,6 @@ bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor) {
 
 bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor) {
   return tensor->has_allocation || etx_pte_tensor_is_stored(tensor);
-}
-
-bool etx_pte_value_lies_in(const etx_pte_value* value, uint32_t memory_id) {
-  return value->kind == ETX_PTE_TENSOR &&
-         value->as.tensor.memory_id == memory_id;
 }
 
 size_t etx_pte_tensor_numel(const etx_pte_tensor* tensor) {

@@ -127,6 +127,8 @@ static inline etx_pte_value etx_pte_value_at(const etx_pte_plan* plan,
 }
 // Only the kind: cheaper than the whole value.
 etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index);
+// Only the arena of a planned tensor, its memory_id; 0 for every other value.
+uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index);
 
 static inline size_t etx_pte_input_count(const etx_pte_plan* plan) {
   return plan->lists[ETX_PTE_INPUTS].count;
@@ -210,8 +212,6 @@ void etx_pte_segment_at(const etx_pte* pte, size_t index, uint64_t* out_offset,
 bool etx_pte_tensor_is_stored(const etx_pte_tensor* tensor);
 // True if it is stored or planned.
 bool etx_pte_tensor_has_bytes(const etx_pte_tensor* tensor);
-// True if the value is a tensor that is planned in that arena.
-bool etx_pte_value_lies_in(const etx_pte_value* value, uint32_t memory_id);
 
 // The plan's totals, which are known but for the last plans of a file with very
 // many. The second adds those of one value.

@@ -1,10 +1,12 @@
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/input_path.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/pte_input.h"
 #include "cli/problem_list.h"
 #include "cli/program_text.h"
@@ -60,9 +62,29 @@ static etx_status dump_into(const char* path, const char* output,
   return etx_export_dump(&module, output, diag);
 }
 
+// What is dumped would stand where it was read, as other text.
+static bool holds_input(const char* directory, const char* path) {
+  char folder[ETX_OUTPUT_PATH_BYTES];
+  struct stat from, to;
+  if (stat(path, &from) != 0 || stat(directory, &to) != 0) return false;
+  if (!S_ISDIR(from.st_mode)) {
+    const char* const slash = strrchr(path, '/');
+    const etx_text name = {path, slash == NULL ? 0 : (size_t)(slash - path)};
+    etx_format_text(folder, sizeof folder, "%t/.",
+                    slash == NULL ? etx_text_of(".") : name);
+    if (stat(folder, &from) != 0) return false;
+  }
+  return from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+}
+
 static etx_exit dump_methods(const char* path, const char* output) {
   if (output == NULL) {
     return etx_refuse("dump", "where shall the files go? give -o DIR");
+  }
+  if (holds_input(output, path)) {
+    return etx_refuse("dump",
+                      "%s: '%s' holds what is read: choose another directory",
+                      path, output);
   }
   etx_diag diag;
   etx_diag_init(&diag);
@@ -90,6 +112,12 @@ int etx_cmd_dump(int argc, char** argv) {
                            options, 1,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (is_program(path) && output != NULL) {
+    return (int)etx_refuse("dump",
+                           "%s: a program is printed, '--output' is for "
+                           "methods; send it to a file with '>'",
+                           path);
+  }
   return (int)(is_program(path) ? dump_program(path)
                                 : dump_methods(path, output));
 }

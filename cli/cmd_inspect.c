@@ -55,6 +55,7 @@ typedef struct words {
 static etx_status write_page(const words* in, const json_t* root,
                              etx_diag* diag) {
   etx_output_file output;
+  ETX_TRY(etx_output_file_spare(in->html, in->path, diag));
   ETX_TRY(etx_output_file_open(&output, in->html, diag));
   etx_json_page_print(in->path, root, output.file);
   etx_status status = etx_output_file_finish(&output);

@@ -48,7 +48,8 @@ static etx_exit write_file(const words* in, const etx_memory_map* map,
   etx_diag diag;
   etx_diag_init(&diag);
   etx_output_file output;
-  etx_status status = etx_output_file_open(&output, path, &diag);
+  etx_status status = etx_output_file_spare(path, in->path, &diag);
+  if (status == ETX_OK) status = etx_output_file_open(&output, path, &diag);
   if (status != ETX_OK) return etx_fail("mem", NULL, status, &diag);
   status = print(map, title_of(in->path), output.file);
   if (status == ETX_OK) status = etx_output_file_finish(&output);
@@ -110,5 +111,10 @@ int etx_cmd_mem(int argc, char** argv) {
                            options, 3,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (in.html != NULL && in.trace != NULL && strcmp(in.html, in.trace) == 0) {
+    return (int)etx_refuse(
+        "mem", "options '--html' and '--trace' name the same file '%s'",
+        in.html);
+  }
   return (int)run(&in);
 }

@@ -111,6 +111,7 @@ static etx_status write_solution(placing* p) {
 }
 
 static etx_status place(placing* p, etx_bytes text) {
+  ETX_TRY(etx_output_file_spare(p->in->output, p->in->input, &p->diag));
   ETX_TRY(etx_block_table_read(text, &p->pool, &p->table, &p->diag));
   ETX_TRY(solve(p));
   return write_solution(p);

@@ -274,8 +274,40 @@ static bool is_pass(const char* name) {
   return false;
 }
 
+// Beside methods a file of such a name would be read with them, or is one.
+static bool is_input_name(const char* path) {
+  static const char* const ends[] = {".yaml", ".pt2", ".safetensors"};
+  if (path == NULL) return false;
+  const size_t size = strlen(path);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
+    const size_t end = strlen(ends[i]);
+    if (size >= end && strcmp(path + size - end, ends[i]) == 0) return true;
+  }
+  return false;
+}
+
+static etx_exit check_outputs(const words* in) {
+  const char* const paths[] = {in->output, in->header};
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
+    if (!is_input_name(paths[i])) continue;
+    return etx_refuse("plan",
+                      "cannot write '%s': what ends in .yaml, .pt2 or "
+                      ".safetensors is read, a program ends in .pte",
+                      paths[i]);
+  }
+  if (in->output != NULL && in->header != NULL &&
+      strcmp(in->output, in->header) == 0) {
+    return etx_refuse(
+        "plan", "options '--output' and '--header' name the same file '%s'",
+        in->output);
+  }
+  return ETX_EXIT_DONE;
+}
+
 static etx_exit run(const words* in) {
   const char* layout = NULL;
+  const etx_exit checked = check_outputs(in);
+  if (checked != ETX_EXIT_DONE) return checked;
   if (in->output == NULL && (in->dump_after == NULL || in->header != NULL)) {
     return etx_refuse("plan", "where shall the program go? give -o FILE");
   }

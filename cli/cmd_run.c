@@ -8,6 +8,7 @@
 #include "cli/case_run.h"
 #include "cli/commands.h"
 #include "cli/json_value.h"
+#include "cli/output_file.h"
 #include "cli/plural.h"
 #include "cli/single_call.h"
 #include "cli/options.h"
@@ -23,7 +24,7 @@ typedef struct words {
   etx_option_list data;
   const char* case_directory;
   bool bundled;
-  double relative;  // tolerances of --bundled
+  double relative;  // tolerances of --bundled; negative: not given
   double absolute;
   bool smoke;
   uint64_t threads;
@@ -74,9 +75,9 @@ static void on_difference(void* context, size_t call, const char* method,
   }
   json_t* const row = json_object();
   json_object_set_new(row, "call", etx_json_unsigned(call));
-  json_object_set_new(row, "method", json_string(method));
-  json_object_set_new(row, "what", json_string(what));
-  json_object_set_new(row, "why", json_string(why));
+  json_object_set_new(row, "method", etx_json_text(etx_text_of(method)));
+  json_object_set_new(row, "what", etx_json_text(etx_text_of(what)));
+  json_object_set_new(row, "why", etx_json_text(etx_text_of(why)));
   json_array_append_new(report->list, row);
 }
 
@@ -148,7 +149,8 @@ static void on_case(void* context, etx_text method, size_t index,
   json_object_set_new(row, "method", etx_json_text(method));
   json_object_set_new(row, "case", etx_json_unsigned(index));
   json_object_set_new(row, "passed", json_boolean(why == NULL));
-  json_object_set_new(row, "why", why == NULL ? json_null() : json_string(why));
+  json_object_set_new(
+      row, "why", why == NULL ? json_null() : etx_json_text(etx_text_of(why)));
   json_array_append_new(report->list, row);
 }
 
@@ -163,7 +165,8 @@ static etx_exit run_bundled(etx_session* session, const words* in) {
   etx_diag_init(&diag);
   bundle_report report = {in->json ? json_array() : NULL};
   const etx_bundle_sink sink = {on_case, &report};
-  const etx_tolerance tolerance = {in->absolute, in->relative};
+  const etx_tolerance tolerance = {in->absolute < 0 ? 1e-8 : in->absolute,
+                                   in->relative < 0 ? 1e-5 : in->relative};
   etx_bundle_result result = {0, 0};
   const etx_status status =
       etx_bundle_run(session, tolerance, &sink, &result, &diag);
@@ -198,7 +201,7 @@ static void on_called(void* context, etx_text method, const char* sizes,
   json_object_set_new(row, "method", etx_json_text(method));
   json_object_set_new(row, "sizes", json_string(sizes));
   json_object_set_new(row, "outcome", json_string(outcomes[outcome]));
-  json_object_set_new(row, "message", json_string(message));
+  json_object_set_new(row, "message", etx_json_text(etx_text_of(message)));
   json_array_append_new(report->list, row);
 }
 
@@ -240,8 +243,16 @@ static etx_exit run_file(const words* in) {
   if (in->profile != NULL && in->method == NULL && in->case_directory == NULL) {
     return etx_refuse("run", "--profile belongs to METHOD or --case");
   }
+  if (!in->bundled && (in->relative >= 0 || in->absolute >= 0)) {
+    return etx_refuse("run", "--rtol and --atol belong to --bundled");
+  }
   etx_diag diag;
   etx_diag_init(&diag);
+  if (in->profile != NULL) {
+    const etx_status spared =
+        etx_output_file_spare(in->profile, in->file, &diag);
+    if (spared != ETX_OK) return etx_fail("run", NULL, spared, &diag);
+  }
   etx_session session;
   const etx_session_options options = {in->data.items, in->data.count,
                                        (size_t)in->threads};
@@ -257,7 +268,7 @@ static etx_exit run_file(const words* in) {
 }
 
 int etx_cmd_run(int argc, char** argv) {
-  words in = {.file = NULL, .relative = 1e-5, .absolute = 1e-8, .threads = 1};
+  words in = {.file = NULL, .relative = -1, .absolute = -1, .threads = 1};
   const etx_positional positionals[] = {
       {"FILE", "the program, .pte or .bpte", &in.file, true},
       {"METHOD", "the method to call", &in.method, false},

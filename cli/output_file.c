@@ -50,6 +50,18 @@ static bool is_replaceable(const char* path) {
   return stat(path, &facts) != 0 || S_ISREG(facts.st_mode);
 }
 
+etx_status etx_output_file_spare(const char* path, const char* input,
+                                 etx_diag* diag) {
+  struct stat there, from;
+  if (lstat(path, &there) != 0 || stat(input, &from) != 0 ||
+      there.st_dev != from.st_dev || there.st_ino != from.st_ino) {
+    return ETX_OK;
+  }
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                       "cannot write '%s': that is the input '%s'", path,
+                       input);
+}
+
 etx_status etx_output_file_open(etx_output_file* output, const char* path,
                                 etx_diag* diag) {
   output->path = path;

@@ -26,6 +26,13 @@ typedef struct etx_output_file {
 ETX_MUST_USE etx_status etx_output_file_open(etx_output_file* output,
                                              const char* path, etx_diag* diag);
 
+// Refuses with ETX_BAD_ARGUMENT if a file at `path` would take the place of
+// `input`, which is there, whatever the two are called. Through a link that is
+// replaced nothing is lost.
+ETX_MUST_USE etx_status etx_output_file_spare(const char* path,
+                                              const char* input,
+                                              etx_diag* diag);
+
 // Where the bytes go; borrows `output`.
 etx_sink etx_output_file_sink(etx_output_file* output);
 

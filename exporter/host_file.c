@@ -21,6 +21,7 @@ etx_path_kind etx_path_kind_of(const char* path) {
 etx_status etx_host_status(int reason) {
   switch (reason) {
     case ENOENT:
+    case EEXIST:
     case ENOTDIR:
     case EISDIR:
     case EACCES:

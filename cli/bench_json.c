@@ -42,7 +42,8 @@ static json_t* json_of_inputs(const etx_made_inputs* inputs) {
   for (size_t i = 0; i < inputs->count; ++i) {
     const etx_made_input* const input = &inputs->items[i];
     json_t* const row = json_object();
-    json_object_set_new(row, "name", json_string(input->port.name));
+    json_object_set_new(row, "name",
+                        etx_json_text(etx_text_of(input->port.name)));
     if (input->given.data != NULL) {
       json_object_set_new(row, "type",
                           json_string(etx_dtype_name(input->tensor.dtype)));
@@ -69,7 +70,7 @@ static json_t* json_of_memory(const etx_memory_needed* memory) {
 static json_t* json_of_method(const etx_bench_result* from,
                               const etx_bench_program* program) {
   json_t* const row = json_object();
-  json_object_set_new(row, "name", json_string(from->name));
+  json_object_set_new(row, "name", etx_json_text(etx_text_of(from->name)));
   json_object_set_new(row, "instructions",
                       etx_json_unsigned(from->instructions));
   if (!program->is_static) {
@@ -104,7 +105,7 @@ static json_t* json_of_method(const etx_bench_result* from,
 
 json_t* etx_bench_json(const etx_bench_program* program) {
   json_t* const root = json_object();
-  json_object_set_new(root, "file", json_string(program->path));
+  json_object_set_new(root, "file", etx_json_text(etx_text_of(program->path)));
   json_object_set_new(root, "file_bytes",
                       etx_json_unsigned(program->file_bytes));
   json_object_set_new(root, "state_bytes",

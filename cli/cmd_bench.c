@@ -218,7 +218,7 @@ static void print_pair(const etx_bench_pair* pair) {
 
 static json_t* json_of_pair(const etx_bench_pair* pair) {
   json_t* const row = json_object();
-  json_object_set_new(row, "method", json_string(pair->name));
+  json_object_set_new(row, "method", etx_json_text(etx_text_of(pair->name)));
   json_object_set_new(row, "rounds", etx_json_unsigned(pair->ratios.calls));
   json_object_set_new(row, "ratio", json_real(pair->ratios.median));
   json_object_set_new(row, "lower_quartile", json_real(pair->lower));

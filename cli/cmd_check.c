@@ -51,6 +51,9 @@ static etx_status check(const char* path, etx_target target, etx_pool* pool,
 static etx_exit report(const char* path, etx_status status,
                        etx_problem_list* list, const etx_diag* diag) {
   const size_t count = list->problems.count;
+  if (status != ETX_OK && count == 0) {
+    etx_problem_list_add(list, path, status, diag);
+  }
   json_t* const collected = etx_problem_list_take(list);
   if (collected != NULL) {
     if (!etx_json_print(collected)) return ETX_EXIT_MACHINE_FAILED;

@@ -195,7 +195,7 @@ static bool print_json(const side* sides, const char* method, const found* f) {
                         etx_json_unsigned(f->rows[0]->instruction));
     json_object_set_new(first, "instruction_b",
                         etx_json_unsigned(f->rows[1]->instruction));
-    json_object_set_new(first, "why", json_string(f->why));
+    json_object_set_new(first, "why", etx_json_text(etx_text_of(f->why)));
     json_object_set_new(first, "lines_a",
                         lines_json(&sides[0], method, f->rows[0]));
     json_object_set_new(first, "lines_b",

@@ -97,6 +97,11 @@ int etx_cmd_ops(int argc, char** argv) {
                            options, 2,     examples,    NULL};
   const etx_options_result result = etx_options_read(&usage, argc, argv);
   if (result != ETX_OPTIONS_READ) return etx_options_exit(result);
+  if (markdown && (json || word != NULL)) {
+    return (int)etx_refuse("ops",
+                           "--markdown prints the whole table and takes no "
+                           "WORD or --json");
+  }
   if (markdown) return (int)print_markdown();
   if (json) return print_json(word) ? ETX_EXIT_DONE : ETX_EXIT_MACHINE_FAILED;
   print_all(word);

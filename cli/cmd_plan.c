@@ -245,6 +245,9 @@ static etx_status plan_all(planner* plan, const etx_export_options* options) {
 static etx_exit report(planner* plan, etx_status status) {
   end_progress(plan->in);
   const size_t count = plan->problems.problems.count;
+  if (status != ETX_OK && count == 0) {
+    etx_problem_list_add(&plan->problems, plan->in->input, status, &plan->diag);
+  }
   json_t* const list = etx_problem_list_take(&plan->problems);
   if (status == ETX_OK && plan->in->dump_after != NULL) return ETX_EXIT_DONE;
   if (list != NULL) {

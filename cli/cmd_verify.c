@@ -68,14 +68,15 @@ static bool print_json(const char* path, const etx_verify_report* report,
                        etx_bytes program, const etx_diag* diag) {
   const bool is_proved = report->level == ETX_VERIFY_PROVED;
   json_t* const root = json_object();
-  json_object_set_new(root, "file", json_string(path));
+  json_object_set_new(root, "file", etx_json_text(etx_text_of(path)));
   json_object_set_new(root, "proved", json_boolean(is_proved));
   json_object_set_new(root, "refused_by",
                       is_proved
                           ? json_null()
                           : json_string(etx_verify_level_name(report->level)));
-  json_object_set_new(root, "reason",
-                      is_proved ? json_null() : json_string(diag->text));
+  json_object_set_new(
+      root, "reason",
+      is_proved ? json_null() : etx_json_text(etx_text_of(diag->text)));
   json_object_set_new(root, "methods", etx_json_unsigned(report->method_count));
   json_object_set_new(root, "values", etx_json_unsigned(report->value_count));
   json_object_set_new(root, "instructions",

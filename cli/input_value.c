@@ -15,16 +15,29 @@ static void take_single_sizes(const etx_port* port, etx_host_tensor* tensor) {
   for (size_t i = 0; i < stated->rank; ++i) tensor->sizes[i] = 1;
 }
 
+static etx_status read_content(const etx_port* port, const char* text,
+                               etx_pool* pool, etx_host_tensor* out_tensor,
+                               etx_diag* diag) {
+  if (etx_tensor_file_is_path(text)) {
+    return etx_tensor_file_read(text, pool, out_tensor, diag);
+  }
+  if (etx_tensor_file_is_target(text)) {  // a set without a name
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "which tensor of '%s'? give '%s#NAME'", text, text);
+  }
+  ETX_TRY(etx_literal_read(etx_text_of(text), port->info.value.as.tensor.dtype,
+                           pool, out_tensor, diag));
+  take_single_sizes(port, out_tensor);
+  return ETX_OK;
+}
+
 static etx_status read_tensor(const etx_port* port, const char* text,
                               etx_pool* pool, etx_host_tensor* out_tensor,
                               etx_value* out_value, etx_diag* diag) {
-  if (etx_tensor_file_is_path(text)) {
-    ETX_TRY(etx_tensor_file_read(text, pool, out_tensor, diag));
-  } else {
-    ETX_TRY(etx_literal_read(etx_text_of(text),
-                             port->info.value.as.tensor.dtype, pool, out_tensor,
-                             diag));
-    take_single_sizes(port, out_tensor);
+  const etx_status status = read_content(port, text, pool, out_tensor, diag);
+  if (status != ETX_OK) {
+    etx_diag_append(diag, ", in input '%s'", port->name);
+    return status;
   }
   out_value->kind = ETX_VALUE_TENSOR;
   out_value->as.tensor = etx_host_tensor_view(out_tensor);

@@ -62,7 +62,7 @@ static json_t* json_of_dims(const etx_program* program, etx_text method,
 static json_t* json_of_port(const etx_program* program, etx_text method,
                             const etx_port* port) {
   json_t* const object = json_object();
-  set(object, "name", json_string(port->name));
+  set(object, "name", etx_json_text(etx_text_of(port->name)));
   set(object, "kind", json_string(etx_pte_kind_text(port->info.kind)));
   int32_t rank = 0;
   if (port->info.kind == ETX_PTE_TENSOR) {
@@ -179,7 +179,7 @@ static json_t* json_of_operators(const etx_operator_uses* uses) {
     etx_format_text(name, sizeof name, "%t%s%t", use->op.name,
                     use->op.overload.size == 0 ? "" : ".", use->op.overload);
     json_t* const object = json_object();
-    set(object, "name", json_string(name));
+    set(object, "name", etx_json_text(etx_text_of(name)));
     set(object, "instructions", etx_json_unsigned(use->count));
     set(object, "stock", json_boolean(use->library != ETX_STOCK_NONE));
     set(object, "known", json_boolean(use->is_known));
@@ -209,7 +209,7 @@ etx_status etx_inspect_json(const char* path, const etx_program* program,
   json_t* const root = json_object();
   json_t* const methods = json_array();
   *out_root = root;
-  set(root, "file", json_string(path));
+  set(root, "file", etx_json_text(etx_text_of(path)));
   set(root, "bytes", etx_json_unsigned(program->pte.file.size));
   set_origin(root, program);
   set(root, "needs_etx", json_boolean(uses->needs_etx));

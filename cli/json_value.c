@@ -2,12 +2,35 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/element.h"
+#include "cli/utf8.h"
+
+// `text` with a replacement for every byte that is no UTF-8.
+static json_t* replaced(etx_text text) {
+  static const char replacement[] = "\xef\xbf\xbd";
+  enum { SIZE = sizeof replacement - 1 };
+  if (text.size > SIZE_MAX / SIZE) return NULL;
+  char* const bytes = malloc(text.size * SIZE);
+  if (bytes == NULL) return NULL;
+  size_t size = 0;
+  for (size_t at = 0; at < text.size;) {
+    const size_t start = at;
+    const bool is_sound = etx_utf8_next(text, &at) != ETX_UTF8_REPLACEMENT;
+    const size_t count = is_sound ? at - start : SIZE;
+    memcpy(bytes + size, is_sound ? text.data + start : replacement, count);
+    size += count;
+  }
+  json_t* const string = json_stringn(bytes, size);
+  free(bytes);
+  return string;
+}
 
 json_t* etx_json_text(etx_text text) {
-  json_t* const string =
-      json_stringn(text.size == 0 ? "" : text.data, text.size);
+  json_t* string = json_stringn(text.size == 0 ? "" : text.data, text.size);
+  if (string == NULL) string = replaced(text);
   return string == NULL ? json_null() : string;
 }
 

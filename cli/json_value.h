@@ -7,7 +7,8 @@
 
 #include "cli/host_tensor.h"
 
-// A JSON string of `text`; bytes that are no UTF-8 give null. New reference.
+// A JSON string of `text`; a byte that is no UTF-8 becomes U+FFFD. New
+// reference.
 json_t* etx_json_text(etx_text text);
 
 // A JSON integer; above INT64_MAX it is cut there. New reference.

@@ -15,7 +15,8 @@ static void print_help(FILE* out) {
   fprintf(out,
           "etx compiles several methods of one model into one program file\n"
           "over shared state, and runs it.\n\n"
-          "usage: etx COMMAND ...        etx COMMAND --help tells more\n\n");
+          "usage: etx COMMAND ...        etx COMMAND --help tells more\n"
+          "       etx --version\n\n");
   for (size_t i = 0; i < etx_command_count; ++i) {
     fprintf(out, "  %-12s%s\n", etx_commands[i].name, etx_commands[i].sentence);
   }
@@ -30,6 +31,10 @@ static void print_help(FILE* out) {
   fprintf(out, "  %d  %s\n", number, sentence);
 #include "cli/exit_code.def"
 #undef EXIT_CODE
+}
+
+static bool asks_for_version(const char* word) {
+  return strcmp(word, "--version") == 0;
 }
 
 static bool asks_for_help(const char* word) {
@@ -87,6 +92,10 @@ int main(int argc, char** argv) {
     return ETX_EXIT_REFUSED;
   }
   if (asks_for_help(argv[1])) return flush(help(argc, argv));
+  if (asks_for_version(argv[1])) {
+    puts("etx " ETX_VERSION);
+    return flush(ETX_EXIT_DONE);
+  }
   const etx_command* const found = etx_command_find(argv[1]);
   if (found == NULL) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,9 +50,10 @@ static bool store_real(const etx_usage* usage, const etx_option* option,
                        const char* value) {
   char* end = NULL;
   const double number = strtod(value, &end);
-  if (end == value || *end != '\0' || !(number >= 0)) {
-    etx_refuse(usage->command, "option '--%s' wants a number, not '%s'",
-               option->name, value);
+  if (end == value || *end != '\0' || !(number >= 0) || isinf(number)) {
+    etx_refuse(usage->command,
+               "option '--%s' wants a number from 0 on, not '%s'", option->name,
+               value);
     return false;
   }
   *(double*)option->target = number;

@@ -26,7 +26,7 @@
 typedef enum etx_option_kind {
   ETX_OPTION_FLAG,    // target: bool
   ETX_OPTION_TEXT,    // target: const char*
-  ETX_OPTION_REAL,    // target: double, at least 0
+  ETX_OPTION_REAL,    // target: double, at least 0, finite
   ETX_OPTION_COUNT,   // target: uint64_t, at least 1
   ETX_OPTION_CHOICE,  // target: int, the position among the words of value_name
   ETX_OPTION_LIST,    // target: etx_option_list; may be given several times

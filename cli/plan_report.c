@@ -353,7 +353,7 @@ json_t* etx_plan_report_json(const char* path,
     json_array_append_new(concurrent, names);
   }
   json_t* const root = json_object();
-  json_object_set_new(root, "file", json_string(path));
+  json_object_set_new(root, "file", etx_json_text(etx_text_of(path)));
   json_object_set_new(root, "file_bytes",
                       etx_json_unsigned(report->file_bytes));
   json_object_set_new(root, "scratch_bytes",

@@ -70,6 +70,16 @@ void etx_problem_list_init(etx_problem_list* list, bool as_json) {
   list->list = as_json ? json_array() : NULL;
 }
 
+void etx_problem_list_add(etx_problem_list* list, const char* path,
+                          etx_status status, const etx_diag* diag) {
+  const etx_ir_place place = {
+      .file = etx_text_of(path), .line = diag->line, .column = diag->column};
+  const char* const text =
+      diag->text_size != 0 ? diag->text : etx_status_text(status);
+  if (list->list == NULL) return;
+  json_array_append_new(list->list, json_of(&place, etx_text_of(text)));
+}
+
 json_t* etx_problem_list_take(etx_problem_list* list) {
   json_t* const taken = list->list;
   list->list = NULL;

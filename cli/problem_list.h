@@ -20,6 +20,11 @@ typedef struct etx_problem_list {
 // Problems are printed to standard error, and with `as_json` collected too.
 void etx_problem_list_init(etx_problem_list* list, bool as_json);
 
+// Collects what failed without being a problem of one place, which has been
+// told otherwise.
+void etx_problem_list_add(etx_problem_list* list, const char* path,
+                          etx_status status, const etx_diag* diag);
+
 // The collected problems; the caller owns the reference. NULL without JSON.
 json_t* etx_problem_list_take(etx_problem_list* list);
 

@@ -2,6 +2,13 @@
 
 #include "format/ptd/ptd_file.h"
 
+// What is too short to tell is refused by the reader of programs.
+static bool is_foreign(etx_bytes bytes) {
+  static const char mark[] = "ET12";
+  enum { AT = 4, SIZE = sizeof mark - 1 };
+  return bytes.size >= AT + SIZE && memcmp(bytes.data + AT, mark, SIZE) != 0;
+}
+
 static etx_status find_program(etx_pte_input* file, etx_diag* diag) {
   const etx_bytes bytes = file->file.bytes;
   if (etx_ptd_looks_like(bytes)) {
@@ -11,6 +18,11 @@ static etx_status find_program(etx_pte_input* file, etx_diag* diag) {
   }
   file->program = bytes;
   file->is_bundle = etx_bundle_looks_like(bytes);
+  if (!file->is_bundle && is_foreign(bytes)) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "this is no program: 'ET12' is expected at byte 4; "
+                         "methods become one by 'etx plan'");
+  }
   if (!file->is_bundle) return ETX_OK;
   ETX_TRY(etx_bundle_open(&file->bundle, bytes, diag));
   file->program = etx_bundle_program(&file->bundle);

@@ -12,10 +12,12 @@
 static etx_status check_paths(const char* const* data_paths, size_t data_count,
                               etx_diag* diag) {
   for (size_t i = 0; i < data_count; ++i) {
-    const etx_status status = etx_input_file_check(data_paths[i], diag);
+    etx_diag why;
+    etx_diag_init(&why);
+    const etx_status status = etx_input_file_check(data_paths[i], &why);
     if (status == ETX_OK) continue;
-    etx_diag_append(diag, " (data file '%s')", data_paths[i]);
-    return status;
+    return etx_diag_fail(diag, status, "data file '%s' %s", data_paths[i],
+                         why.text);
   }
   return ETX_OK;
 }
@@ -111,13 +113,37 @@ static etx_status load(etx_session* session, const char* name,
                        name, count, etx_plural(count));
 }
 
+// Constant methods are not called; what etx adds is no one's first guess.
+static bool is_offered(const etx_method_info* info) {
+  static const char ours[] = "et_";
+  return !info->is_constant &&
+         (info->name.size < sizeof ours - 1 ||
+          memcmp(info->name.data, ours, sizeof ours - 1) != 0);
+}
+
+static void name_methods(const etx_program* program, etx_diag* diag) {
+  const size_t count = etx_program_method_count(program);
+  const char* before = "; its methods are ";
+  for (size_t i = 0; i < count; ++i) {
+    etx_method_info info;
+    if (etx_program_method_at(program, i, &info) != ETX_OK ||
+        !is_offered(&info)) {
+      continue;
+    }
+    etx_diag_append(diag, "%s'%t'", before, info.name);
+    before = ", ";
+  }
+}
+
 etx_status etx_session_method(etx_session* session, const char* name,
                               etx_method** out_method, etx_diag* diag) {
   etx_method* method = etx_module_method(&session->module, name);
   if (method == NULL) {
     etx_planned_memory allocator;
-    ETX_TRY(
-        etx_module_shared_allocator(&session->shared, name, &allocator, diag));
+    const etx_status found =
+        etx_module_shared_allocator(&session->shared, name, &allocator, diag);
+    if (found == ETX_NOT_FOUND) name_methods(&session->module.program, diag);
+    ETX_TRY(found);
     ETX_TRY(load(session, name, &allocator, diag));
     method = etx_module_method(&session->module, name);
   }

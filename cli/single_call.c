@@ -24,6 +24,7 @@ typedef struct runner {
   etx_ordered_input* given;  // the same as the method has it
   bool* is_set;              // inputs that were given
   bool* is_written;          // outputs that went to a file
+  bool* is_input_written;    // inputs that did
   json_t* printed;           // with --json
   etx_diag diag;
 } runner;
@@ -58,10 +59,13 @@ static etx_status describe(runner* run) {
   run->tensors = etx_pool_take(run->pool, count * sizeof *run->tensors);
   run->given = etx_pool_take(run->pool, count * sizeof *run->given);
   run->is_set = etx_pool_take(run->pool, count * sizeof *run->is_set);
+  run->is_input_written =
+      etx_pool_take(run->pool, count * sizeof *run->is_input_written);
   run->is_written =
       etx_pool_take(run->pool, run->method->output_count * sizeof(bool));
   if (run->inputs == NULL || run->tensors == NULL || run->given == NULL ||
-      run->is_set == NULL || run->is_written == NULL) {
+      run->is_set == NULL || run->is_written == NULL ||
+      run->is_input_written == NULL) {
     return etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for inputs");
   }
   for (size_t i = 0; i < count; ++i) {
@@ -114,6 +118,10 @@ static etx_exit set_input(runner* run, const char* word) {
   if (!find_input(run, word, (size_t)(equals - word), &index)) {
     return refuse_input(run, word);
   }
+  if (run->is_set[index]) {
+    return etx_refuse("run", "input '%s' is given twice",
+                      run->inputs[index].name);
+  }
   etx_value value;
   const etx_status status =
       etx_input_value_read(&run->inputs[index], equals + 1, run->pool,
@@ -165,6 +173,7 @@ static etx_status find_result(runner* run, etx_text name,
   }
   if (find_input(run, name.data, name.size, &index) &&
       run->inputs[index].info.kind == ETX_PTE_TENSOR) {
+    run->is_input_written[index] = true;
     *out_tensor = run->tensors[index];
     return ETX_OK;
   }
@@ -288,7 +297,7 @@ static etx_status show_results(runner* run) {
     if (!run->is_written[i]) ETX_TRY(show(run, port.name, value));
   }
   for (size_t i = 0; i < run->method->input_count; ++i) {
-    if (!run->inputs[i].info.is_mutable) continue;
+    if (!run->inputs[i].info.is_mutable || run->is_input_written[i]) continue;
     const etx_value value = {
         .kind = ETX_VALUE_TENSOR,
         .as.tensor = etx_host_tensor_view(&run->tensors[i])};

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "cli/input_path.h"
 #include "cli/npy.h"
 #include "cli/output_file.h"
 #include "exporter/host_file.h"
@@ -44,21 +43,10 @@ static etx_status copy_constant(const etx_ir_constant* from, etx_pool* pool,
   return ETX_OK;
 }
 
-// A name that leads nowhere is the user's mistake, not the machine's.
-static etx_status read_file(const char* path, etx_pool* pool, etx_bytes* out,
-                            etx_diag* diag) {
-  const etx_status status = etx_input_path_check(path, diag);
-  if (status != ETX_OK) {
-    etx_diag_append(diag, " ('%s')", path);
-    return status;
-  }
-  return etx_file_read(pool, path, out, diag);
-}
-
 static etx_status open_set(const char* path, etx_pool* pool,
                            etx_safetensors* out, etx_diag* diag) {
   etx_bytes bytes;
-  ETX_TRY(read_file(path, pool, &bytes, diag));
+  ETX_TRY(etx_file_read(pool, path, &bytes, diag));
   return etx_safetensors_open(out, pool, etx_text_of(path), bytes, diag);
 }
 
@@ -90,7 +78,7 @@ etx_status etx_tensor_file_read(const char* path, etx_pool* pool,
     return read_from_set(path, pool, out_tensor, diag);
   }
   etx_bytes bytes;
-  ETX_TRY(read_file(path, pool, &bytes, diag));
+  ETX_TRY(etx_file_read(pool, path, &bytes, diag));
   const etx_status status = etx_npy_read(bytes, pool, out_tensor, diag);
   if (status != ETX_OK) etx_diag_append(diag, " in '%s'", path);
   return status;

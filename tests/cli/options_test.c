@@ -103,6 +103,8 @@ static void numbers_are_read_and_others_refused(void** state) {
   assert_true(out.tolerance == 1e-4);
   assert_int_equal(READ(&out, "dir", "--atol", "x"), ETX_OPTIONS_REFUSED);
   assert_int_equal(READ(&out, "dir", "--atol", "-1"), ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--atol", "inf"), ETX_OPTIONS_REFUSED);
+  assert_int_equal(READ(&out, "dir", "--atol", "1e999"), ETX_OPTIONS_REFUSED);
 }
 
 static void after_two_dashes_everything_is_a_word(void** state) {

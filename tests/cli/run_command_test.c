@@ -99,6 +99,12 @@ static void results_go_to_files_and_come_back(void** state) {
                "--out", to_npy, "--out", to_set));
   command_expect_out(0, WORDS(ETX, "run", CACHE, "get_cache", "--in", from_npy),
                      "data: float32[2, 2] = [[0, 0], [0, 0]]");
+  // What went to a file is not printed, an input that was changed neither.
+  command_result quiet = command_run(
+      WORDS(ETX, "run", CACHE, "get_cache", "--in", from_npy, "--out", to_npy));
+  assert_int_equal(quiet.code, 0);
+  assert_string_equal(quiet.out, "");
+  command_end(&quiet);
   // The whole state, read back as an input of the largest size.
   command_expect_out(0, WORDS(ETX, "run", CACHE, "get_cache", "--in", from_set),
                      "data: float32[10, 20] = [[0, 0, 0, ...");
@@ -116,8 +122,24 @@ static void inputs_that_are_wrong_are_refused(void** state) {
       2, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[x]]"), "'x'");
   command_expect_err(
       2, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=no.npy"),
-      "no.npy");
-  command_expect_err(2, WORDS(ETX, "run", CACHE, "nothing"), "nothing");
+      "cannot open 'no.npy': No such file or directory, in input 'data'");
+  command_expect_err(
+      2, WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=a.safetensors"),
+      "give 'a.safetensors#NAME', in input 'data'");
+  command_expect_err(2,
+                     WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1]]",
+                           "--in", "data=[[2]]"),
+                     "input 'data' is given twice");
+  command_expect_err(2,
+                     WORDS(ETX, "run", CACHE, "get_cache", "--data", "no.ptd"),
+                     "data file 'no.ptd' cannot be opened");
+  command_expect_err(2,
+                     WORDS(ETX, "run", CACHE, "get_cache", "--in", "data=[[1]]",
+                           "--rtol", "1"),
+                     "belong to --bundled");
+  command_expect_err(2, WORDS(ETX, "run", CACHE, "nothing"),
+                     "no method 'nothing'; its methods are 'get_cache', "
+                     "'set_cache'");
   command_expect_err(2, WORDS(ETX, "run", "/nowhere.pte", "x"), "/nowhere.pte");
   command_expect_err(2, WORDS(ETX, "run", CACHE), "give one of");
 }
@@ -201,11 +223,40 @@ static void a_damaged_program_is_refused_by_every_command(void** state) {
   command_expect_err(2, WORDS(ETX, "verify", damaged), damaged);
 }
 
+static void what_is_no_program_is_called_that(void** state) {
+  (void)state;
+  static const char* const commands[] = {"inspect", "verify", "mem", "bench"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; ++i) {
+    command_expect_err(2, WORDS(ETX, commands[i], KV "/set_cache.pt2"),
+                       "this is no program: 'ET12' is expected at byte 4");
+  }
+}
+
+// A name may be of any bytes, JSON is UTF-8: a fact that cannot be spelled is
+// not left out.
+static void json_names_files_of_any_bytes(void** state) {
+  (void)state;
+  char path[PATH_BYTES];
+  snprintf(path, sizeof path, "%s/x\xff\xc3\xbc.pte", command_directory);
+  command_expect(0, WORDS(ETX, "plan", KV, "-o", path));
+  command_result result = command_run(WORDS(ETX, "verify", path, "--json"));
+  json_t* const root = json_loads(result.out, 0, NULL);
+  const char* const name = json_string_value(json_object_get(root, "file"));
+  assert_non_null(name);
+  assert_non_null(strstr(name, "/x\xef\xbf\xbd\xc3\xbc.pte"));
+  json_decref(root);
+  command_end(&result);
+}
+
 static void operators_are_listed(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "ops"), "aten::add.out(");
   command_expect_out(0, WORDS(ETX, "ops"), "types: uint8");
   command_expect_out(0, WORDS(ETX, "ops", "--json"), "\"operators\"");
+  command_expect_err(2, WORDS(ETX, "ops", "--json", "--markdown"),
+                     "--markdown prints the whole table");
+  command_expect_err(2, WORDS(ETX, "ops", "add", "--markdown"),
+                     "--markdown prints the whole table");
 }
 
 // As `etx ops | head -1` does it: not a word, and the end that others have.
@@ -257,6 +308,7 @@ static void every_command_teaches_itself(void** state) {
 #include "cli/commands.def"
 #undef COMMAND
   command_expect_err(2, WORDS(ETX, "nothing"), "unknown command 'nothing'");
+  command_expect_out(0, WORDS(ETX, "--version"), "etx 0.");
   command_expect(2, WORDS(ETX));
 }
 
@@ -273,6 +325,8 @@ int main(void) {
       cmocka_unit_test(a_program_is_shown_as_text),
       cmocka_unit_test(a_right_plan_is_proved),
       cmocka_unit_test(a_damaged_program_is_refused_by_every_command),
+      cmocka_unit_test(what_is_no_program_is_called_that),
+      cmocka_unit_test(json_names_files_of_any_bytes),
       cmocka_unit_test(operators_are_listed),
       cmocka_unit_test(who_stops_reading_is_not_told),
       cmocka_unit_test(calls_may_have_threads),

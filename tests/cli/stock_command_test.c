@@ -94,10 +94,10 @@ static void a_data_file_that_is_missing_or_none_is_told(void** state) {
                      "(data file '" EXTERNAL "')");
   command_expect_err(2,
                      WORDS(ETX, "run", EXTERNAL, "forward", "--data", "/tmp"),
-                     "is no regular file (data file '/tmp')");
+                     "data file '/tmp' is no regular file");
   command_expect_err(
       2, WORDS(ETX, "run", EXTERNAL, "forward", "--data", "nowhere.ptd"),
-      "cannot be opened: No such file or directory (data file 'nowhere.ptd')");
+      "data file 'nowhere.ptd' cannot be opened: No such file or directory");
   command_expect_err(2,
                      WORDS(ETX, "run", EXTERNAL, "forward", "--data", WEIGHTS,
                            "--data", WEIGHTS),

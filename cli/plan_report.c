@@ -377,15 +377,40 @@ json_t* etx_plan_report_json(const char* path,
   return root;
 }
 
+// What a byte of a name is in a macro's.
+static int macro_byte(char byte) {
+  const bool is_lower = byte >= 'a' && byte <= 'z';
+  const bool is_plain =
+      (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+  return is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_';
+}
+
 // Prints `text` as a piece of a macro name.
 static void print_macro(FILE* out, const char* text, size_t size) {
-  for (size_t i = 0; i < size; ++i) {
-    const char byte = text[i];
-    const bool is_lower = byte >= 'a' && byte <= 'z';
-    const bool is_plain =
-        (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-    fputc(is_lower ? byte - 'a' + 'A' : is_plain ? byte : '_', out);
+  for (size_t i = 0; i < size; ++i) fputc(macro_byte(text[i]), out);
+}
+
+static bool is_same_macro(etx_text a, etx_text b) {
+  if (a.size != b.size) return false;
+  for (size_t i = 0; i < a.size; ++i) {
+    if (macro_byte(a.data[i]) != macro_byte(b.data[i])) return false;
   }
+  return true;
+}
+
+// Of two macros of one name the preprocessor would take the last.
+static etx_status check_macro(const etx_program* program, size_t index,
+                              etx_text name, etx_diag* diag) {
+  for (size_t i = 0; i < index; ++i) {
+    etx_method_info info;
+    ETX_TRY(etx_program_method_at(program, i, &info));
+    if (info.is_constant || !is_same_macro(info.name, name)) continue;
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "methods '%t' and '%t' would have the same names in a "
+                         "header",
+                         info.name, name);
+  }
+  return ETX_OK;
 }
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
@@ -421,6 +446,7 @@ static etx_status print_methods(const etx_program* program, FILE* out,
     etx_memory_needed needed;
     ETX_TRY(etx_program_method_at(program, i, &info));
     if (info.is_constant) continue;
+    ETX_TRY(check_macro(program, i, info.name, diag));
     ETX_TRY(etx_method_needed(program, info.name, &needed, diag));
     print_needed(out, stem, info.name, &needed);
     scratch = larger(scratch, needed.scratch_bytes);

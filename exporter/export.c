@@ -78,6 +78,12 @@ static etx_status lay_out_state(exporting* e) {
                            "'%s', whose layout is to be kept, is empty",
                            e->options->keep_layout);
     }
+    if (keep.size >= 8 && memcmp(keep.data + 4, "ET12", 4) != 0) {
+      return etx_diag_fail(e->diag, ETX_BAD_FILE,
+                           "'%s', whose layout is to be kept, is no program: "
+                           "'ET12' is expected at byte 4",
+                           e->options->keep_layout);
+    }
   }
   const etx_status status =
       etx_shared_state_layout(e->module, keep, &e->layout, e->diag);

@@ -380,6 +380,11 @@ static etx_status check_head(const etx_yaml_method* m, etx_diag* diag) {
   const etx_yaml* const method = etx_yaml_find(m->root, "method");
   int64_t number = 0;
   ETX_TRY(etx_yaml_want(m->root, ETX_YAML_MAP, "method", diag));
+  // A file that was cut off would pass for a method that does nothing.
+  if (m->root->count == 0) {
+    return etx_yaml_refuse(m->root, diag,
+                           "the file is empty; a method has at least 'etx: 1'");
+  }
   ETX_TRY(etx_yaml_check_keys(
       m->root, "etx method dims inputs buffers constants nodes outputs mutates",
       diag));

@@ -279,6 +279,36 @@ static void a_directory_without_methods_is_refused(void** state) {
   refuses(2, WORDS("methods"));
 }
 
+// As a writer that was stopped leaves it.
+static void an_empty_method_is_refused(void** state) {
+  (void)state;
+  static const char* const texts[] = {"", "# a method\n", "{}\n"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+    write_method("run.yaml", texts[i]);
+    refuses(2, WORDS("run.yaml:1:1: the file is empty"));
+  }
+}
+
+static void what_has_no_place_is_a_problem_in_json_too(void** state) {
+  (void)state;
+  command_result result =
+      command_run(WORDS(ETX, "check", "/nowhere/at/all", "--json"));
+  json_t* const list = json_loads(result.out, 0, NULL);
+  const json_t* const problem = json_array_get(list, 0);
+  assert_int_equal(result.code, 2);
+  assert_string_equal(json_string_value(json_object_get(problem, "file")),
+                      "/nowhere/at/all");
+  assert_non_null(strstr(json_string_value(json_object_get(problem, "message")),
+                         "cannot be opened"));
+  json_decref(list);
+  command_end(&result);
+  result = command_run(WORDS(ETX, "plan", "/nowhere", "-o", program, "--json"));
+  json_t* const root = json_loads(result.out, 0, NULL);
+  assert_int_equal(json_array_size(json_object_get(root, "problems")), 1);
+  json_decref(root);
+  command_end(&result);
+}
+
 static void an_input_that_is_not_there_is_refused(void** state) {
   (void)state;
   command_expect(2, WORDS(ETX, "plan", "/nowhere/at/all", "-o", program));
@@ -419,6 +449,19 @@ static void the_header_states_what_the_runtime_needs(void** state) {
   unlink(header);
 }
 
+static void a_header_has_each_name_once(void** state) {
+  (void)state;
+  char header[PATH_BYTES + 16];
+  snprintf(header, sizeof header, "%s/two.h", command_directory);
+  write_method("a-b.yaml", "etx: 1\nmethod: a-b\n");
+  write_method("A_b.yaml", "etx: 1\nmethod: A_b\n");
+  command_expect_err(
+      2, WORDS(ETX, "plan", methods, "-o", program, "--header", header),
+      "methods 'A_b' and 'a-b' would have the same names in a header");
+  assert_int_equal(count_outputs(), 0);
+  assert_int_equal(access(header, F_OK), -1);
+}
+
 static void an_old_layout_of_state_is_kept(void** state) {
   (void)state;
   char keep[PATH_BYTES + 16];
@@ -431,6 +474,10 @@ static void an_old_layout_of_state_is_kept(void** state) {
   command_expect(0, WORDS(ETX, "run", again, "--case", KV));
   command_expect(2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
                           "keep:/nowhere.pte"));
+  command_expect_err(2,
+                     WORDS(ETX, "plan", KV, "-o", again, "--state-layout",
+                           "keep:" KV "/set_cache.pt2"),
+                     "whose layout is to be kept, is no program");
   command_expect(
       2, WORDS(ETX, "plan", KV, "-o", again, "--state-layout", "other"));
   unlink(again);
@@ -497,6 +544,8 @@ int main(void) {
       TEST(methods_that_disagree_about_a_buffer_are_refused),
       TEST(reserved_names_are_refused),
       TEST(a_directory_without_methods_is_refused),
+      TEST(an_empty_method_is_refused),
+      TEST(what_has_no_place_is_a_problem_in_json_too),
       TEST(an_input_that_is_not_there_is_refused),
       TEST(a_truncated_archive_is_refused),
       TEST(all_problems_of_all_methods_are_reported),
@@ -505,6 +554,7 @@ int main(void) {
       TEST(a_failed_plan_leaves_the_old_program),
       TEST(a_place_that_cannot_be_written_is_told),
       TEST(the_header_states_what_the_runtime_needs),
+      TEST(a_header_has_each_name_once),
       TEST(an_old_layout_of_state_is_kept),
       TEST(options_that_name_nothing_are_refused),
       TEST(the_graph_after_a_pass_is_printed),

@@ -17,7 +17,12 @@ typedef enum work {
   WORK_ORDERED_ATTENTION,
 } work;
 
-typedef enum counted_bytes { BYTES_ALL, BYTES_PART, BYTES_INTO } counted_bytes;
+typedef enum counted_bytes {
+  BYTES_ALL,
+  BYTES_PART,
+  BYTES_INTO,
+  BYTES_NONE,
+} counted_bytes;
 
 static const struct row {
   const char* word;
@@ -280,6 +285,8 @@ etx_cost etx_cost_of(const etx_cost_call* call) {
       break;
     case BYTES_INTO:
       count_into(call, &cost);
+      break;
+    case BYTES_NONE:
       break;
     default:
       count_all(call, &cost);

@@ -520,6 +520,9 @@ static void costs_are_those_of_the_operators(void** state) {
                                  TENSOR(1, false, false, 2, 8),
                                  TENSOR(3, true, false, 1, 8)};
   assert_int_equal(cost_of_call("aten::add.out", add, 3).bytes, 4 * 16);
+  // A size is asked for, no element.
+  const etx_cost_tensor size[] = {TENSOR(0, false, false, 1, 64, 16)};
+  assert_int_equal(cost_of_call("aten::sym_size.int", size, 1).bytes, 0);
   // Into a large state: what is new.
   const etx_cost_tensor put[] = {TENSOR(0, false, false, 1, 64, 16),
                                  TENSOR(2, false, false, 2, 1, 16),
@@ -574,6 +577,7 @@ static void operators_have_kinds(void** state) {
   assert_string_equal(kind_of("etx::max_pool2d_u8.out"), "pooling");
   assert_string_equal(kind_of("etx::mean_u8.out"), "pooling");
   assert_string_equal(kind_of("etx::chain_u8.out"), "elementwise");
+  assert_string_equal(kind_of("aten::sym_size.int"), "sizes");
 }
 
 int main(void) {

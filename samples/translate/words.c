@@ -50,12 +50,15 @@ static int refuse(const char* what, const char* word) {
   return 2;
 }
 
-static int read_number(size_t* out, const char* text) {
+static int read_number(size_t* out, const char* option, const char* text) {
   char* end = NULL;
   const unsigned long number = strtoul(text, &end, 10);
   if (*text < '0' || *text > '9' || *end != '\0' || number < 1 ||
       number > 65536) {
-    return refuse("expected a number from 1 to 65536, found", text);
+    fprintf(stderr,
+            "translate: %s: expected a number from 1 to 65536, found '%s'\n%s",
+            option, text, usage);
+    return 2;
   }
   *out = number;
   return -1;
@@ -76,7 +79,7 @@ static int read_option(etx_words* words, int argc, char** argv, int* at) {
     return refuse("a second", option);
   }
   if (++*at == argc) return refuse("a value is missing after", option);
-  if (number != NULL) return read_number(number, argv[*at]);
+  if (number != NULL) return read_number(number, option, argv[*at]);
   *text = argv[*at];
   return -1;
 }

@@ -553,7 +553,7 @@ static void an_option_has_one_value(void** state) {
 static void wrong_words_are_refused(void** state) {
   (void)state;
   command_expect_err(2, WORDS(TRANSLATE, "--beam", "0", "a"),
-                     "expected a number from 1 to 65536, found '0'");
+                     "--beam: expected a number from 1 to 65536, found '0'");
   command_expect_err(2, WORDS(TRANSLATE, "--batch", "many", "a"),
                      "found 'many'");
   command_expect_err(2, WORDS(TRANSLATE, "--threads", "-1", "a"), "found '-1'");

@@ -52,6 +52,13 @@ class Error(Exception):
         self.offset = offset
         self.problems = problems or []
 
+    def about(self, path: object) -> Error:
+        """This exception, whose sentence names the file that it is about, too."""
+        if str(path) not in self.message:
+            self.message = f"{path}: {self.message}"
+            self.args = (self.message,)
+        return self
+
     def __str__(self) -> str:
         text = self.message
         if self.where is not None:

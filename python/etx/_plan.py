@@ -15,6 +15,7 @@ from ._progress import Progress, told
 from ._report import Report
 
 TARGETS = ("etx", "executorch")
+_INPUT_SUFFIXES = (".yaml", ".pt2", ".safetensors")
 _CLASSES_OF_INPUT = {"BAD_ARGUMENT", "BAD_FILE", "UNSUPPORTED", "MISSING_OPERATOR", "OUT_OF_RANGE"}
 
 
@@ -113,6 +114,11 @@ def plan(
     if not os.path.exists(source):
         raise _errors.NotFoundError(f"there is no '{os.fspath(source)}'")
     final = Path(output)
+    if final.suffix in _INPUT_SUFFIXES:
+        raise _errors.ArgumentError(
+            f"cannot write '{final}': what ends in {', '.join(_INPUT_SUFFIXES)} is read, "
+            "a program ends in .pte"
+        )
     if not final.absolute().parent.is_dir():
         raise _errors.NotFoundError(f"there is no directory '{final.absolute().parent}'")
     temporary = final.with_name(f"{final.name}.{os.getpid()}-{threading.get_ident()}.tmp")

@@ -69,9 +69,12 @@ class Program:
         self.threads = threads
         self._data = tuple(Path(item).absolute() for item in data)
         self._marks = _marks_of((self.path, *self._data))
-        self._native = _runtime.File(
-            bytes_of(self.path), threads, tuple(bytes_of(item) for item in self._data)
-        )
+        data_paths = tuple(bytes_of(item) for item in self._data)
+        try:
+            self._native = _runtime.File(bytes_of(self.path), threads, data_paths)
+        except _errors.FileError as refused:
+            # The library was given bytes; whoever reads this opens many files.
+            raise refused.about(self.path) from None
         about = self._native.describe()
         rows = [row for row in about["methods"] if row["name"] not in _RESERVED]
         self.methods: dict[str, _ports.MethodInfo] = {

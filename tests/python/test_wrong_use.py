@@ -94,7 +94,7 @@ CASES = [
     # files
     (lambda b: etx.load(b.folder / "none.pte"), etx.HostError, OSError, "No such file"),
     (lambda b: etx.load(b.folder), etx.HostError, OSError, "regular file"),
-    (lambda b: etx.load(b.write("empty", b"")), etx.FileError, ValueError, ""),
+    (lambda b: etx.load(b.write("empty", b"")), etx.FileError, ValueError, "/empty: the file"),
     (lambda b: etx.load(b.write("text", b"x" * 4000)), etx.FileError, ValueError, "identifier"),
     (lambda b: etx.load(b.write("cut", b.paths["two"].read_bytes()[:300])),
      etx.FileError, ValueError, ""),
@@ -106,6 +106,8 @@ CASES = [
     (lambda b: etx.load(b.paths["two"], data=[b.paths["kv"]]), etx.Error, Exception, "kv.pte"),
     (lambda b: etx.load("a\0b"), etx.ArgumentError, ValueError, "zero byte"),
     (lambda b: etx.load(b.paths["two"], data=["a\0b"]), etx.ArgumentError, ValueError, "zero byte"),
+    (lambda b: etx.plan(b.paths["two"].parent / "two", b.folder / "add.yaml"),
+     etx.ArgumentError, ValueError, "a program ends in .pte"),
     # names
     (lambda b: b.session.get_cash, etx.MissingMethodError, AttributeError, "mean 'get_cache'"),
     (lambda b: b.session.call("step"), etx.MissingMethodError, LookupError, "has get_cache"),

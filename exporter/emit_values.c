@@ -71,6 +71,14 @@ static etx_status set_type(etx_emit_method* m, uint32_t value,
     sizes[i] = (int32_t)upper[i];
     order[i] = (uint8_t)i;
   }
+  // An input takes no block that a planner would have refused.
+  uint64_t bytes = 0;
+  if (!etx_ir_upper_bytes(m->method, shape, &bytes) || bytes > INT64_MAX) {
+    return etx_diag_fail(
+        m->emit->diag, ETX_OUT_OF_RANGE,
+        "method '%t': '%t' may have more bytes than 63 bits count",
+        m->method->name, m->method->values[value].name);
+  }
   tensor->dtype = shape->dtype;
   tensor->rank = shape->rank;
   tensor->sizes = sizes;

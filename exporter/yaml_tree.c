@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <yaml.h>
 
 #include "exporter/nearest_name.h"
@@ -212,8 +213,18 @@ static etx_status parse_all(yaml_parser_t* parser, builder* b) {
   }
 }
 
+// Some editors write it; with an encoding that is set it is no mark any more.
+static etx_text without_byte_order_mark(etx_text text) {
+  static const char mark[] = "\xef\xbb\xbf";
+  enum { SIZE = sizeof mark - 1 };
+  if (text.size < SIZE || memcmp(text.data, mark, SIZE) != 0) return text;
+  const etx_text rest = {text.data + SIZE, text.size - SIZE};
+  return rest;
+}
+
 etx_status etx_yaml_read(etx_pool* pool, etx_text text, etx_yaml* out_root,
                          etx_diag* diag) {
+  const etx_text rest = without_byte_order_mark(text);
   yaml_parser_t parser;
   builder* const b = etx_pool_take(pool, sizeof *b);
   if (b == NULL || !yaml_parser_initialize(&parser)) return ETX_OUT_OF_MEMORY;
@@ -221,8 +232,8 @@ etx_status etx_yaml_read(etx_pool* pool, etx_text text, etx_yaml* out_root,
   b->diag = diag;
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
-      &parser, (const unsigned char*)(text.data == NULL ? "" : text.data),
-      text.size);
+      &parser, (const unsigned char*)(rest.data == NULL ? "" : rest.data),
+      rest.size);
   const etx_status status = parse_all(&parser, b);
   yaml_parser_delete(&parser);
   ETX_TRY(status);

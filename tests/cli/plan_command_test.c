@@ -289,6 +289,27 @@ static void an_empty_method_is_refused(void** state) {
   }
 }
 
+// As editors of other systems write it.
+static void a_byte_order_mark_is_no_key(void** state) {
+  (void)state;
+  write_method("run.yaml",
+               "\xef\xbb\xbf"
+               "etx: 1\r\nmethod: run\r\noutputs: [1]\r\n");
+  command_expect(0, WORDS(ETX, "plan", methods, "-o", program));
+}
+
+// An input is planned nowhere, and its bytes are counted all the same.
+static void an_input_beyond_all_memory_is_refused(void** state) {
+  (void)state;
+  write_method("run.yaml",
+               "etx: 1\n"
+               "method: run\n"
+               "inputs:\n"
+               "  - {name: x, type: 'float32[2147483647, 2147483647]'}\n"
+               "outputs: [x]\n");
+  refuses(2, WORDS("'x' may have more bytes than 63 bits count"));
+}
+
 static void what_has_no_place_is_a_problem_in_json_too(void** state) {
   (void)state;
   command_result result =
@@ -545,6 +566,8 @@ int main(void) {
       TEST(reserved_names_are_refused),
       TEST(a_directory_without_methods_is_refused),
       TEST(an_empty_method_is_refused),
+      TEST(a_byte_order_mark_is_no_key),
+      TEST(an_input_beyond_all_memory_is_refused),
       TEST(what_has_no_place_is_a_problem_in_json_too),
       TEST(an_input_that_is_not_there_is_refused),
       TEST(a_truncated_archive_is_refused),

@@ -38,6 +38,13 @@ json_t* etx_json_unsigned(uint64_t value) {
   return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
+json_t* etx_json_real(double value) {
+  char text[64];
+  if (isfinite(value)) return json_real(value);
+  etx_element_print(ETX_DTYPE_FLOAT64, &value, 0, text, sizeof text);
+  return json_string(text);
+}
+
 json_t* etx_json_sizes(const int32_t* sizes, size_t rank) {
   json_t* const list = json_array();
   for (size_t i = 0; i < rank; ++i) {

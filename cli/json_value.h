@@ -14,6 +14,10 @@ json_t* etx_json_text(etx_text text);
 // A JSON integer; above INT64_MAX it is cut there. New reference.
 json_t* etx_json_unsigned(uint64_t value);
 
+// A JSON number; infinities and NaN, which JSON lacks, as strings. New
+// reference.
+json_t* etx_json_real(double value);
+
 // A list of sizes. New reference.
 json_t* etx_json_sizes(const int32_t* sizes, size_t rank);
 

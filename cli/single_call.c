@@ -235,7 +235,7 @@ static json_t* json_of(const etx_value* value, const etx_host_tensor* tensor) {
     case ETX_VALUE_BOOL:
       return json_boolean(value->as.boolean);
     case ETX_VALUE_DOUBLE:
-      return json_real(value->as.real);
+      return etx_json_real(value->as.real);
     case ETX_VALUE_STRING:
       return etx_json_text(value->as.string);
     default:

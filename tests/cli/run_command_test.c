@@ -168,6 +168,27 @@ static void outputs_are_printed_as_json(void** state) {
   command_end(&result);
 }
 
+// JSON has no such numbers, and a key that is not there says nothing.
+static void numbers_that_json_lacks_are_words_there(void** state) {
+  (void)state;
+  char method[PATH_BYTES];
+  char program[PATH_BYTES];
+  snprintf(method, sizeof method, "%s/ends.yaml", command_directory);
+  snprintf(program, sizeof program, "%s/ends.pte", command_directory);
+  command_write_file(method,
+                     "etx: 1\nmethod: ends\n"
+                     "outputs: {a: .nan, b: -.inf, c: 2.5}\n");
+  command_expect(0, WORDS(ETX, "plan", method, "-o", program));
+  command_result result =
+      command_run(WORDS(ETX, "run", program, "ends", "--json"));
+  json_t* const root = json_loads(result.out, 0, NULL);
+  assert_string_equal(json_string_value(json_object_get(root, "a")), "nan");
+  assert_string_equal(json_string_value(json_object_get(root, "b")), "-inf");
+  assert_true(json_real_value(json_object_get(root, "c")) == 2.5);
+  json_decref(root);
+  command_end(&result);
+}
+
 static void a_program_is_described(void** state) {
   (void)state;
   command_expect_out(0, WORDS(ETX, "inspect", CACHE),
@@ -320,6 +341,7 @@ int main(void) {
       cmocka_unit_test(inputs_that_are_wrong_are_refused),
       cmocka_unit_test(sizes_out_of_bounds_are_refused_at_run_time),
       cmocka_unit_test(outputs_are_printed_as_json),
+      cmocka_unit_test(numbers_that_json_lacks_are_words_there),
       cmocka_unit_test(a_program_is_described),
       cmocka_unit_test(a_stock_program_needs_no_etx),
       cmocka_unit_test(a_program_is_shown_as_text),

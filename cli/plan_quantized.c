@@ -20,10 +20,18 @@ static void print_sqnr(double signal, double noise) {
   }
 }
 
+// True if the sentence goes on with an operator's name.
+static bool wants_reader(const char* reason) {
+  static const char end[] = " by";
+  const size_t size = strlen(reason);
+  return size >= sizeof end - 1 &&
+         strcmp(reason + size - (sizeof end - 1), end) == 0;
+}
+
 static void print_reason(const etx_quantized* row) {
   if (row->reason == NULL) return;
   printf(": %s", row->reason);
-  if (row->reader.size != 0) {
+  if (row->reader.size != 0 && wants_reader(row->reason)) {
     printf(" %.*s", (int)row->reader.size, row->reader.data);
   }
 }

@@ -251,7 +251,6 @@ static etx_status decide(const packing* self, uint32_t index) {
                     .name_count = count,
                     .type = etx_dtype_name(constant->dtype),
                     .reason = w->obstacle,
-                    .reader = w->table,
                     .bytes = constant->data.size};
   if (row.reason == NULL && w->reader.size != 0) {
     row.reason = "is read as it is by";
@@ -262,8 +261,10 @@ static etx_status decide(const packing* self, uint32_t index) {
                              : (uint64_t)FEW_ROWS)) {
     row.reason = "few rows are multiplied with it";
   }
-  if (row.reason != NULL && w->reader.size == 0) row.reader = (etx_text){0};
-  if (row.reason == NULL) ETX_TRY(pack(self, index));
+  if (row.reason == NULL) {
+    row.reader = w->table;
+    ETX_TRY(pack(self, index));
+  }
   etx_packed_list* const list = &self->context->packed;
   ETX_TRY(etx_pool_grow(self->module->pool, &list->items, list->count,
                         &list->capacity, sizeof *list->items));

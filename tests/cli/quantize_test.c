@@ -76,6 +76,19 @@ static void the_report_tells_each_weight(void** state) {
   command_end(&result);
 }
 
+// An operator is named where the sentence asks for one, not behind any other.
+static void reasons_are_sentences(void** state) {
+  (void)state;
+  const char* const* const words =
+      WORDS(ETX, "plan", MODEL, "-o", program, "--report", "full", "--quantize",
+            "int8", "--quantize", "none:model.decoder.embed_positions");
+  command_expect_out(0, words, "final_logits_bias: is not a linear layer's\n");
+  command_expect_out(0, words, "bytes: is excluded\n");
+  command_expect_out(
+      0, WORDS(ETX, "plan", MODEL, "-o", program, "--quantize", "int8"),
+      "bytes: is read as it is by aten::slice_copy\n");
+}
+
 static void a_rule_without_effect_is_told(void** state) {
   (void)state;
   command_result result = command_run(
@@ -156,6 +169,7 @@ static void rules_are_checked(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_report_tells_each_weight),
+      cmocka_unit_test(reasons_are_sentences),
       cmocka_unit_test(a_rule_without_effect_is_told),
       cmocka_unit_test(nothing_is_quantised_unasked),
       cmocka_unit_test(the_key_and_the_option_give_the_same_file),

@@ -229,22 +229,44 @@ static int compare_ids(const void* a, const void* b) {
   return etx_text_compare(*(const etx_text*)a, *(const etx_text*)b);
 }
 
-static etx_status check_ids(const reader* r) {
+// Ids are pieces of the text, so where they stand is known.
+static uint32_t line_of(etx_bytes text, const char* id) {
+  uint32_t line = 1;
+  for (const char* at = (const char*)text.data; at != id; ++at) {
+    line += *at == '\n';
+  }
+  return line;
+}
+
+static etx_status check_ids(const reader* r, etx_bytes text) {
   const size_t count = r->table->block_count;
   if (count > 0) qsort(r->ids, count, sizeof *r->ids, compare_ids);
   for (size_t i = 1; i < count; ++i) {
     if (!etx_text_equal(r->ids[i - 1], r->ids[i])) continue;
-    return etx_diag_fail(r->diag, ETX_BAD_ARGUMENT,
-                         "two blocks are called '%t'", r->ids[i]);
+    const char* const a = r->ids[i - 1].data;
+    const char* const b = r->ids[i].data;
+    return etx_diag_fail_line(r->diag, ETX_BAD_ARGUMENT,
+                              line_of(text, a > b ? a : b), 1,
+                              "two blocks are called '%t'", r->ids[i]);
   }
   return ETX_OK;
+}
+
+// What spreadsheets put before the first column's name.
+static etx_text without_byte_order_mark(etx_bytes text) {
+  static const char mark[] = "\xef\xbb\xbf";
+  enum { SIZE = sizeof mark - 1 };
+  const char* const data = (const char*)text.data;
+  const bool is_marked = text.size >= SIZE && memcmp(data, mark, SIZE) == 0;
+  return is_marked ? (etx_text){data + SIZE, text.size - SIZE}
+                   : (etx_text){data, text.size};
 }
 
 etx_status etx_block_table_read(etx_bytes text, etx_pool* pool,
                                 etx_block_table* out_table, etx_diag* diag) {
   reader r = {.pool = pool, .table = out_table, .diag = diag};
   etx_text line;
-  r.rest = (etx_text){(const char*)text.data, text.size};
+  r.rest = without_byte_order_mark(text);
   *out_table = (etx_block_table){.block_count = 0};
   ETX_TRY(read_header(&r));
   while (next_line(&r, &line)) {
@@ -254,7 +276,7 @@ etx_status etx_block_table_read(etx_bytes text, etx_pool* pool,
     ETX_TRY(read_block(&r, line, &r.ids[at], &out_table->blocks[at]));
     out_table->block_count += 1;
   }
-  return check_ids(&r);
+  return check_ids(&r, text);
 }
 
 static etx_status write_text(const etx_sink* sink, etx_text text) {

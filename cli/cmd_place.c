@@ -94,8 +94,12 @@ static etx_status solve(placing* p) {
   }
   etx_arena work;
   etx_arena_init(&work, memory, bytes);
-  return etx_plan_solve(&problem, p->in->algorithm, &work, &p->solution,
-                        &p->diag);
+  const etx_status status =
+      etx_plan_solve(&problem, p->in->algorithm, &work, &p->solution, &p->diag);
+  if (status == ETX_BAD_ARGUMENT) {
+    etx_diag_append(&p->diag, "; blocks are counted from 0");
+  }
+  return status;
 }
 
 static etx_status write_solution(placing* p) {

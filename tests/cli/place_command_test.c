@@ -79,6 +79,9 @@ static void columns_may_stand_in_any_order(void** state) {
   expect_solution("size,note,end,buffer_id,start\n8,x,3,b,0\n4,,9,c,4\n",
                   "size,note,end,buffer_id,start,offset\n8,x,3,b,0,0\n"
                   "4,,9,c,4,0\n");
+  // A mark of the encoding is no part of the first one's name.
+  expect_solution("\xef\xbb\xbfid,lower,upper,size\nb,0,3,8\n",
+                  "id,lower,upper,size,offset\nb,0,3,8,0\n");
 }
 
 static void given_offsets_and_alignments_are_obeyed(void** state) {
@@ -129,14 +132,14 @@ static void bad_problems_are_refused_with_their_line(void** state) {
   expect_refusal(HEAD "a,4,4,1\n", "lifespan from 4 to 4 is no time at all");
   expect_refusal(HEAD "a,5,4,1\n", "lifespan from 5 to 4");
   expect_refusal(HEAD "a,0,1,1\nb,0,1,1\na,0,1,1\n",
-                 "two blocks are called 'a'");
+                 ":4:1: two blocks are called 'a'");
   expect_refusal(HEAD "a,0,1,9223372036854775807\nb,0,1,1\n", "past 63 bits");
   expect_refusal("id,lower,upper,size,alignment\na,0,1,1,3\n",
                  "the alignment is 3, expected a power of two");
   expect_refusal("id,lower,upper,size,gaps\na,0,9,1,2-3\n",
                  "gaps in a lifespan are not supported");
   expect_refusal("id,lower,upper,size,offset\na,0,2,4,0\nb,1,3,4,2\n",
-                 "fixed at the same bytes");
+                 "fixed at the same bytes; blocks are counted from 0");
 }
 
 static void too_little_room_is_no_plan(void** state) {

@@ -410,8 +410,10 @@ static __attribute__((noinline)) void run_panel(const job* j, size_t column,
   _Alignas(LINE) int32_t sums[LONG_ROWS * COLUMNS];
   int32_t column_sums[COLUMNS];
   const bool ends = j->is_plain && columns == COLUMNS;
+  // Rows that end in registers need no room for their sums.
+  const size_t short_rows = ends ? j->rows : ROWS_AT_ONCE;
   const size_t most =
-      j->linear->weight.inner > ELEMENTS ? LONG_ROWS : ROWS_AT_ONCE;
+      j->linear->weight.inner > ELEMENTS ? LONG_ROWS : short_rows;
   for (size_t row = 0; row < j->rows; row += most) {
     const size_t left = j->rows - row, rows = left < most ? left : most;
     etx_byte_line line = {.sums = sums,

@@ -36,6 +36,8 @@ static size_t own_bytes(void) {
   return 1024 * found;  // that file calls 1024 bytes kB
 }
 
+static const char* plural(size_t count) { return count == 1 ? "" : "s"; }
+
 static double kilobytes(size_t bytes) { return 1e-3 * (double)bytes; }
 
 void etx_statistics_print(const etx_statistics* statistics,
@@ -44,12 +46,14 @@ void etx_statistics_print(const etx_statistics* statistics,
   const double seconds = statistics->seconds;
   const double calls = (double)counts->decode_calls;
   fprintf(stderr,
-          "opened in %.1f ms; %zu sentences, %zu tokens in %.3f s: %.0f "
+          "opened in %.1f ms; %zu sentence%s, %zu tokens in %.3f s: %.0f "
           "tokens/s\n",
-          1e3 * statistics->open_seconds, statistics->sentences, counts->tokens,
-          seconds, seconds > 0 ? (double)counts->tokens / seconds : 0.0);
-  fprintf(stderr, "%zu calls of encode, %zu of decode with %.1f rows each\n",
-          counts->encode_calls, counts->decode_calls,
+          1e3 * statistics->open_seconds, statistics->sentences,
+          plural(statistics->sentences), counts->tokens, seconds,
+          seconds > 0 ? (double)counts->tokens / seconds : 0.0);
+  fprintf(stderr, "%zu call%s of encode, %zu of decode with %.1f rows each\n",
+          counts->encode_calls, plural(counts->encode_calls),
+          counts->decode_calls,
           calls > 0 ? (double)counts->decode_rows / calls : 0.0);
   if (counts->moved_bytes != 0) {
     fprintf(stderr,

@@ -18,6 +18,11 @@ static bool is_choice(const etx_scores* s) {
   return s->choice.value != ETX_IR_NONE;
 }
 
+// The first addends that hidden keys get too; infinity is what it was.
+static size_t behind_choice(const etx_scores* s) {
+  return s->hidden == -(double)INFINITY ? 0 : s->behind_choice;
+}
+
 static bool has_least(const etx_scores* s) {
   return s->least != -(double)INFINITY;
 }
@@ -80,47 +85,70 @@ static etx_status emit_addend(etx_rewrite* rewrite, const etx_scores* s,
                                  added->factor, out_value);
 }
 
-// All that is added but `without`; ETX_IR_NONE if nothing is.
+// Adds to `*sum`, ETX_IR_NONE for nothing yet, the addends from `first` to
+// `end` but `without`.
 static etx_status emit_sum(etx_rewrite* rewrite, const etx_scores* s,
-                           const etx_attention_sizes* z, size_t without,
-                           uint32_t* out_sum) {
+                           const etx_attention_sizes* z, size_t first,
+                           size_t end, size_t without, uint32_t* sum) {
   etx_lower* const lower = &rewrite->lower;
-  *out_sum = ETX_IR_NONE;
-  for (size_t i = 0; i < s->added_count; ++i) {
+  for (size_t i = first; i < end; ++i) {
     uint32_t value = 0;
     if (i == without) continue;
     ETX_TRY(emit_addend(rewrite, s, &s->added[i], &value));
     ETX_TRY(etx_beside_scores_lay(rewrite, &s->added[i], z, value, &value));
-    if (*out_sum != ETX_IR_NONE) {
-      ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, *out_sum, value, &value));
+    if (*sum != ETX_IR_NONE) {
+      ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, *sum, value, &value));
     }
-    *out_sum = value;
+    *sum = value;
   }
-  if (*out_sum == ETX_IR_NONE || !has_least(s)) return ETX_OK;
-  return etx_lower_with_constant(lower, ETX_OP_maximum_out, *out_sum, s->least,
-                                 out_sum);
+  return ETX_OK;
 }
 
-// The choice, or one between what is added and the number that hides.
+// The choice, or one between what is added before it, perhaps nothing, and the
+// number that hides.
 static etx_status emit_choice(etx_rewrite* rewrite, const etx_scores* s,
-                              const etx_attention_sizes* z, uint32_t sum,
-                              uint32_t* out_value) {
+                              const etx_attention_sizes* z, uint32_t* sum) {
   etx_lower* const lower = &rewrite->lower;
-  const etx_ir_arg hidden = etx_ir_double(s->hidden);
+  const etx_ir_arg hidden = etx_ir_double(s->hidden),
+                   nothing = etx_ir_double(0);
+  const bool is_double =
+      etx_lower_shape(lower, s->left)->dtype == ETX_DTYPE_FLOAT64;
+  etx_dtype dtype = is_double ? ETX_DTYPE_FLOAT64 : ETX_DTYPE_FLOAT32;
   uint32_t choice = 0, number = 0;
   ETX_TRY(
       etx_beside_scores_lay(rewrite, &s->choice, z, s->choice.value, &choice));
-  if (sum == ETX_IR_NONE) {
-    *out_value = choice;
-    return s->is_inverted ? etx_lower_unary(lower, ETX_OP_logical_not_out,
-                                            choice, out_value)
-                          : ETX_OK;
+  if (*sum == ETX_IR_NONE && behind_choice(s) == 0) {
+    *sum = choice;
+    return s->is_inverted
+               ? etx_lower_unary(lower, ETX_OP_logical_not_out, choice, sum)
+               : ETX_OK;
   }
-  ETX_TRY(etx_lower_number(lower, &hidden, etx_lower_shape(lower, sum)->dtype,
-                           &number));
-  return s->is_inverted
-             ? etx_lower_where(lower, choice, number, sum, out_value)
-             : etx_lower_where(lower, choice, sum, number, out_value);
+  if (*sum == ETX_IR_NONE) {
+    ETX_TRY(etx_lower_number(lower, &nothing, dtype, sum));
+  }
+  dtype = etx_lower_shape(lower, *sum)->dtype;
+  ETX_TRY(etx_lower_number(lower, &hidden, dtype, &number));
+  return s->is_inverted ? etx_lower_where(lower, choice, number, *sum, sum)
+                        : etx_lower_where(lower, choice, *sum, number, sum);
+}
+
+// In the order of the scores' own steps: a key that is hidden twice is hidden
+// more, which tells where a row sees no key at all.
+static etx_status emit_mask(etx_rewrite* rewrite, const etx_scores* s,
+                            const etx_attention_sizes* z, const positions* p,
+                            uint32_t* out_mask) {
+  const size_t without = p->is_found ? p->at : s->added_count;
+  const size_t behind = behind_choice(s);
+  *out_mask = ETX_IR_NONE;
+  ETX_TRY(emit_sum(rewrite, s, z, behind, s->added_count, without, out_mask));
+  if (is_choice(s) && !p->is_found) {
+    ETX_TRY(emit_choice(rewrite, s, z, out_mask));
+  }
+  ETX_TRY(emit_sum(rewrite, s, z, 0, behind, without, out_mask));
+  const bool is_sum = s->added_count > (p->is_found && !is_choice(s) ? 1u : 0u);
+  if (!is_sum || !has_least(s)) return ETX_OK;
+  return etx_lower_with_constant(&rewrite->lower, ETX_OP_maximum_out, *out_mask,
+                                 s->least, out_mask);
 }
 
 etx_status etx_masking_emit(etx_rewrite* rewrite, const etx_scores* s,
@@ -129,11 +157,7 @@ etx_status etx_masking_emit(etx_rewrite* rewrite, const etx_scores* s,
   uint32_t mask = 0;
   *out = (etx_masking){etx_ir_none(), etx_ir_none(), s->hidden, false};
   if (p.is_found) ETX_TRY(emit_positions(rewrite, s, z, &p, out));
-  const size_t without = p.is_found ? p.at : s->added_count;
-  ETX_TRY(emit_sum(rewrite, s, z, without, &mask));
-  if (is_choice(s) && !p.is_found) {
-    ETX_TRY(emit_choice(rewrite, s, z, mask, &mask));
-  }
+  ETX_TRY(emit_mask(rewrite, s, z, &p, &mask));
   if (mask != ETX_IR_NONE) out->mask = etx_ir_value_arg(mask);
   return ETX_OK;
 }

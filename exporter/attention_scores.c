@@ -251,6 +251,7 @@ static etx_reason take_choice(const etx_rewrite* rewrite, etx_scores* s,
     return "its scores are masked more often than attention can";
   }
   s->choice = beside(rewrite, s, node, taken->other);
+  s->behind_choice = s->added_count;
   s->is_inverted = taken->is_inverted;
   s->hidden = scaled_number(rewrite, s, node, taken->number);
   return etx_lower_shape(&rewrite->lower, s->choice.value)->dtype ==
@@ -269,7 +270,7 @@ static etx_reason take_least(etx_scores* s, const step* taken) {
   return NULL;
 }
 
-// What is added twice is added once, doubled.
+// What is added twice is added once, doubled, unless the choice is between.
 static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
                             const etx_ir_node* node, size_t position) {
   const etx_beside_scores mask = beside(rewrite, s, node, position);
@@ -280,7 +281,7 @@ static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
   if (s->scaler.value != ETX_IR_NONE) {
     return "its scores are scaled after they are masked";
   }
-  for (size_t i = 0; i < s->added_count; ++i) {
+  for (size_t i = s->behind_choice; i < s->added_count; ++i) {
     if (s->added[i].value != mask.value ||
         s->added[i].scores.rank != mask.scores.rank) {
       continue;

@@ -81,6 +81,38 @@ static void two_masks_become_one(void** state) {
             "-.inf:float32)\n" CALL("o.3.1, None", "1, -inf, False, False")));
 }
 
+// What is added behind the choice is added to the number that hides, too: a row
+// may see no key at all. Beside infinity it makes no difference.
+static void a_mask_behind_the_choice_is_added_to_both(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: e, op: aten.masked_fill.Scalar, args: [s, b, -1.0e+32]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [e, n]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND("o.3.1: float32[2, 1, 3, 5] = aten::where.self_out(b, "
+               "-1.0000000331813535e+32:float32, 0.0:float32)\n"
+               "o.3.2: float32[2, 2, 3, 5] = aten::add.out(o.3.1, n, 1)\n" CALL(
+                   "o.3.2, None", "1, -1.00000003e+32, False, False")));
+  expect(HEADS SCORES
+         "  - {out: e, op: aten.add.Tensor, args: [s, m]}\n"
+         "  - {out: f, op: aten.masked_fill.Scalar, args: [e, b, -1.0e+32]}\n"
+         "  - {out: g, op: aten.add.Tensor, args: [f, n]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [g, m]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND("o.3.1: float32[2, 1, 3, 5] = aten::where.self_out(b, "
+               "-1.0000000331813535e+32:float32, m)\n"
+               "o.3.2: float32[2, 1, 3, 5] = aten::add.out(o.3.1, m, 1)\n"
+               "o.3.3: float32[2, 2, 3, 5] = aten::add.out(o.3.2, n, 1)\n" CALL(
+                   "o.3.3, None", "1, -1.00000003e+32, False, False")));
+  expect(
+      HEADS SCORES
+      "  - {out: e, op: aten.masked_fill.Scalar, args: [s, b, -.inf]}\n"
+      "  - {out: a, op: aten.add.Tensor, args: [e, n]}\n" SOFTMAX("a") JOINED,
+      FOUND(
+          "o.3.1: float32[2, 2, 3, 5] = aten::where.self_out(b, "
+          "-.inf:float32, n)\n" CALL("o.3.1, None", "1, -inf, False, False")));
+}
+
 // What hides keys by their position is no tensor, and the bias is the mask.
 static void a_bias_and_positions_are_two(void** state) {
   (void)state;
@@ -291,6 +323,7 @@ int main(void) {
       cmocka_unit_test(what_is_scaled_behind_a_mask_is_scaled_before),
       cmocka_unit_test(what_is_chosen_is_scaled_as_scores_are),
       cmocka_unit_test(two_masks_become_one),
+      cmocka_unit_test(a_mask_behind_the_choice_is_added_to_both),
       cmocka_unit_test(a_bias_and_positions_are_two),
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),

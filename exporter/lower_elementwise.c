@@ -310,16 +310,18 @@ etx_status etx_lowering_lerp(etx_lower* lower) {
 
 // ------------------------------------------------ casts
 
-// _to_copy and to: `dtype` is argument 1, the rest says where and how.
+// _to_copy and to: `dtype` is argument 1, or 2 behind a device; the rest says
+// where and how.
 etx_status etx_lowering_cast(etx_lower* lower) {
   uint32_t self = 0;
   ETX_TRY(etx_lower_tensor(lower, &lower->args[0], &self));
-  if (lower->args[1].kind != ETX_IR_ARG_DTYPE) {
-    lower->results[0] = self;
-    return ETX_OK;
+  for (size_t i = 1; i <= 2; ++i) {
+    const etx_ir_arg* const dtype = &lower->args[i];
+    if (dtype->kind != ETX_IR_ARG_DTYPE) continue;
+    return etx_lower_cast(lower, self, dtype->as.dtype, &lower->results[0]);
   }
-  return etx_lower_cast(lower, self, lower->args[1].as.dtype,
-                        &lower->results[0]);
+  lower->results[0] = self;
+  return ETX_OK;
 }
 
 // type_as, to.other: the type of the second tensor.

@@ -190,6 +190,23 @@ etx_status etx_lowering_norm(etx_lower* lower) {
   return etx_lowering_vector_norm(lower);
 }
 
+// linalg_norm(self, ord, dim, keepdim, dtype): by an order, two dimensions are
+// a matrix.
+etx_status etx_lowering_linear_norm(etx_lower* lower) {
+  const etx_ir_arg* const dim = &lower->args[2];
+  const size_t count =
+      dim->kind == ETX_IR_ARG_NONE
+          ? etx_lower_shape(lower, lower->args[0].as.value)->rank
+          : dim->as.list.count;
+  if (lower->args[1].kind == ETX_IR_ARG_NONE) {
+    lower->args[1] = etx_ir_double(2.0);
+  } else if (count > 1) {
+    return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                         "a norm of matrices by an order is not supported");
+  }
+  return etx_lowering_vector_norm(lower);
+}
+
 // norm.Scalar(self, p)
 etx_status etx_lowering_norm_all(etx_lower* lower) {
   lower->args[2] = etx_ir_none();

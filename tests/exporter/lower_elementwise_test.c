@@ -231,6 +231,18 @@ static void a_sign_is_told_by_the_reciprocal_too(void** state) {
       "return z\n");
 }
 
+static void a_cast_may_name_the_device_first(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.to.device, args: [x, cpu, float64]}\n"
+                 "outputs: [y]\n",
+                 "y: float64[3] = dim_order_ops::_to_dim_order_copy.out(x, "
+                 "False, [0])\n"
+                 "return y\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_become_constants_of_the_tensors_type),
@@ -247,6 +259,7 @@ int main(void) {
       cmocka_unit_test(a_size_as_number_is_computed),
       cmocka_unit_test(etxs_runtime_has_operators_of_its_own),
       cmocka_unit_test(a_sign_is_told_by_the_reciprocal_too),
+      cmocka_unit_test(a_cast_may_name_the_device_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

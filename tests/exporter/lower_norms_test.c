@@ -227,6 +227,30 @@ static void ranges_and_triangles(void** state) {
                  "return d\n");
 }
 
+// Without an order several dimensions are one line, by an order a matrix.
+static void a_linear_norm_is_one_of_lines(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.linalg_norm.default, args: [x]}\n"
+      "  - {out: z, op: aten.linalg_norm.default, args: [x, 1, [1], true]}\n"
+      "outputs: [y, z]\n",
+      "y.1: float32[2, 3] = aten::mul.out(x, x)\n"
+      "y.2: float32[] = aten::sum.IntList_out(y.1, [], False, None)\n"
+      "y: float32[] = aten::sqrt.out(y.2)\n"
+      "z.1: float32[2, 3] = aten::abs.out(x)\n"
+      "z: float32[2, 1] = aten::sum.IntList_out(z.1, [1], True, None)\n"
+      "return y\nreturn z\n");
+  expect_refused(ETX_TARGET_ETX, "lower",
+                 "inputs: [{name: x, type: 'float32[2, 3]'}]\n"
+                 "nodes:\n"
+                 "  - {out: y, op: aten.linalg_norm.default, args: [x, 2]}\n"
+                 "outputs: [y]\n",
+                 "a norm of matrices by an order is not supported");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layer_norm_has_three_results),
@@ -239,6 +263,7 @@ int main(void) {
       cmocka_unit_test(sorting_is_the_topk_of_all),
       cmocka_unit_test(sums_of_all_have_an_empty_list),
       cmocka_unit_test(ranges_and_triangles),
+      cmocka_unit_test(a_linear_norm_is_one_of_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,7 @@ static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
   ETX_TRY(etx_pt2_field(out, json, "sym_bool_values", ETX_JSON_OBJECT,
                         &out->sym_bools));
   out->sym_floats = etx_json_member(json, "sym_float_values");
+  ETX_TRY(etx_pt2_unwrap(out));
   return etx_pt2_take_names(out);
 }
 

@@ -11,6 +11,8 @@
 //   pt2_in_place.c   nodes that write into a tensor, as functional ones
 //   pt2_source.c     lines of the author's files that nodes come from
 //   pt2_choices.c    torch.cond: the sub-graphs of a node
+//   pt2_numbers.c    numbers read from a tensor's data
+//   pt2_wrapped.c    torch.no_grad and the like: nodes around a graph
 //
 // Two kinds of failure. What contradicts the format ends the file: functions
 // return ETX_BAD_FILE with a message in the diag. What is sound but not for us
@@ -201,6 +203,8 @@ void etx_pt2_forget_source(etx_pt2_graph* graph);
 
 // ---- pt2_nodes.c
 
+// True of arithmetic on sizes and assertions.
+bool etx_pt2_is_dropped(etx_text target);
 // Marks the names that nodes and the program's outputs read.
 ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
 // Marks what an Argument reads. Malformed ones are refused later, when they
@@ -250,6 +254,19 @@ ETX_MUST_USE etx_status etx_pt2_mark_choice(etx_pt2_graph* graph,
 // Reads the node with its sub-graphs.
 ETX_MUST_USE etx_status etx_pt2_read_choice(etx_pt2_graph* graph,
                                             const etx_json* node);
+
+// ---- pt2_numbers.c
+
+// True of item() and the like.
+bool etx_pt2_reads_number(etx_text target);
+// True if more than assertions use the number that such a node reads.
+bool etx_pt2_is_number_used(const etx_pt2_graph* graph, const etx_json* node);
+
+// ---- pt2_wrapped.c
+
+// Puts the nodes of graphs that are only wrapped in the place of the nodes that
+// wrap them; before names are taken.
+ETX_MUST_USE etx_status etx_pt2_unwrap(etx_pt2_graph* graph);
 
 // ---- pt2_arguments.c
 

@@ -50,6 +50,10 @@ static node_class class_of(etx_text target) {
   return NODE_DECLINED;
 }
 
+bool etx_pt2_is_dropped(etx_text target) {
+  return class_of(target) == NODE_DROPPED;
+}
+
 // ---------------------------------------------------------------- uses
 
 static void mark_tensor(etx_pt2_graph* graph, const etx_json* tensor) {
@@ -274,8 +278,7 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
                        graph->place, target);
     return;
   }
-  if (starts_with(target, "torch.ops.aten.item.") ||
-      starts_with(target, "torch.ops.aten._local_scalar_dense.")) {
+  if (etx_pt2_reads_number(target)) {
     etx_pt2_unsupported(graph, "a number read from a tensor's data,", target);
     return;
   }
@@ -301,6 +304,24 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
           : "");
 }
 
+// True if nothing reads what the node gives, a result at least. PyTorch keeps
+// such a node if it draws random numbers.
+static bool is_unread(const etx_pt2_graph* graph, const etx_json* outputs) {
+  for (size_t i = 0; i < outputs->count; ++i) {
+    const etx_json* const tensor =
+        etx_json_member(&outputs->items[i], "as_tensor");
+    const etx_json* const name = etx_json_member(tensor, "name");
+    if (name == NULL || name->kind != ETX_JSON_STRING) return false;
+    const etx_json* const meta =
+        etx_json_find(graph->tensor_values, name->string);
+    if (meta == NULL ||
+        graph->last_reads[meta - graph->tensor_values->items] != 0) {
+      return false;
+    }
+  }
+  return outputs->count > 0;
+}
+
 static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
                             etx_text target) {
   const etx_json *inputs = NULL, *outputs = NULL;
@@ -318,6 +339,11 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
                       (schema = etx_pt2_functional(node.aten)) != NULL;
   const etx_text aten = node.aten;
   if (writes) node.aten = etx_text_of(schema->name);
+  if (!etx_operator_is_importable(node.aten) &&
+      starts_with(target, "torch.ops.aten.") &&
+      !etx_operator_is_in_place(aten) && is_unread(graph, outputs)) {
+    return ETX_OK;
+  }
   if (schema == NULL) {
     report_operator(graph, target, node.aten);
   } else {
@@ -364,8 +390,14 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
       etx_pt2_set_place(graph, "node '%t'", name->string);
     }
     etx_pt2_read_source(graph, json);
+    if (etx_pt2_reads_number(target) && !etx_pt2_is_number_used(graph, json)) {
+      continue;
+    }
     if (!starts_with(target, "torch.ops.")) {
-      return etx_pt2_decline(graph, "target '%t' is not supported", target);
+      return etx_pt2_decline(graph,
+                             "target '%t' is not supported; the program that "
+                             ".run_decompositions({}) gives may do without it",
+                             target);
     }
     ETX_TRY(etx_pt2_is_choice(target) ? etx_pt2_read_choice(graph, json)
                                       : read_node(graph, json, target));

@@ -33,7 +33,7 @@ static int by_key(const void* a, const void* b) {
   return etx_text_compare(x->key, y->key);
 }
 
-static etx_status sort_keys(etx_pool* pool, etx_json* object) {
+etx_status etx_json_sort_keys(etx_pool* pool, etx_json* object) {
   etx_pool scratch;
   etx_pool_init(&scratch);
   sort_key* const order =
@@ -73,7 +73,7 @@ static etx_status copy_object(etx_pool* pool, json_t* from, size_t depth,
   to->items = items;
   to->keys = keys;
   to->count = count;
-  return sort_keys(pool, to);
+  return etx_json_sort_keys(pool, to);
 }
 
 static etx_status copy_string(etx_pool* pool, json_t* from, etx_json* to) {

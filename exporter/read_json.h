@@ -39,6 +39,9 @@ typedef struct etx_json {
 ETX_MUST_USE etx_status etx_json_read(etx_pool* pool, etx_text text,
                                       etx_json* out_value, etx_diag* diag);
 
+// Fills in `sorted` of an object whose keys were put together.
+ETX_MUST_USE etx_status etx_json_sort_keys(etx_pool* pool, etx_json* object);
+
 // The member of an object, or NULL if `object` is none or lacks it.
 const etx_json* etx_json_member(const etx_json* object, const char* key);
 const etx_json* etx_json_find(const etx_json* object, etx_text key);

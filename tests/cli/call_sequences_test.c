@@ -16,9 +16,10 @@
 #define ETX ETX_BINARY "/etx"
 
 static const char* const sets[] = {
-    "tiny",      "kv",      "counter", "swap",     "prefix", "mixed",
-    "integers",  "gru",     "weights", "branches", "cnn",    "planes",
-    "quantized", "torchao", "static",  "in_place", "llama",  "whisper"};
+    "tiny",     "kv",       "counter",   "swap",    "prefix",
+    "mixed",    "integers", "gru",       "weights", "branches",
+    "cnn",      "planes",   "quantized", "torchao", "static",
+    "in_place", "wrapped",  "llama",     "whisper"};
 enum { SET_COUNT = sizeof sets / sizeof *sets, PATH_BYTES = 512 };
 
 // Under a sanitizer every pass is switched off for a third of the sets, a

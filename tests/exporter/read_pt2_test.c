@@ -317,6 +317,11 @@ static void damaged_json_is_refused(void** state) {
   assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
                         "torch.ops.mylib.foo.default",
                         "operator 'torch.ops.mylib.foo.default' is not");
+  assert_change_refused(MODEL, "torch.ops.aten.add.Tensor",
+                        "torch._functorch.predispatch._add_batch_dim",
+                        "target 'torch._functorch.predispatch._add_batch_dim' "
+                        "is not supported; the program that "
+                        ".run_decompositions({}) gives may do without it");
 }
 
 // A buffer that is written through a view which does not lead back to it, and
@@ -333,6 +338,35 @@ static void writes_that_others_miss_are_declined(void** state) {
                    "torch.ops.aten.reshape.default", asks);
   assert_change_of(PT2 "cond/step.pt2", MODEL, "torch.ops.aten.sub.Tensor",
                    "torch.ops.aten.sub_.Tensor", "within torch.cond");
+}
+
+static void damaged_wrapped_graphs_are_refused(void** state) {
+  static const char set[] = PT2 "wrapped/angles.pt2";
+  (void)state;
+  assert_change_of(set, MODEL,
+                   "13}, \"kind\": 1}, {\"name\": \"\", \"arg\": "
+                   "{\"as_bool\": false}",
+                   "13}, \"kind\": 1}, {\"name\": \"\", \"arg\": "
+                   "{\"as_bool\": true}",
+                   "torch.autocast gives a graph other types: save the program "
+                   "that .run_decompositions({}) gives");
+  assert_change_of(set, MODEL,
+                   "{\"as_graph\": ", "{\"as_riddle\": ", "it wraps no graph");
+  assert_change_of(set, MODEL, "\"graph\": {\"inputs\": [{\"as_sym_int\"",
+                   "\"graph\": {\"inputs\": [{\"as_int\": 1}, "
+                   "{\"as_sym_int\"",
+                   "operands");
+}
+
+// What only an assertion asks for is not missed; anything else is told.
+static void numbers_from_data_are_declined_where_used(void** state) {
+  static const char part[] = "a number read from a tensor's data";
+  static const char set[] = PT2 "wrapped/checked.pt2";
+  (void)state;
+  assert_change_of(set, MODEL, "\"target\": \"_operator.lt\"",
+                   "\"target\": \"torch.ops.aten.lt.Scalar\"", part);
+  assert_change_of(set, MODEL, "\"target\": \"_operator.le\"",
+                   "\"target\": \"torch.ops.aten.le.Scalar\"", part);
 }
 
 static void damaged_branches_are_refused(void** state) {
@@ -637,6 +671,8 @@ int main(void) {
       cmocka_unit_test(damaged_json_is_refused),
       cmocka_unit_test(writes_that_others_miss_are_declined),
       cmocka_unit_test(damaged_branches_are_refused),
+      cmocka_unit_test(damaged_wrapped_graphs_are_refused),
+      cmocka_unit_test(numbers_from_data_are_declined_where_used),
       cmocka_unit_test(damaged_sizes_are_refused),
       cmocka_unit_test(sizes_take_every_known_function),
       cmocka_unit_test(damaged_weights_are_refused),

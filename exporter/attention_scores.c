@@ -184,9 +184,13 @@ static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
   }
 }
 
+static bool is_addition(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_add_out || node->op->id == ETX_OP_sub_out;
+}
+
 // True if steps lead from `value` to a product; past additions, too, if that is
 // wanted. Scores are an addition's first operand, or its second if no other
-// addition comes before it.
+// addition comes before it; of a difference they are the first.
 static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
                              bool past_additions) {
   for (size_t count = 0; count < MAX_STEPS; ++count) {
@@ -194,9 +198,12 @@ static bool leads_to_product(const etx_rewrite* rewrite, uint32_t value,
     size_t position = 0;
     if (node == NULL) return false;
     if (is_product(node)) return true;
-    if (past_additions && node->op->id == ETX_OP_add_out) {
+    if (past_additions && is_addition(node)) {
       const uint32_t second = node->args[1].as.value;
-      if (leads_to_product(rewrite, second, false)) return true;
+      if (node->op->id == ETX_OP_add_out &&
+          leads_to_product(rewrite, second, false)) {
+        return true;
+      }
     } else {
       const step s = read_step(rewrite, node);
       if (s.kind == STEP_NONE) return false;
@@ -272,8 +279,10 @@ static etx_reason take_least(etx_scores* s, const step* taken) {
 
 // What is added twice is added once, doubled, unless the choice is between.
 static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
-                            const etx_ir_node* node, size_t position) {
-  const etx_beside_scores mask = beside(rewrite, s, node, position);
+                            const etx_ir_node* node, size_t position,
+                            double weight) {
+  etx_beside_scores mask = beside(rewrite, s, node, position);
+  mask.factor *= weight;
   const etx_dtype dtype = etx_lower_shape(&rewrite->lower, mask.value)->dtype;
   if (etx_dtype_category_of(dtype) != ETX_CATEGORY_FLOATING) {
     return "its mask is of integers";
@@ -296,18 +305,19 @@ static etx_reason take_mask(const etx_rewrite* rewrite, etx_scores* s,
   return NULL;
 }
 
-// scores + alpha mask, or mask + alpha scores.
+// scores + alpha mask, mask + alpha scores, or scores - alpha mask.
 static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
                                 const etx_ir_node* node, uint32_t* at) {
   double alpha = 1;
   if (!arg_number(rewrite, &node->args[2], &alpha)) return "";
-  for (size_t i = 0; i < 2; ++i) {
+  const bool is_sum = node->op->id == ETX_OP_add_out;
+  for (size_t i = 0; i < (is_sum ? 2u : 1u); ++i) {
     const uint32_t scored = node->args[i].as.value;
     if (!leads_to_product(rewrite, scored, true)) continue;
-    if (alpha != 1 && i == 0) return "its mask is scaled where it is added";
+    const double weight = i == 1 ? 1 : is_sum ? alpha : -alpha;
     *at = scored;
-    const etx_reason reason = take_mask(rewrite, s, node, 1 - i);
-    s->scale *= alpha;
+    const etx_reason reason = take_mask(rewrite, s, node, 1 - i, weight);
+    if (i == 1) s->scale *= alpha;
     return reason;
   }
   return "";
@@ -315,7 +325,7 @@ static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
 
 static etx_reason take_step(const etx_rewrite* rewrite, etx_scores* s,
                             const etx_ir_node* node, uint32_t* at) {
-  if (node->op->id == ETX_OP_add_out) {
+  if (is_addition(node)) {
     return take_addition(rewrite, s, node, at);
   }
   const step taken = read_step(rewrite, node);

@@ -113,6 +113,24 @@ static void a_mask_behind_the_choice_is_added_to_both(void** state) {
           "-.inf:float32, n)\n" CALL("o.3.1, None", "1, -inf, False, False")));
 }
 
+// Scores minus a mask, or plus a multiple of one.
+static void a_mask_may_be_subtracted_or_scaled(void** state) {
+  (void)state;
+  expect(
+      HEADS SCORES
+      "  - {out: d, op: aten.mul.Tensor, args: [s, 0.5]}\n"
+      "  - {out: a, op: aten.sub.Tensor, args: [d, m]}\n" SOFTMAX("a") JOINED,
+      FOUND("o.3.1: float32[2, 1, 3, 5] = aten::mul.out(m, "
+            "-1.0:float32)\n" CALL("o.3.1, None", "0.5, -inf, False, False")));
+  expect(
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m], kwargs: {alpha: "
+      "3}}\n"
+      "  - {out: d, op: aten.mul.Tensor, args: [a, 0.5]}\n" SOFTMAX("d") JOINED,
+      FOUND("o.3.1: float32[2, 1, 3, 5] = aten::mul.out(m, "
+            "1.5:float32)\n" CALL("o.3.1, None", "0.5, -inf, False, False")));
+}
+
 // What hides keys by their position is no tensor, and the bias is the mask.
 static void a_bias_and_positions_are_two(void** state) {
   (void)state;
@@ -324,6 +342,7 @@ int main(void) {
       cmocka_unit_test(what_is_chosen_is_scaled_as_scores_are),
       cmocka_unit_test(two_masks_become_one),
       cmocka_unit_test(a_mask_behind_the_choice_is_added_to_both),
+      cmocka_unit_test(a_mask_may_be_subtracted_or_scaled),
       cmocka_unit_test(a_bias_and_positions_are_two),
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),

@@ -23,6 +23,17 @@
   "  - {out: y, op: aten.div.Tensor, args: [e, s]}\n"      \
   "outputs: [y]\n"
 
+// x - max(x), where the largest value lost its dimension and got it back.
+#define SHIFTED                                              \
+  "  - {out: n, op: aten.amax.default, args: [x, [1]]}\n"    \
+  "  - {out: m, op: aten.unsqueeze.default, args: [n, 1]}\n" \
+  "  - {out: d, op: aten.sub.Tensor, args: [x, m]}\n"
+
+#define SOFTMAX(value, dim)                                   \
+  "  - {out: y, op: aten.softmax.int, args: [" value ", " dim \
+  "]}\n"                                                      \
+  "outputs: [y]\n"
+
 #define FOUND(dim) \
   "y: float32[2, 3, 4] = aten::_softmax.out(x, " dim ", False)\nreturn y\n"
 
@@ -45,6 +56,37 @@ static void powers_of_a_logarithm_are_a_softmax(void** state) {
                  "  - {out: y, op: aten.exp.default, args: [l]}\n"
                  "outputs: [y]\n",
                  FOUND("-1"));
+}
+
+static void what_softmax_takes_away_itself_is_not_taken_away(void** state) {
+  (void)state;
+  expect_lowered(ETX_TARGET_ETX, PASSES,
+                 INPUT AMAX("-1") "  - {out: d, op: aten.sub.Tensor, args: [x, "
+                                  "m]}\n" SOFTMAX("d", "2"),
+                 FOUND("2"));
+  expect_lowered(
+      ETX_TARGET_ETX, PASSES,
+      INPUT SHIFTED
+      "  - {out: e, op: aten.mul.Tensor, args: [d, 0.5]}\n" SOFTMAX("e", "1"),
+      "y.1: float32[2, 3, 4] = aten::mul.out(x, 0.5:float32)\n"
+      "y: float32[2, 3, 4] = aten::_softmax.out(y.1, 1, False)\nreturn y\n");
+}
+
+// Another dimension, and a factor that may make values infinite.
+static void other_shifts_stay(void** state) {
+  (void)state;
+  static const char* const graphs[] = {
+      INPUT SHIFTED SOFTMAX("d", "2"),
+      INPUT SHIFTED
+      "  - {out: e, op: aten.mul.Tensor, args: [d, 2.0]}\n" SOFTMAX("e", "1"),
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+    lowered l;
+    lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
+    lowered_run(&l, PASSES);
+    assert_non_null(strstr(lowered_lines(&l), "amax"));
+    lowered_close(&l);
+  }
 }
 
 // The sum is of another dimension, or what is subtracted is not the largest of
@@ -83,6 +125,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(powers_over_their_sum_are_a_softmax),
       cmocka_unit_test(powers_of_a_logarithm_are_a_softmax),
+      cmocka_unit_test(what_softmax_takes_away_itself_is_not_taken_away),
+      cmocka_unit_test(other_shifts_stay),
       cmocka_unit_test(other_quotients_stay),
       cmocka_unit_test(the_stock_runtime_gets_what_was_written),
   };

@@ -80,13 +80,16 @@ static etx_status open_graph(const etx_pt2_graph* outer, const etx_json* json,
   return etx_pt2_take_names(out);
 }
 
-// The name of input `index` of a sub-graph, which must be a tensor.
+// The name of input `index` of a sub-graph, which must be a tensor; SIZE_MAX
+// for a size, which the sub-graph states as an expression of the method's.
 static etx_status input_position(etx_pt2_graph* inner, const etx_json* inputs,
                                  size_t index, size_t* out_position) {
   etx_text tag;
   etx_text name;
   const etx_json* payload = NULL;
   ETX_TRY(etx_pt2_union(inner, &inputs->items[index], &tag, &payload));
+  *out_position = SIZE_MAX;
+  if (etx_text_is(tag, "as_sym_int")) return ETX_OK;
   if (!etx_text_is(tag, "as_tensor")) {
     return etx_pt2_decline(
         inner,
@@ -125,7 +128,7 @@ static etx_status mark_operands(etx_pt2_graph* graph, const parts* p,
   for (size_t i = 0; i < inputs->count; ++i) {
     size_t position = 0;
     ETX_TRY(input_position(&inner, inputs, i, &position));
-    if (inner.last_reads[position] == 0) continue;
+    if (position == SIZE_MAX || inner.last_reads[position] == 0) continue;
     etx_text name;
     ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
     ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
@@ -188,6 +191,7 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
     size_t outside = 0;
     size_t inside = 0;
     ETX_TRY(input_position(inner, inputs, i, &inside));
+    if (inside == SIZE_MAX) continue;
     ETX_TRY(etx_pt2_text(graph, &p->operands->items[i], "name", &name));
     ETX_TRY(etx_pt2_find_tensor(graph, name, &outside));
     if (inner->states[inside] != ETX_PT2_UNDEFINED) {

@@ -1,8 +1,8 @@
 """Writes the set `wrapped` of this folder: programs as torch.export gives them
 of models that compute a part of their work under torch.no_grad() or with
-torch.autocast switched off, which become graphs within nodes; and in core/ what
-run_decompositions() makes of them. One method holds what nobody reads besides:
-random numbers, and numbers for assertions alone.
+torch.autocast switched off, which become graphs within nodes, as branches do; and
+in core/ what run_decompositions() makes of them. One method holds what nobody
+reads besides: random numbers, and numbers for assertions alone.
 
     pip install torch==2.13 safetensors
     python make_wrapped.py
@@ -49,6 +49,15 @@ class Wrapped(nn.Module):
         flat.mul_(2)
         return self.cache * 2, copy + 1
 
+    def choose(self, x):
+        """Branches that know a size of the method."""
+        n = x.shape[0]
+        y = torch.cond(x.sum() > 0, lambda x: x * n,
+                       lambda x: x - torch.arange(n)[:, None], (x,))
+        with torch.no_grad():
+            z = y * n
+        return y + 1, z
+
     def checked(self, x):
         torch.rand(2)
         torch._check(x.max().item() < 1000)
@@ -62,11 +71,15 @@ def main():
     recorder.method("angles", (torch.randn(5, WIDTH),),
                     ({0: Dim("n", min=2, max=9)},))
     recorder.method("keep", (torch.randn(ROWS), torch.randn(3, 2)))
+    recorder.method("choose", (torch.randn(5, WIDTH),),
+                    ({0: Dim("n", min=2, max=9)},))
     recorder.method("checked", (torch.randn(2, WIDTH),))
     for rows in (5, 2, 9):
         recorder.call("angles", torch.randn(rows, WIDTH))
         recorder.call("keep", torch.randn(ROWS), torch.randn(3, 2))
         recorder.call("checked", torch.randn(2, WIDTH))
+        for sign in (-1, 1):
+            recorder.call("choose", sign * torch.rand(rows, WIDTH))
     recorder.write(1e-5)
 
 

@@ -52,6 +52,11 @@ typedef struct etx_scores {
 etx_reason etx_scores_follow(const etx_rewrite* rewrite, uint32_t scores,
                              etx_scores* out_scores);
 
+// A rule for softmax: what is added to scores under dimensions of images
+// becomes one mask of rows and keys.
+ETX_MUST_USE etx_status etx_scores_of_grids(etx_rewrite* rewrite,
+                                            bool* out_done);
+
 // Moves on over views that keep the last dimension, and casts between types
 // that are computed in float32.
 uint32_t etx_rewrite_skip_views(const etx_rewrite* rewrite, uint32_t value);

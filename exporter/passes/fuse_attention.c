@@ -379,6 +379,7 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
 }
 
 etx_status etx_pass_fuse_attention(etx_pass_context* context) {
+  static const etx_rewrite_rule grids[] = {etx_scores_of_grids};
   static const etx_rewrite_rule rules[] = {find_attention};
   static const etx_rewrite_rule halves[] = {find_halves};
   static const etx_rewrite_rule orders[] = {find_permuted};
@@ -387,6 +388,7 @@ etx_status etx_pass_fuse_attention(etx_pass_context* context) {
   for (size_t i = 0; i < context->module->method_count; ++i) {
     etx_ir_method* const method = &context->module->methods[i];
     bool changed = false;
+    ETX_TRY(etx_rewrite_method(context, method, grids, 1, &changed));
     ETX_TRY(etx_rewrite_method(context, method, rules, 1, &changed));
     if (!changed) continue;
     ETX_TRY(etx_rewrite_method(context, method, halves, 1, &changed));

@@ -174,6 +174,47 @@ static void a_mask_that_is_added_twice_is_one(void** state) {
           "o.3.1, None", "0.5, -inf, False, False")));
 }
 
+// Rows are pixels of an image of 2 x 2, keys of one of 3 x 2.
+#define IMAGES                                                                 \
+  "inputs: [{name: q, type: 'float32[2, 4, 8]'}, {name: k, type: "             \
+  "'float32[2, 6, 8]'}, {name: v, type: 'float32[2, 6, 8]'}, {name: a, type: " \
+  "'float32[2, 2, 2, 3, 1]'}, {name: b, type: 'float32[2, 2, 2, 1, 2]'}]\n"    \
+  "nodes:\n"                                                                   \
+  "  - {out: kt, op: aten.transpose.int, args: [k, 1, 2]}\n"                   \
+  "  - {out: s, op: aten.matmul.default, args: [q, kt]}\n"                     \
+  "  - {out: g, op: aten.view.default, args: [s, [2, 2, 2, 3, 2]]}\n"
+
+#define IMAGES_END                                              \
+  "  - {out: f, op: aten.view.default, args: [e, [2, 4, 6]]}\n" \
+  "  - {out: w, op: aten.softmax.int, args: [f, -1]}\n"         \
+  "  - {out: y, op: aten.matmul.default, args: [w, v]}\n"       \
+  "outputs: [y]\n"
+
+#define IMAGES_FOUND(mask)                                                   \
+  mask "y.1: float32[1, 2, 4, 8] = aten::view_copy.out(q, [1, 2, 4, 8])\n"   \
+       "y.2: float32[1, 2, 6, 8] = aten::view_copy.out(k, [1, 2, 6, 8])\n"   \
+       "y.3: float32[1, 2, 6, 8] = aten::view_copy.out(v, [1, 2, 6, 8])\n"   \
+       "y.4: float32[1, 2, 4, 6] = aten::view_copy.out(w.1, [1, 2, 4, 6])\n" \
+       "y.5: float32[1, 2, 4, 8] = etx::attention.out(y.1, y.2, y.3, y.4, "  \
+       "None, "                                                              \
+       "[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], 1, -inf, "   \
+       "False, "                                                             \
+       "False)\n"                                                            \
+       "y: float32[2, 4, 8] = aten::view_copy.out(y.5, [2, 4, 8])\n"         \
+       "return y\n"
+
+static void what_is_added_to_pixels_is_one_mask(void** state) {
+  (void)state;
+  expect(
+      IMAGES
+      "  - {out: d, op: aten.add.Tensor, args: [g, a]}\n"
+      "  - {out: e, op: aten.add.Tensor, args: [b, d]}\n" IMAGES_END,
+      IMAGES_FOUND("w.1: float32[2, 2, 2, 3, 2] = aten::add.out(b, a, 1)\n"));
+  expect(IMAGES "  - {out: e, op: aten.add.Tensor, args: [g, a]}\n" IMAGES_END,
+         IMAGES_FOUND("w.1: float32[2, 2, 2, 3, 2] = aten::expand_copy.out(a, "
+                      "[2, 2, 2, 3, 2], False)\n"));
+}
+
 // A second mask is added in float32.
 static void masks_of_halves_are_added_with_more(void** state) {
   (void)state;
@@ -346,6 +387,7 @@ int main(void) {
       cmocka_unit_test(a_bias_and_positions_are_two),
       cmocka_unit_test(a_bias_of_products_is_one_of_heads),
       cmocka_unit_test(a_mask_that_is_added_twice_is_one),
+      cmocka_unit_test(what_is_added_to_pixels_is_one_mask),
       cmocka_unit_test(masks_of_halves_are_added_with_more),
       cmocka_unit_test(a_least_score_is_a_least_mask),
       cmocka_unit_test(a_mask_of_windows_is_repeated_for_each_picture),

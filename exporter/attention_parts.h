@@ -40,6 +40,7 @@ typedef struct etx_scores {
   etx_beside_scores added[ETX_SCORES_ADDENDS];
   size_t added_count;
   size_t behind_choice;      // the first of these: to hidden keys too
+  double cap;                // of scaled scores, before masks; 0: none
   double least;              // of the sum of what is added
   etx_beside_scores choice;  // bool
   bool is_inverted;          // it says which keys are hidden

@@ -79,7 +79,8 @@ typedef enum step_kind {
   STEP_SCALE,   // with a number
   STEP_SCALER,  // with a number for each row
   STEP_CHOICE,  // between scores and a number
-  STEP_LEAST    // no score is less than a number
+  STEP_LEAST,   // no score is less than a number
+  STEP_CAP      // tanh
 } step_kind;
 
 typedef struct step {
@@ -179,6 +180,8 @@ static step read_step(const etx_rewrite* rewrite, const etx_ir_node* node) {
       return read_choice(rewrite, node);
     case ETX_OP_maximum_out:
       return read_least(rewrite, node);
+    case ETX_OP_tanh_out:
+      return (step){.kind = STEP_CAP};
     default:
       return (step){.kind = STEP_NONE};
   }
@@ -323,14 +326,29 @@ static etx_reason take_addition(const etx_rewrite* rewrite, etx_scores* s,
   return "";
 }
 
+// c tanh(s x): the factor behind it is all that was found yet.
+static etx_reason take_cap(etx_scores* s) {
+  if (s->cap != 0) return "its scores are capped twice";
+  if (s->scaler.value != ETX_IR_NONE || !(s->scale > 0)) {
+    return "its scores are scaled after they are capped";
+  }
+  s->cap = s->scale;
+  return NULL;
+}
+
 static etx_reason take_step(const etx_rewrite* rewrite, etx_scores* s,
                             const etx_ir_node* node, uint32_t* at) {
-  if (is_addition(node)) {
-    return take_addition(rewrite, s, node, at);
+  const bool adds = is_addition(node);
+  const step taken =
+      adds ? (step){.kind = STEP_NONE} : read_step(rewrite, node);
+  if (s->cap != 0 &&
+      (adds || taken.kind == STEP_CHOICE || taken.kind == STEP_LEAST)) {
+    return "its scores are masked before they are capped";
   }
-  const step taken = read_step(rewrite, node);
+  if (adds) return take_addition(rewrite, s, node, at);
   if (taken.kind == STEP_NONE) return "";
   *at = node->args[taken.scored].as.value;
+  if (taken.kind == STEP_CAP) return take_cap(s);
   if (taken.kind == STEP_SCALER) return take_scaler(rewrite, s, node, &taken);
   if (taken.kind == STEP_LEAST) return take_least(s, &taken);
   if (taken.kind == STEP_CHOICE) return take_choice(rewrite, s, node, &taken);

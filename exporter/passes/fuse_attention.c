@@ -3,6 +3,7 @@
 // as its reader wants it:
 //
 //   bmm(softmax(mask(scale(bmm_nt(q, k)))), v)     attention(q, k, v, mask)
+//   .. mask(c tanh(scale(bmm_nt(q, k)))) ..        attention_capped(.., c)
 //   permute(view(attention(..)))                   view(attention(..))
 //
 // Keys and values that were transposed, repeated for several heads or scaled
@@ -16,8 +17,22 @@
 #include "exporter/passes/pass_list.h"
 #include "exporter/simplify_internal.h"
 
-// Positions of the arguments of etx::attention.
-enum { OUT_ORDER = 8, ARGUMENTS = 13 };
+// Positions of the arguments of etx::attention and etx::attention_capped, which
+// has one more.
+enum { OUT_ORDER = 8, ARGUMENTS = 13, MOST_ARGUMENTS };
+
+static bool is_attention(const etx_ir_node* node) {
+  return node->op->id == ETX_OP_attention_out ||
+         node->op->id == ETX_OP_attention_capped_out;
+}
+
+static etx_status emit(etx_lower* lower, etx_op_id op,
+                       const etx_ir_arg args[MOST_ARGUMENTS],
+                       uint32_t* out_value) {
+  const size_t count =
+      op == ETX_OP_attention_out ? (size_t)ARGUMENTS : (size_t)MOST_ARGUMENTS;
+  return etx_lower_emit(lower, op, args, count, out_value);
+}
 
 // ------------------------------------------------ sizes
 
@@ -166,7 +181,7 @@ static etx_status scale_queries(etx_rewrite* rewrite, const etx_scores* s,
 
 static etx_status emit_operands(etx_rewrite* rewrite, const etx_scores* s,
                                 const etx_attention_sizes* z, double* scale,
-                                etx_ir_arg args[ARGUMENTS]) {
+                                etx_ir_arg args[MOST_ARGUMENTS]) {
   const uint32_t values = rewrite->lower.node->args[1].as.value;
   const etx_dim query[] = {z->batch, z->heads, z->rows, z->width};
   const etx_dim key[] = {z->batch, z->groups, z->keys, z->width};
@@ -200,8 +215,8 @@ static etx_status emit_attention(etx_rewrite* rewrite, const etx_scores* s,
   const etx_shape result = *etx_lower_shape(lower, lower->node->outputs[0]);
   double scale = s->scale;
   etx_masking masking;
-  etx_ir_arg args[ARGUMENTS];
-  for (size_t i = 0; i < ARGUMENTS; ++i) args[i] = etx_ir_none();
+  etx_ir_arg args[MOST_ARGUMENTS];
+  for (size_t i = 0; i < MOST_ARGUMENTS; ++i) args[i] = etx_ir_none();
   ETX_TRY(emit_operands(rewrite, s, z, &scale, args));
   ETX_TRY(order_arg(lower, identity, &args[OUT_ORDER]));
   ETX_TRY(etx_masking_emit(rewrite, s, z, &masking));
@@ -211,8 +226,11 @@ static etx_status emit_attention(etx_rewrite* rewrite, const etx_scores* s,
   args[10] = etx_ir_double(masking.hidden);
   args[11] = etx_ir_bool(masking.is_causal);
   args[12] = etx_ir_bool(s->is_guarded);
+  args[13] = etx_ir_double(s->cap);
   uint32_t value = 0;
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_attention_out, args, ARGUMENTS, &value));
+  ETX_TRY(emit(lower,
+               s->cap == 0 ? ETX_OP_attention_out : ETX_OP_attention_capped_out,
+               args, &value));
   return etx_lower_view(lower, value, result.dims, result.rank,
                         &lower->results[0]);
 }
@@ -270,7 +288,7 @@ static const etx_ir_node* behind_views(const etx_rewrite* rewrite,
     const etx_ir_node* const node =
         etx_ir_definition(rewrite->lower.method, value);
     if (node == NULL) return NULL;
-    if (node->op->id == ETX_OP_attention_out) return node;
+    if (is_attention(node)) return node;
     if (node->op->id != ETX_OP_view_copy_out) return NULL;
     value = node->args[0].as.value;
   }
@@ -295,7 +313,7 @@ static bool read_halves(const etx_rewrite* rewrite, uint32_t value,
 
 // Operand `i` of an attention, of the halves that it was made of.
 static etx_status emit_halves(etx_rewrite* rewrite, size_t i, uint32_t halves,
-                              etx_ir_arg args[ARGUMENTS]) {
+                              etx_ir_arg args[MOST_ARGUMENTS]) {
   const etx_shape given = *etx_rewrite_shape(rewrite, &args[i]);
   const etx_ir_arg* const places = args[5 + i].as.list.items;
   etx_ordered o = etx_ordered_find(rewrite, halves, given.dims);
@@ -316,7 +334,7 @@ static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   const etx_shape result = *etx_lower_shape(lower, node->outputs[0]);
-  etx_ir_arg args[ARGUMENTS];
+  etx_ir_arg args[MOST_ARGUMENTS];
   uint32_t halves[3];
   if (node->op->id != ETX_OP_to_dim_order_copy_out ||
       etx_dtype_bytes(result.dtype) != 2) {
@@ -325,7 +343,7 @@ static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
   const etx_ir_node* const attention =
       behind_views(rewrite, node->args[0].as.value);
   if (attention == NULL) return ETX_OK;
-  memcpy(args, attention->args, sizeof args);
+  memcpy(args, attention->args, attention->arg_count * sizeof *args);
   for (size_t i = 0; i < 3; ++i) {
     if (!read_halves(rewrite, args[i].as.value, result.dtype, &halves[i])) {
       return ETX_OK;
@@ -335,7 +353,7 @@ static etx_status find_halves(etx_rewrite* rewrite, bool* out_done) {
   for (size_t i = 0; i < 3; ++i) {
     ETX_TRY(emit_halves(rewrite, i, halves[i], args));
   }
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_attention_out, args, ARGUMENTS, &value));
+  ETX_TRY(emit(lower, attention->op->id, args, &value));
   *out_done = true;
   return etx_lower_view(lower, value, result.dims, result.rank,
                         &lower->results[0]);
@@ -359,8 +377,8 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
       !etx_lower_same_dims(lower, from.dims, own.dims + added, from.rank)) {
     return ETX_OK;
   }
-  etx_ir_arg args[ARGUMENTS];
-  memcpy(args, attention->args, sizeof args);
+  etx_ir_arg args[MOST_ARGUMENTS];
+  memcpy(args, attention->args, attention->arg_count * sizeof *args);
   for (size_t i = 0; i < 4; ++i) {
     if (!etx_rewrite_is_int(&args[OUT_ORDER].as.list.items[i], (int64_t)i)) {
       return ETX_OK;
@@ -372,7 +390,7 @@ static etx_status find_permuted(etx_rewrite* rewrite, bool* out_done) {
   }
   uint32_t value = 0;
   ETX_TRY(order_arg(lower, order, &args[OUT_ORDER]));
-  ETX_TRY(etx_lower_emit(lower, ETX_OP_attention_out, args, ARGUMENTS, &value));
+  ETX_TRY(emit(lower, attention->op->id, args, &value));
   *out_done = true;
   return etx_lower_view(lower, value, result.dims, result.rank,
                         &lower->results[0]);

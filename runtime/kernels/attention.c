@@ -18,6 +18,7 @@
 
 #include "format/base/checked_math.h"
 #include "runtime/kernels/convert.h"
+#include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/math_functions.h"
 #include "runtime/kernels/product.h"
 
@@ -189,6 +190,18 @@ static bool scales_first(const etx_attention* a) {
          (float)a->hidden != minus_infinity();
 }
 
+// Scores of whole groups become capped ones, which are scaled.
+static void cap_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
+  const etx_attention* a = t->attention;
+  const etx_number none[ETX_UNARY_PARAMETERS] = {{0}};
+  const size_t whole = (count + GROUP - 1) / GROUP * GROUP;
+  for (size_t r = 0; r < t->count; ++r) {
+    scale_row(scores[r], whole, (float)(a->scale / a->cap));
+    t->tanh(scores[r], scores[r], whole, none);
+    scale_row(scores[r], whole, (float)a->cap);
+  }
+}
+
 // Nothing is seen in lanes behind `count` scores, up to a whole group.
 static void end_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
   enum { FOUR = 4 };
@@ -206,19 +219,23 @@ static void end_scores(const tile* t, size_t count, float scores[TILE][KEYS]) {
 static void weigh_scores(tile* t, size_t first, size_t count,
                          float scores[TILE][KEYS]) {
   const etx_attention* a = t->attention;
-  const bool is_first = scales_first(a);
+  const bool is_capped = a->cap != 0;
+  const bool is_first = !is_capped && scales_first(a);
   const bool are_seen = t->least_reach >= (int64_t)(first + count);
   float factors[TILE], shifts[TILE];
-  const etx_score_rows s = {.scores = scores[0],
-                            .row = KEYS,
-                            .rows = t->count,
-                            .count = (count + GROUP - 1) / GROUP * GROUP,
-                            .scale = is_first ? 1.0f : (float)a->scale,
-                            .largest = t->largest,
-                            .factor = factors,
-                            .shift = shifts,
-                            .totals = t->totals};
-  for (size_t r = 0; r < t->count && !(are_seen && !is_first); ++r) {
+  const etx_score_rows s = {
+      .scores = scores[0],
+      .row = KEYS,
+      .rows = t->count,
+      .count = (count + GROUP - 1) / GROUP * GROUP,
+      .scale = is_first || is_capped ? 1.0f : (float)a->scale,
+      .largest = t->largest,
+      .factor = factors,
+      .shift = shifts,
+      .totals = t->totals};
+  if (is_capped) cap_scores(t, count, scores);
+  const bool is_plain = are_seen && !is_first && !(is_capped && a->has_mask);
+  for (size_t r = 0; r < t->count && !is_plain; ++r) {
     etx_attention_mask(t, r, first, count, is_first ? (float)a->scale : 1.0f,
                        scores[r]);
   }
@@ -413,6 +430,7 @@ static void run_tiles(tile* tiles, const tile* end) {
 typedef struct share {
   const etx_attention* attention;
   const etx_panel_loops* loops;
+  etx_unary_loop tanh;
   char* temporary;     // pieces of all shares
   size_t piece_bytes;  // of one share
   size_t rows;         // of a tile, of one batch
@@ -431,6 +449,7 @@ static void place_tile(const share* s, size_t unit, size_t index, float* piece,
   const etx_attention* a = s->attention;
   t->attention = a;
   t->loops = s->loops;
+  t->tanh = s->tanh;
   t->batch = unit / s->tiles;
   t->first = unit % s->tiles * s->rows;
   t->has_heads = s->has_heads;
@@ -509,6 +528,7 @@ void etx_attention_run(const etx_attention* a, void* temporary,
       etx_instruction_set_within(parallel->instruction_set);
   share s = {.attention = a,
              .loops = etx_panel_loops_of(set),
+             .tanh = etx_float_loops_of(set)->unary[ETX_UNARY_tanh],
              .temporary = temporary,
              .count = 1};
   size_t batches = 1;

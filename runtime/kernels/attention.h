@@ -1,5 +1,5 @@
-// softmax(query * key^T * scale + mask) * value, for every batch and head,
-// without ever holding a row of scores: keys come in blocks, and what was
+// softmax(capped(query * key^T * scale) + mask) * value, for every batch and
+// head, without ever holding a row of scores: keys come in blocks, and what was
 // summed for earlier blocks is rescaled when a larger score turns up.
 //
 // float32, halves and int8 with a scale and a zero point per row are computed
@@ -35,6 +35,7 @@ typedef struct etx_attention {
   size_t width;        // elements of a row of query and key
   size_t value_width;  // elements of a row of value and out
   double scale;
+  double cap;      // scaled scores x become cap tanh(x / cap); 0: they stay
   bool is_causal;  // row i sees keys up to first + i alone
   int64_t first;
   // The last key that a row sees, int64; data NULL: all. Strides as of a side.

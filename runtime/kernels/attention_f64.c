@@ -72,8 +72,9 @@ void etx_attention_row_f64(const etx_attention* a, size_t batch, size_t row,
   const double* value = a->value.data;
   memset(sums, 0, a->value_width * sizeof(double));
   for (size_t k = 0; k < a->keys; ++k) {
-    const double score =
+    double score =
         dot(a, query, key + etx_attention_at(a, &a->key, batch, k)) * a->scale;
+    if (a->cap != 0) score = a->cap * etx_tanh_f64(score / a->cap);
     absorb(a, mask_score(a, batch, row, k, score),
            value + etx_attention_at(a, &a->value, batch, k), &s);
   }

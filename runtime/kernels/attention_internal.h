@@ -9,6 +9,7 @@
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/panel_loops.h"
+#include "runtime/kernels/unary_loops.h"
 
 enum {
   ETX_ATTENTION_TILE = 96,         // rows of a tile, at most
@@ -37,6 +38,7 @@ typedef struct etx_attention_tile {
   const etx_panel_loops* loops;
   size_t batch, first, count;
   bool has_heads;
+  etx_unary_loop tanh;
   etx_attention_rows query;
   float* sums;  // count rows of groups, or of value_width where these are whole
   ptrdiff_t sums_stride;

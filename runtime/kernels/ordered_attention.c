@@ -1,5 +1,6 @@
-// etx::attention: operands are transposed by the orders that come with them, so
-// that none is copied first, and the result lies as its reader wants it.
+// etx::attention and etx::attention_capped: operands are transposed by the
+// orders that come with them, so that none is copied first, and the result lies
+// as its reader wants it.
 
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/kernels.h"
@@ -19,8 +20,16 @@ enum {
   HIDDEN,
   IS_CAUSAL,
   IS_GUARDED,
-  OUT
+  CAP  // of the capped one; the other has its result here
 };
+
+static bool is_capped(const etx_call* call) {
+  return call->op->id == ETX_OP_attention_capped_out;
+}
+
+static size_t out_of(const etx_call* call) {
+  return is_capped(call) ? CAP + 1 : CAP;
+}
 
 // Where prepare leaves the orders, two bits a dimension.
 enum { PACKED_ORDERS = 0 };
@@ -85,7 +94,7 @@ static etx_attention read_attention(const etx_call* call) {
   const ordered query = read_ordered(call, QUERY, 0);
   const ordered key = read_ordered(call, KEY, 1);
   const ordered value = read_ordered(call, VALUE, 2);
-  const ordered out = read_ordered(call, OUT, 3);
+  const ordered out = read_ordered(call, out_of(call), 3);
   etx_attention a = {
       .batch_rank = 2,
       .batch = {(int32_t)size_of(&query, 0), (int32_t)size_of(&query, 1)},
@@ -95,6 +104,7 @@ static etx_attention read_attention(const etx_call* call) {
       .value_width = size_of(&value, 3),
       .scale = etx_call_real(call, SCALE),
       .hidden = etx_call_real(call, HIDDEN),
+      .cap = is_capped(call) ? etx_call_real(call, CAP) : 0,
       .is_causal = etx_call_boolean(call, IS_CAUSAL)};
   // A sum over no keys is zero all the same.
   a.keeps_nan = !etx_call_boolean(call, IS_GUARDED) && a.keys != 0;
@@ -126,7 +136,7 @@ static int64_t pack_orders(const etx_call* call) {
 
 // The rule refuses other ranks and orders when the method is loaded.
 static bool is_well_formed(const etx_call* call) {
-  static const size_t tensors[] = {QUERY, KEY, VALUE, OUT};
+  const size_t tensors[] = {QUERY, KEY, VALUE, out_of(call)};
   for (size_t i = 0; i < 4; ++i) {
     if (etx_call_tensor(call, tensors[i])->rank != 4) return false;
     if (call->arguments[ORDERS + i]->as.integers.count != 4) return false;
@@ -169,7 +179,7 @@ etx_status etx_kernel_attention_out_prepare(etx_call* call) {
   ETX_TRY(check_floats(call, QUERY, false));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, KEY));
   ETX_TRY(etx_call_check_same_dtype(call, QUERY, VALUE));
-  ETX_TRY(etx_call_check_same_dtype(call, QUERY, OUT));
+  ETX_TRY(etx_call_check_same_dtype(call, QUERY, out_of(call)));
   if (!etx_call_is_none(call, MASK)) {
     ETX_TRY(check_floats(call, MASK, true));
   }
@@ -180,4 +190,13 @@ etx_status etx_kernel_attention_out_prepare(etx_call* call) {
   ETX_TRY(etx_temporary_ordered_attention(call, &call->temporary_bytes));
   call->run = run;
   return ETX_OK;
+}
+
+etx_status etx_kernel_attention_capped_out_prepare(etx_call* call) {
+  const double cap = etx_call_real(call, CAP);
+  if (!(cap > 0)) {
+    return etx_call_refuse(call, ETX_BAD_ARGUMENT,
+                           "'cap' is %f, expected a number above 0", cap);
+  }
+  return etx_kernel_attention_out_prepare(call);
 }

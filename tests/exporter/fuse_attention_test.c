@@ -27,6 +27,19 @@ static void factors_of_queries_keys_and_scores_are_one_scale(void** state) {
          FOUND(CALL("None, None", "0.25, -inf, False, False")));
 }
 
+// 2 tanh(s / 4), and what is added behind it.
+static void scores_may_be_capped(void** state) {
+  (void)state;
+  expect(HEADS SCORES
+         "  - {out: d, op: aten.div.Tensor, args: [s, 4.0]}\n"
+         "  - {out: h, op: aten.tanh.default, args: [d]}\n"
+         "  - {out: r, op: aten.mul.Tensor, args: [h, 2.0]}\n"
+         "  - {out: a, op: aten.add.Tensor, args: [r, m]}\n" SOFTMAX("a")
+             JOINED,
+         FOUND("t: float32[2, 3, 2, 4] = etx::attention_capped.out(q4, k4, v4, "
+               "m, None, " ORDERS ", 0.5, -inf, False, False, 2)\n"));
+}
+
 // A number for each head or row scales the queries, which are small.
 static void a_scale_of_heads_scales_queries(void** state) {
   (void)state;
@@ -188,7 +201,17 @@ static void what_others_read_is_left_alone(void** state) {
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
-      "  - {out: d, op: aten.tanh.default, args: [s]}\n" SOFTMAX("d")
+      "  - {out: d, op: aten.sigmoid.default, args: [s]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.add.Tensor, args: [s, m]}\n"
+      "  - {out: d, op: aten.tanh.default, args: [a]}\n" SOFTMAX("d")
+      "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
+      "outputs: [y]\n",
+      HEADS SCORES
+      "  - {out: a, op: aten.tanh.default, args: [s]}\n"
+      "  - {out: d, op: aten.tanh.default, args: [a]}\n" SOFTMAX("d")
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
       HEADS SCORES
@@ -215,15 +238,17 @@ static void what_others_read_is_left_alone(void** state) {
       "  - {out: y, op: aten.matmul.default, args: [w, vh]}\n"
       "outputs: [y]\n",
   };
-  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; ++i) {
+  // The last is no attention at all.
+  const size_t last = sizeof graphs / sizeof *graphs - 1;
+  for (size_t i = 0; i <= last; ++i) {
     lowered l;
     lowered_open(&l, ETX_TARGET_ETX, graphs[i]);
     lowered_run(&l, PASSES);
     const char* const lines = lowered_lines(&l);
     assert_null(strstr(lines, "attention"));
     assert_non_null(strstr(lines, "_softmax"));
-    assert_int_equal(l.context.fusions.count, i == 9 ? 0 : 1);
-    if (i < 9) assert_non_null(l.context.fusions.items[0].reason);
+    assert_int_equal(l.context.fusions.count, i == last ? 0 : 1);
+    if (i < last) assert_non_null(l.context.fusions.items[0].reason);
     lowered_close(&l);
   }
 }
@@ -241,6 +266,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(heads_are_read_and_written_where_they_lie),
       cmocka_unit_test(factors_of_queries_keys_and_scores_are_one_scale),
+      cmocka_unit_test(scores_may_be_capped),
       cmocka_unit_test(a_scale_of_heads_scales_queries),
       cmocka_unit_test(halves_are_read_as_they_are),
       cmocka_unit_test(halves_need_not_be_widened_first),

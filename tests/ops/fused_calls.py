@@ -246,7 +246,7 @@ def convolution_packed(c, d):
     c.add(arguments, [("out", compute(sums).to(F32))], atol=2e-3, rtol=1e-3)
 
 
-def attention(c, d):
+def attention(c, d, is_capped=False):
     dtype = d.pick([F32, F32, F32, F64, F16, BF16])
     groups, repeat, batch = d.int(1, 3), d.pick([1, 1, 2]), d.int(1, 2)
     heads, rows = groups * repeat, d.pick([1, d.int(1, 10)])
@@ -262,6 +262,10 @@ def attention(c, d):
         "bhrw,bhkw->bhrk", q.double(),
         k.double().repeat_interleave(repeat, 1).expand(batch, -1, -1, -1))
     scores, unseen = scores * scale, torch.zeros(rows, keys, dtype=BOOL)
+    numbers = {}
+    if is_capped:
+        cap = numbers["cap"] = d.pick([0.5, 2.0, 30.0])
+        scores = cap * torch.tanh(scores / cap)
     mask = last = None
     kind = d.pick(["", "bool", "float", "last", "causal"])
     if kind == "bool":
@@ -295,7 +299,7 @@ def attention(c, d):
                      last=last, query_order=orders[0], key_order=orders[1],
                      value_order=orders[2], out_order=orders[3], scale=scale,
                      hidden=hidden, is_causal=kind == "causal",
-                     is_guarded=is_guarded)
+                     is_guarded=is_guarded, **numbers)
     if not right:
         c.add(arguments)
         return
@@ -304,7 +308,9 @@ def attention(c, d):
            v.double().abs().max().item())
 
 
-OPERATORS = {"etx::attention.out": attention, "etx::chain.out": elementwise,
+OPERATORS = {"etx::attention.out": attention,
+             "etx::attention_capped.out": lambda c, d: attention(c, d, True),
+             "etx::chain.out": elementwise,
              "etx::linear_chain.out": linear,
              "etx::linear_panels.out": panels,
              "etx::linear_heads.out": heads,

@@ -73,6 +73,7 @@ static etx_attention draw(void) {
                      .width = width,
                      .value_width = values,
                      .scale = 0.25,
+                     .cap = test_random_bits() % 4 == 0 ? 0.75 : 0,
                      .hidden = -(double)__builtin_inff()};
   a.query = side_of(dtype, HEADS, a.queries, width);
   a.out = side_of(dtype, HEADS, a.queries, values);

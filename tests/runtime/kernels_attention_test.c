@@ -523,6 +523,29 @@ static void orders_that_are_none_are_refused(void** state) {
   }
 }
 
+static void caps_are_above_zero(void** state) {
+  (void)state;
+  static const int64_t order[] = {0, 1, 2, 3};
+  const double caps[] = {0, -1, infinity() - infinity()};
+  for (size_t i = 0; i < 3; ++i) {
+    test_call c;
+    test_call_begin(&c, "etx::attention_capped.out");
+    for (size_t side = 0; side < 3; ++side) {
+      test_call_floats(&c, 4, (const int32_t[]){1, 1, 2, 4}, query);
+    }
+    test_call_none(&c);
+    test_call_none(&c);
+    for (size_t side = 0; side < 4; ++side) test_call_integers(&c, 4, order);
+    test_call_real(&c, 1);
+    test_call_real(&c, 0);
+    test_call_boolean(&c, false);
+    test_call_boolean(&c, false);
+    test_call_real(&c, caps[i]);
+    assert_int_equal(test_call_run(&c, ETX_DTYPE_FLOAT32), ETX_BAD_ARGUMENT);
+    test_call_end(&c);
+  }
+}
+
 static void int8_without_scales_is_refused(void** unused) {
   (void)unused;
   static const int8_t bytes[8] = {0};
@@ -558,6 +581,7 @@ int main(void) {
       cmocka_unit_test(causal_rows_see_up_to_their_own_number),
       cmocka_unit_test(keys_that_no_row_sees_are_not_read),
       cmocka_unit_test(orders_that_are_none_are_refused),
+      cmocka_unit_test(caps_are_above_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

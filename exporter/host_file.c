@@ -18,6 +18,12 @@ etx_path_kind etx_path_kind_of(const char* path) {
   return S_ISDIR(info.st_mode) ? ETX_PATH_DIRECTORY : ETX_PATH_FILE;
 }
 
+bool etx_path_wants_reading(const char* path) {
+  struct stat info;
+  if (stat(path, &info) == 0) return !S_ISDIR(info.st_mode);
+  return errno != ENOENT && errno != ENOTDIR;
+}
+
 etx_status etx_host_status(int reason) {
   switch (reason) {
     case ENOENT:
@@ -94,18 +100,23 @@ static int by_bytes(const void* a, const void* b) {
   return etx_text_compare(*x, *y);
 }
 
-static etx_status list_entries(etx_pool* pool, DIR* directory, etx_text** names,
-                               size_t* count) {
+// A list that the system breaks off is no list: a program of the methods that
+// it named would lack the others.
+static etx_status list_entries(etx_pool* pool, DIR* directory, const char* path,
+                               etx_text** names, size_t* count,
+                               etx_diag* diag) {
   size_t capacity = 0;
-  const struct dirent* entry = NULL;
-  while ((entry = readdir(directory)) != NULL) {
+  for (;;) {
+    errno = 0;
+    const struct dirent* const entry = readdir(directory);
+    if (entry == NULL && errno == 0) return ETX_OK;
+    if (entry == NULL) return host_failed(diag, "list directory", path);
     const etx_text name = etx_text_of(entry->d_name);
     if (etx_text_is(name, ".") || etx_text_is(name, "..")) continue;
     ETX_TRY(etx_pool_grow(pool, names, *count, &capacity, sizeof **names));
     (*names)[*count] = etx_pool_copy_text(pool, name);
     if ((*names)[(*count)++].data == NULL) return ETX_OUT_OF_MEMORY;
   }
-  return ETX_OK;
 }
 
 etx_status etx_directory_list(etx_pool* pool, const char* path,
@@ -115,7 +126,8 @@ etx_status etx_directory_list(etx_pool* pool, const char* path,
   if (directory == NULL) return host_failed(diag, "list directory", path);
   etx_text* names = NULL;
   size_t count = 0;
-  const etx_status status = list_entries(pool, directory, &names, &count);
+  const etx_status status =
+      list_entries(pool, directory, path, &names, &count, diag);
   (void)closedir(directory);
   ETX_TRY(status);
   if (count != 0) qsort(names, count, sizeof *names, by_bytes);

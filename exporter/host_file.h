@@ -29,6 +29,10 @@ typedef enum etx_path_kind {
 } etx_path_kind;
 etx_path_kind etx_path_kind_of(const char* path);
 
+// Whether a file that need not be there is to be read. What cannot be looked at
+// is: opening it says why it cannot be read, where leaving it out would not.
+bool etx_path_wants_reading(const char* path);
+
 // Names of the entries of a directory in byte order, "." and ".." left out.
 ETX_MUST_USE etx_status etx_directory_list(etx_pool* pool, const char* path,
                                            etx_text** out_names,

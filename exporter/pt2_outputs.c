@@ -239,8 +239,9 @@ static etx_status read_keys(etx_pt2_graph* graph, const etx_json* tree,
                             etx_json* out_keys) {
   etx_text text;
   ETX_TRY(etx_pt2_text(graph, tree, "context", &text));
-  if (etx_json_read(graph->pool, text, out_keys, NULL) != ETX_OK ||
-      out_keys->kind != ETX_JSON_ARRAY) {
+  const etx_status status = etx_json_read(graph->pool, text, out_keys, NULL);
+  if (status == ETX_OUT_OF_MEMORY) return status;
+  if (status != ETX_OK || out_keys->kind != ETX_JSON_ARRAY) {
     return etx_pt2_refuse(graph, "the keys in 'out_spec' are malformed");
   }
   return ETX_OK;
@@ -280,8 +281,11 @@ static etx_status read_tree(etx_pt2_graph* graph, etx_json* storage,
   const etx_json* const text = etx_json_member(
       etx_json_member(&calls->items[0], "signature"), "out_spec");
   if (text == NULL || text->kind != ETX_JSON_STRING) return ETX_OK;
-  if (etx_json_read(graph->pool, text->string, storage, NULL) != ETX_OK ||
-      storage->kind != ETX_JSON_ARRAY || storage->count != 2) {
+  const etx_status status =
+      etx_json_read(graph->pool, text->string, storage, NULL);
+  if (status == ETX_OUT_OF_MEMORY) return status;
+  if (status != ETX_OK || storage->kind != ETX_JSON_ARRAY ||
+      storage->count != 2) {
     return etx_pt2_refuse(graph, "'out_spec' is malformed");
   }
   *out_tree = &storage->items[1];

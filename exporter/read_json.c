@@ -3,6 +3,7 @@
 
 #include "exporter/read_json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -119,12 +120,20 @@ static etx_status copy_value(etx_pool* pool, json_t* from, size_t depth,
   return ETX_INTERNAL;
 }
 
+static etx_status no_memory(etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "not enough memory for JSON");
+}
+
+// jansson calls a text that it had no memory for wrong, at any place: only the
+// allocator's own mark tells the machine's fault from the file's.
 etx_status etx_json_read(etx_pool* pool, etx_text text, etx_json* out_value,
                          etx_diag* diag) {
   json_error_t error;
+  errno = 0;
   json_t* const root =
       json_loadb(text.data == NULL ? "" : text.data, text.size,
                  JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  if (root == NULL && errno == ENOMEM) return no_memory(diag);
   if (root == NULL) {
     const bool has_line = error.line > 0;
     return etx_diag_fail_line(
@@ -135,7 +144,7 @@ etx_status etx_json_read(etx_pool* pool, etx_text text, etx_json* out_value,
   }
   const etx_status status = copy_value(pool, root, 0, out_value, diag);
   json_decref(root);
-  return status;
+  return status == ETX_OUT_OF_MEMORY ? no_memory(diag) : status;
 }
 
 const etx_json* etx_json_find(const etx_json* object, etx_text key) {

@@ -92,7 +92,7 @@ static etx_status search_default(etx_program_file* program, etx_pool* pool,
   const etx_text name = etx_text_of("weights.safetensors");
   const etx_text path = etx_path_join(pool, program->weights->directory, name);
   if (path.data == NULL) return ETX_OUT_OF_MEMORY;
-  if (etx_path_kind_of(path.data) != ETX_PATH_FILE) return ETX_OK;
+  if (!etx_path_wants_reading(path.data)) return ETX_OK;
   return etx_weights_search(program->weights, name, diag);
 }
 
@@ -105,7 +105,7 @@ etx_status etx_program_file_open(etx_program_file* program, etx_import* import,
   program->import = import;
   program->module = import->module;
   program->weights = weights;
-  if (path.size != 0 && etx_path_kind_of(path.data) == ETX_PATH_FILE) {
+  if (path.size != 0 && etx_path_wants_reading(path.data)) {
     program->place.file = path;
   }
   etx_status status = read_root(program, pool, &diag);

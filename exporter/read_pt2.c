@@ -5,9 +5,11 @@
 
 #include "exporter/read_pt2.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <zip.h>
 
+#include "exporter/host_file.h"
 #include "exporter/pt2_internal.h"
 
 enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
@@ -17,6 +19,32 @@ enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
 static etx_status refuse_member(etx_diag* diag, etx_text member,
                                 const char* problem) {
   return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
+}
+
+// Whose fault it is that libzip failed: the machine's, or the archive's. For
+// want of memory it may call an archive inconsistent, but the allocator has
+// left its mark; `errno` was 0 before.
+static etx_status zip_status(int code) {
+  if (errno == ENOMEM) return ETX_OUT_OF_MEMORY;
+  switch (code) {
+    case ZIP_ER_MEMORY:
+      return ETX_OUT_OF_MEMORY;
+    case ZIP_ER_OPEN:
+    case ZIP_ER_NOENT:
+      return errno == 0 ? ETX_NOT_FOUND : etx_host_status(errno);
+    case ZIP_ER_READ:
+    case ZIP_ER_SEEK:
+    case ZIP_ER_TELL:
+      return ETX_HOST_FAILED;
+    default:
+      return ETX_BAD_FILE;
+  }
+}
+
+static etx_status refuse_zip(etx_diag* diag, etx_text member, int code,
+                             const char* problem) {
+  return etx_diag_fail(diag, zip_status(code), "member '%t': %s", member,
+                       problem);
 }
 
 static int by_member_name(const void* a, const void* b) {
@@ -129,9 +157,11 @@ static const etx_pt2_member* find_member(const etx_pt2_archive* archive,
 static etx_status read_bytes(const etx_pt2_archive* archive,
                              const etx_pt2_member* member, uint8_t* out,
                              etx_diag* diag) {
+  errno = 0;
   zip_file_t* const file = zip_fopen_index(archive->zip, member->index, 0);
   if (file == NULL) {
-    return refuse_member(diag, member->name, zip_strerror(archive->zip));
+    const int code = zip_error_code_zip(zip_get_error(archive->zip));
+    return refuse_zip(diag, member->name, code, zip_strerror(archive->zip));
   }
   uint64_t done = 0;
   zip_int64_t got = 0;
@@ -144,7 +174,8 @@ static etx_status read_bytes(const etx_pt2_archive* archive,
   } while (got > 0 && done <= member->bytes);
   etx_status status = ETX_OK;
   if (got < 0) {
-    status = refuse_member(diag, member->name, zip_file_strerror(file));
+    const int code = zip_error_code_zip(zip_file_get_error(file));
+    status = refuse_zip(diag, member->name, code, zip_file_strerror(file));
   } else if (done != member->bytes) {
     status = etx_diag_fail(diag, ETX_BAD_FILE,
                            "member '%t' has %u bytes, its record says %u",
@@ -377,6 +408,7 @@ static bool looks_like_old_layout(zip_t* zip) {
 
 static etx_status open_zip(etx_pt2_archive* archive, etx_diag* diag) {
   int code = 0;
+  errno = 0;
   archive->zip =
       zip_open(archive->path.data, ZIP_RDONLY | ZIP_CHECKCONS, &code);
   if (archive->zip != NULL) {
@@ -385,17 +417,13 @@ static etx_status open_zip(etx_pt2_archive* archive, etx_diag* diag) {
                          "saved by an older PyTorch: load it and save it again "
                          "with PyTorch 2.13 or later");
   }
+  const etx_status status = zip_status(code);
+  if (status == ETX_OUT_OF_MEMORY) return status;
   zip_error_t error;
   zip_error_init_with_code(&error, code);
-  const bool is_path = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT;
-  const bool is_host = code == ZIP_ER_READ || code == ZIP_ER_SEEK;
-  const etx_status status = etx_diag_fail(
-      diag,
-      is_path   ? ETX_NOT_FOUND
-      : is_host ? ETX_HOST_FAILED
-                : ETX_BAD_FILE,
-      "%s%s", is_path || is_host ? "" : "not a sound zip archive: ",
-      zip_error_strerror(&error));
+  (void)etx_diag_fail(diag, status, "%s%s",
+                      status == ETX_BAD_FILE ? "not a sound zip archive: " : "",
+                      zip_error_strerror(&error));
   zip_error_fini(&error);
   return status;
 }

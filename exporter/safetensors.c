@@ -140,8 +140,8 @@ etx_status etx_safetensors_open(etx_safetensors* file, etx_pool* pool,
   const etx_text text = {(const char*)bytes.data + 8, (size_t)size};
   const etx_status status = etx_json_read(pool, text, header, &inner);
   if (status != ETX_OK) {
-    return etx_diag_fail(diag, status, "'%t': the header is %s", path,
-                         inner.text);
+    return etx_diag_fail(diag, status, "'%t': the header%s %s", path,
+                         status == ETX_OUT_OF_MEMORY ? ":" : " is", inner.text);
   }
   if (header->kind != ETX_JSON_OBJECT) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "'%t': the header is no object",

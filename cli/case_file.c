@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exporter/host_file.h"
+
 typedef struct reader {
   etx_pool* pool;
   etx_case_file* file;
@@ -178,12 +180,15 @@ etx_status etx_case_file_read(const char* directory, etx_pool* pool,
   }
   etx_case_file file = {.call_count = 0};
   ETX_TRY(etx_tensor_set_read(tensors.data, pool, &file.tensors, diag));
+  etx_bytes text;
+  ETX_TRY(etx_file_read(pool, cases.data, &text, diag));
   json_error_t error;
-  json_t* const document =
-      json_load_file(cases.data, JSON_REJECT_DUPLICATES, &error);
-  if (document == NULL && error.line < 0) {
-    return etx_diag_fail(diag, ETX_NOT_FOUND, "cannot read '%s': %s",
-                         cases.data, error.text);
+  errno = 0;
+  json_t* const document = json_loadb((const char*)text.data, text.size,
+                                      JSON_REJECT_DUPLICATES, &error);
+  if (document == NULL && errno == ENOMEM) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY, "not enough memory for '%s'",
+                         cases.data);
   }
   if (document == NULL) {
     return etx_diag_fail(diag, ETX_BAD_FILE, "'%s' line %i: %s", cases.data,

@@ -96,7 +96,7 @@ static etx_exit dump_methods(const char* path, const char* output) {
       dump_into(path, output, &pool, &list.problems, &diag);
   etx_pool_close(&pool);
   if (status == ETX_OK) return ETX_EXIT_DONE;
-  if (list.problems.count != 0) return ETX_EXIT_REFUSED;
+  if (list.problems.count != 0) return etx_exit_of(status);
   return etx_fail("dump", path, status, &diag);
 }
 

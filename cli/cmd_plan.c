@@ -324,9 +324,9 @@ static etx_exit run(const words* in) {
   }
   planner plan = {.in = in};
   etx_diag_init(&plan.diag);
-  if (layout != NULL && etx_input_path_check(layout, &plan.diag) != ETX_OK) {
-    return etx_fail("plan", layout, ETX_NOT_FOUND, &plan.diag);
-  }
+  const etx_status there =
+      layout == NULL ? ETX_OK : etx_input_path_check(layout, &plan.diag);
+  if (there != ETX_OK) return etx_fail("plan", layout, there, &plan.diag);
   etx_pool_init(&plan.pool);
   etx_problem_list_init(&plan.problems, in->json);
   const etx_export_options options = export_options(in, layout, &plan.diag);

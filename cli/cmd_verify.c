@@ -23,11 +23,13 @@ static const char about[] =
 static const char examples[] = "  etx verify model.pte\n";
 
 // Calls `show` for every arena of a program, with its method. What cannot be
-// read of it is passed over: the proof has been given without it.
+// read of it is passed over: the proof has been given without it. Only want of
+// memory is told, since another time there would be more to show.
 typedef void (*arena_visitor)(void* context, const etx_memory_method* method,
                               const etx_memory_arena* arena);
 
-static void each_arena(etx_bytes program, arena_visitor show, void* context) {
+static etx_status each_arena(etx_bytes program, arena_visitor show,
+                             void* context) {
   etx_memory_map map;
   const etx_status status = etx_memory_map_read(&map, program, NULL);
   for (size_t m = 0; status == ETX_OK && m < map.method_count; ++m) {
@@ -36,6 +38,7 @@ static void each_arena(etx_bytes program, arena_visitor show, void* context) {
     }
   }
   etx_memory_map_close(&map);
+  return status == ETX_OUT_OF_MEMORY ? status : ETX_OK;
 }
 
 static void print_arena(void* context, const etx_memory_method* method,
@@ -65,7 +68,7 @@ static void add_arena(void* context, const etx_memory_method* method,
 }
 
 static bool print_json(const char* path, const etx_verify_report* report,
-                       etx_bytes program, const etx_diag* diag) {
+                       json_t* arenas, const etx_diag* diag) {
   const bool is_proved = report->level == ETX_VERIFY_PROVED;
   json_t* const root = json_object();
   json_object_set_new(root, "file", etx_json_text(etx_text_of(path)));
@@ -82,8 +85,6 @@ static bool print_json(const char* path, const etx_verify_report* report,
   json_object_set_new(root, "instructions",
                       etx_json_unsigned(report->instruction_count));
   json_object_set_new(root, "states", etx_json_unsigned(report->state_count));
-  json_t* const arenas = json_array();
-  if (is_proved) each_arena(program, add_arena, arenas);
   json_object_set_new(root, "arenas", arenas);
   return etx_json_print(root);
 }
@@ -106,13 +107,16 @@ static etx_exit verify(const char* path, bool json) {
   if (opened != ETX_OK) return etx_fail("verify", path, opened, &diag);
   etx_verify_report report;
   const etx_status status = etx_verify_program(file.program, &report, &diag);
-  const bool printed = !json || print_json(path, &report, file.program, &diag);
-  if (status == ETX_OK && !json) {
-    print_proof(path, &report);
-    each_arena(file.program, print_arena, NULL);
+  json_t* const arenas = json ? json_array() : NULL;
+  etx_status shown = ETX_OK;
+  if (status == ETX_OK && !json) print_proof(path, &report);
+  if (status == ETX_OK) {
+    shown = each_arena(file.program, json ? add_arena : print_arena, arenas);
   }
+  const bool printed = !json || print_json(path, &report, arenas, &diag);
   etx_pte_input_close(&file);
   if (!printed) return ETX_EXIT_MACHINE_FAILED;
+  if (shown != ETX_OK) return etx_fail("verify", path, shown, NULL);
   if (status == ETX_OK) return ETX_EXIT_DONE;
   const etx_exit code = etx_fail("verify", path, status, &diag);
   return status == ETX_BAD_PLAN ? ETX_EXIT_PROOF_FAILED : code;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "exporter/host_file.h"
 #include "runtime/module/module_file.h"
 
 static etx_status map(int descriptor, etx_mapped_file* file, etx_diag* diag) {
@@ -40,8 +41,9 @@ etx_status etx_mapped_file_open(etx_mapped_file* file, const char* path,
   file->bytes.size = 0;
   const int descriptor = open(path, O_RDONLY);
   if (descriptor < 0) {
-    return etx_diag_fail(diag, ETX_NOT_FOUND, "cannot be opened: %s",
-                         strerror(errno));
+    const int reason = errno;
+    return etx_diag_fail(diag, etx_host_status(reason), "cannot be opened: %s",
+                         strerror(reason));
   }
   const etx_status status = map(descriptor, file, diag);
   close(descriptor);

@@ -92,9 +92,11 @@ static etx_status call_once(runner* run, bool largest) {
 
 static etx_status smoke_method(runner* run) {
   const etx_text name = etx_pool_copy_text(&run->pool, run->name);
-  if (name.data == NULL) return ETX_OUT_OF_MEMORY;
   const etx_status loaded =
-      etx_session_method(run->session, name.data, &run->method, &run->diag);
+      name.data == NULL
+          ? etx_diag_fail(&run->diag, ETX_OUT_OF_MEMORY, "no memory for a name")
+          : etx_session_method(run->session, name.data, &run->method,
+                               &run->diag);
   if (loaded != ETX_OK) {
     run->sink->called(run->sink->context, run->name, "load", ETX_SMOKE_FAILED,
                       run->diag.text);

@@ -120,15 +120,19 @@ static etx_exit run_recorded(etx_session* session, const words* in,
   return result.difference_count == 0 ? ETX_EXIT_DONE : ETX_EXIT_DIFFERENT;
 }
 
-// The trace is written whatever came out: a call that failed ends it.
+// The trace is written whatever came out of the calls: one that failed ends it.
+// Without any there is nothing that could replace an older trace.
 static etx_exit run_case(etx_session* session, const words* in,
                          etx_pool* pool) {
   if (in->profile == NULL) return run_recorded(session, in, NULL, pool);
   etx_run_profile profile;
   etx_run_profile_init(&profile);
   const etx_exit code = run_recorded(session, in, &profile, pool);
-  const etx_exit written = etx_run_profile_write(
-      &profile, session->file.program, in->file, in->profile);
+  const bool is_empty = code != ETX_EXIT_DONE && profile.call_count == 0;
+  const etx_exit written =
+      is_empty ? code
+               : etx_run_profile_write(&profile, session->file.program,
+                                       in->file, in->profile);
   etx_run_profile_close(&profile);
   return code == ETX_EXIT_DONE ? written : code;
 }

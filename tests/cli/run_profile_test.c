@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/cli/command.h"
@@ -136,11 +137,22 @@ static void a_trace_that_cannot_be_written_is_refused(void** state) {
                      "belongs to METHOD or --case");
 }
 
+static void without_a_call_an_older_trace_stays(void** state) {
+  (void)state;
+  command_write_file(trace, "old");
+  command_expect(2, WORDS(ETX, "run", CACHE, "--case", command_directory,
+                          "--profile", trace));
+  char* const found = command_read_file(trace, NULL);
+  assert_string_equal(found, "old");
+  free(found);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_trace_says_what_ran_and_what_was_in_use),
       cmocka_unit_test(all_calls_of_a_case_are_in_one_trace),
       cmocka_unit_test(a_trace_that_cannot_be_written_is_refused),
+      cmocka_unit_test(without_a_call_an_older_trace_stays),
   };
   return cmocka_run_group_tests(tests, set_up, command_tear_down);
 }

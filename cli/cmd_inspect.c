@@ -58,7 +58,8 @@ static etx_status write_page(const words* in, const json_t* root,
   ETX_TRY(etx_output_file_spare(in->html, in->path, diag));
   ETX_TRY(etx_output_file_open(&output, in->html, diag));
   etx_json_page_print(in->path, root, output.file);
-  etx_status status = etx_output_file_finish(&output);
+  etx_status status =
+      etx_json_is_short() ? ETX_OUT_OF_MEMORY : etx_output_file_finish(&output);
   if (status == ETX_OK) status = etx_output_file_keep(&output);
   etx_output_file_drop(&output);
   return status;

@@ -7,6 +7,12 @@
 
 #include "cli/host_tensor.h"
 
+// Has jansson's wish for memory watched from here on.
+void etx_json_watch(void);
+
+// Whether it was in vain once: what was built or read since may lack parts.
+bool etx_json_is_short(void);
+
 // A JSON string of `text`; a byte that is no UTF-8 becomes U+FFFD. New
 // reference.
 json_t* etx_json_text(etx_text text);
@@ -25,8 +31,8 @@ json_t* etx_json_sizes(const int32_t* sizes, size_t rank);
 // order; infinities and NaN as strings. New reference.
 json_t* etx_json_tensor(const etx_host_tensor* tensor);
 
-// Prints and releases `root`. A NULL root (no memory) or a failed write is
-// false.
+// Prints and releases `root`. A NULL root, one that lacks parts (no memory) or
+// a failed write is false; main says which of them.
 bool etx_json_print(json_t* root);
 
 #endif

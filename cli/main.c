@@ -10,6 +10,7 @@
 
 #include "cli/command_list.h"
 #include "cli/exit_code.h"
+#include "cli/json_value.h"
 
 static void print_help(FILE* out) {
   fprintf(out,
@@ -82,6 +83,14 @@ static int flush(int code) {
   return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
 }
 
+// Nothing printed as JSON is whole without memory for it, and a list that could
+// not be begun was not printed as JSON.
+static int settle(int code) {
+  if (!etx_json_is_short()) return code;
+  fprintf(stderr, "etx: not enough memory for JSON\n");
+  return code == ETX_EXIT_DONE ? ETX_EXIT_MACHINE_FAILED : code;
+}
+
 int main(int argc, char** argv) {
   // A closed pipe or a file over its limit is an error of the write, which
   // then cleans up; the signals would leave a half-written file behind.
@@ -101,5 +110,6 @@ int main(int argc, char** argv) {
     fprintf(stderr, "etx: unknown command '%s'; see 'etx --help'\n", argv[1]);
     return ETX_EXIT_REFUSED;
   }
-  return flush(found->run(argc - 1, argv + 1));
+  etx_json_watch();
+  return flush(settle(found->run(argc - 1, argv + 1)));
 }

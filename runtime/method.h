@@ -150,7 +150,8 @@ ETX_MUST_USE etx_status etx_method_find_output(const etx_method* method,
 // Borrows `value`'s data until it is replaced; sizes are copied. Checks type,
 // rank, bounds and strides; a mutable input is written by the next run, so its
 // data must be writable. Inputs persist over runs. The data must not lie where
-// the run writes: in the method's own scratch, or in another mutable input.
+// the run writes: in the method's own scratch, in state that it changes (which
+// etx_shared_memory_find shows), or in another mutable input.
 // ETX_BAD_ARGUMENT: type, rank, strides, alignment or a fixed size are wrong;
 // ETX_OUT_OF_RANGE: a size that varies is out of bounds, or there is no such
 // input.

@@ -66,7 +66,8 @@ static etx_exit report(const char* path, etx_status status,
   if (status != ETX_OK && count == 0) {
     return etx_fail("check", path, status, diag);
   }
-  return count != 0 ? ETX_EXIT_REFUSED : etx_exit_of(status);
+  const etx_exit code = etx_exit_of(status);
+  return count != 0 && code == ETX_EXIT_DONE ? ETX_EXIT_REFUSED : code;
 }
 
 int etx_cmd_check(int argc, char** argv) {

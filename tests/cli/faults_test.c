@@ -73,6 +73,7 @@ static void missing_memory_is_told(void** state) {
   fail_allocations(WORDS(ETX, "plan", MODEL, "-o", output, "--json"), 1500);
   fail_allocations(WORDS(ETX, "plan", TINY, "-o", output), 3000);
   fail_allocations(WORDS(ETX, "dump", TINY, "-o", command_directory), 3000);
+  fail_allocations(WORDS(ETX, "check", TINY), 3000);
   fail_allocations(WORDS(ETX, "verify", CACHE), 600);
   fail_allocations(WORDS(ETX, "verify", CACHE, "--json"), 700);
   fail_allocations(WORDS(ETX, "inspect", CACHE, "--json"), 700);

@@ -15,21 +15,32 @@ etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op, uint32_t self,
   return etx_lower_emit(lower, op, args, 3, out_value);
 }
 
-// sum and mean: (self, dim, keepdim, dtype). The stock kernels want integers
-// and bool cast before they become floats.
+// Appends the row's operator, whose last argument is the type to compute in.
+// The stock kernels want integers and bool cast before they become floats. All
+// kernels give int64 for integers: a smaller type is that of the result, whose
+// low bits are those of sums in that type.
+static etx_status reduce_as(etx_lower* lower, size_t arg_count) {
+  etx_ir_arg* const given = &lower->args[arg_count - 1];
+  const etx_ir_arg dtype = *given;
+  uint32_t value = lower->args[0].as.value;
+  if (dtype.kind != ETX_IR_ARG_DTYPE) {
+    return etx_lower_emit(lower, lower->row->op, lower->args, arg_count,
+                          &lower->results[0]);
+  }
+  ETX_TRY(etx_lower_cast(lower, value, dtype.as.dtype, &value));
+  lower->args[0] = etx_ir_value_arg(value);
+  *given = etx_ir_none();
+  ETX_TRY(
+      etx_lower_emit(lower, lower->row->op, lower->args, arg_count, &value));
+  return etx_lower_cast(lower, value, dtype.as.dtype, &lower->results[0]);
+}
+
+// sum and mean: (self, dim, keepdim, dtype)
 etx_status etx_lowering_sum(etx_lower* lower) {
   if (lower->args[1].kind == ETX_IR_ARG_NONE) {
     ETX_TRY(etx_lower_ints(lower, NULL, 0, &lower->args[1]));
   }
-  if (lower->args[3].kind == ETX_IR_ARG_DTYPE) {
-    uint32_t self = 0;
-    ETX_TRY(etx_lower_cast(lower, lower->args[0].as.value,
-                           lower->args[3].as.dtype, &self));
-    lower->args[0] = etx_ir_value_arg(self);
-    lower->args[3] = etx_ir_none();
-  }
-  return etx_lower_emit(lower, lower->row->op, lower->args, 4,
-                        &lower->results[0]);
+  return reduce_as(lower, 4);
 }
 
 // sum.default and mean.default: (self, dtype)
@@ -67,15 +78,7 @@ etx_status etx_lowering_both_extremes(etx_lower* lower) {
 
 // cumsum(self, dim, dtype) and cumprod.
 etx_status etx_lowering_cumulate(etx_lower* lower) {
-  if (lower->args[2].kind == ETX_IR_ARG_DTYPE) {
-    uint32_t self = 0;
-    ETX_TRY(etx_lower_cast(lower, lower->args[0].as.value,
-                           lower->args[2].as.dtype, &self));
-    lower->args[0] = etx_ir_value_arg(self);
-    lower->args[2] = etx_ir_none();
-  }
-  return etx_lower_emit(lower, lower->row->op, lower->args, 3,
-                        &lower->results[0]);
+  return reduce_as(lower, 3);
 }
 
 static etx_status read_dims(etx_lower* lower, const etx_ir_arg* arg,

@@ -193,6 +193,28 @@ static void sums_of_all_have_an_empty_list(void** state) {
       "return w\n");
 }
 
+static void sums_in_smaller_integers_are_cut(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower",
+      "inputs: [{name: x, type: 'int8[2, 4]'}, {name: i, type: 'int32[3]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: aten.sum.dim_IntList, args: [x, [0], true], kwargs: "
+      "{dtype: int32}}\n"
+      "  - {out: z, op: aten.cumsum.default, args: [i, 0], kwargs: {dtype: "
+      "int32}}\n"
+      "outputs: [y, z]\n",
+      "y.1: int32[2, 4] = dim_order_ops::_to_dim_order_copy.out(x, False, [0, "
+      "1])\n"
+      "y.2: int64[1, 4] = aten::sum.IntList_out(y.1, [0], True, None)\n"
+      "y: int32[1, 4] = dim_order_ops::_to_dim_order_copy.out(y.2, False, [0, "
+      "1])\n"
+      "z.1: int64[3] = aten::cumsum.out(i, 0, None)\n"
+      "z: int32[3] = dim_order_ops::_to_dim_order_copy.out(z.1, False, [0])\n"
+      "return y\n"
+      "return z\n");
+}
+
 static void ranges_and_triangles(void** state) {
   (void)state;
   expect_lowered(
@@ -262,6 +284,7 @@ int main(void) {
       cmocka_unit_test(deviation_is_the_root_of_variance),
       cmocka_unit_test(sorting_is_the_topk_of_all),
       cmocka_unit_test(sums_of_all_have_an_empty_list),
+      cmocka_unit_test(sums_in_smaller_integers_are_cut),
       cmocka_unit_test(ranges_and_triangles),
       cmocka_unit_test(a_linear_norm_is_one_of_lines),
   };

@@ -34,7 +34,10 @@ static etx_status read_view(etx_pt2_graph* graph, const etx_json* entry,
   memset(out, 0, sizeof *out);
   ETX_TRY(etx_pt2_text(graph, entry, "path_name", &out->path));
   if (pickled != NULL && pickled->kind == ETX_JSON_BOOL && pickled->boolean) {
-    return etx_pt2_decline(graph, "pickled tensors are not supported");
+    return etx_pt2_decline(graph,
+                           "it is pickled, as tensors of torchao's classes "
+                           "are: save the program that "
+                           ".run_decompositions({}) gives");
   }
   if (memchr(out->path.data, '/', out->path.size) != NULL ||
       memchr(out->path.data, '\\', out->path.size) != NULL) {

@@ -461,7 +461,9 @@ static void damaged_weights_are_refused(void** state) {
   assert_change_refused(WEIGHTS, "\"weight_0\"", "\"../weights/weight_0\"",
                         "'../weights/weight_0' is not a plain file name");
   assert_change_refused(WEIGHTS, "\"use_pickle\": false",
-                        "\"use_pickle\": true", "pickled");
+                        "\"use_pickle\": true",
+                        "it is pickled, as tensors of torchao's classes are: "
+                        "save the program that .run_decompositions({}) gives");
   assert_change_refused(WEIGHTS, "\"dtype\": 7", "\"dtype\": 0",
                         "element type 0");
   assert_change_refused(WEIGHTS, "\"dtype\": 7", "\"dtype\": 10", "complex");

@@ -1,6 +1,7 @@
 // Quantised tensors as torchao spells them: one scale for each block of a
 // tensor. Blocks that are a row, or equal parts of one, become the operators by
-// row and by channel; so do all that its recipes for linear layers make.
+// row and by channel; so do all that its recipes for linear layers make. One
+// that is a whole tensor has a range when it comes.
 //
 //   dequantize_affine(w, [1, g], s, z)   dequantize_per_channel of [N K/g, g]
 //   the same of rows that come at run time, and quantize_affine   _per_token
@@ -10,6 +11,28 @@
 
 #include "exporter/ir_edit.h"
 #include "exporter/lower_internal.h"
+
+// True if there is one block, of more than one row.
+static bool is_whole(const etx_ir_arg* block, const etx_shape* shape) {
+  const etx_ir_arg* const items = block->as.list.items;
+  bool is_row = true;
+  if (block->as.list.count != shape->rank) return false;
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (items[i].as.integer != shape->dims[i]) return false;
+    is_row = is_row && (i + 1u == shape->rank || shape->dims[i] == 1);
+  }
+  return !is_row;
+}
+
+// True of a tensor of one element.
+static bool has_one(const etx_lower* lower, const etx_ir_arg* arg) {
+  if (arg->kind != ETX_IR_ARG_VALUE) return false;
+  const etx_shape* const shape = etx_lower_shape(lower, arg->as.value);
+  for (size_t i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] != 1) return false;
+  }
+  return true;
+}
 
 // Elements of a block; refused unless it lies in one row, as a part of it.
 static etx_status read_block(etx_lower* lower, const etx_ir_arg* block,
@@ -26,8 +49,8 @@ static etx_status read_block(etx_lower* lower, const etx_ir_arg* block,
   const int64_t last = fits ? items[rank - 1].as.integer : 0;
   if (!fits || last <= 0 || inner % last != 0) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "blocks of 'block_size' are supported only as rows or "
-                         "equal parts of rows");
+                         "blocks of 'block_size' are supported here only as "
+                         "rows or equal parts of rows");
   }
   *out_last = last;
   return ETX_OK;
@@ -40,13 +63,13 @@ static etx_status view_cast(etx_lower* lower, uint32_t self,
   return etx_lower_cast(lower, *out, dtype, out);
 }
 
-// A scale or zero point for each row [.., 1], in the type that kernels take.
-// Without zero points there are zeros.
+// A scale or zero point for each row [.., 1], or [1, .., 1] for the whole, in
+// the type that kernels take. Without zero points there are zeros.
 static etx_status by_row(etx_lower* lower, const etx_ir_arg* numbers,
-                         const etx_shape* rows, etx_dtype dtype,
+                         const etx_shape* rows, bool whole, etx_dtype dtype,
                          uint32_t* out) {
   etx_dim dims[ETX_MAX_RANK];
-  for (size_t i = 0; i < rows->rank; ++i) dims[i] = rows->dims[i];
+  for (size_t i = 0; i < rows->rank; ++i) dims[i] = whole ? 1 : rows->dims[i];
   dims[rows->rank - 1] = 1;
   if (numbers->kind == ETX_IR_ARG_VALUE) {
     return view_cast(lower, numbers->as.value, dims, rows->rank, dtype, out);
@@ -73,8 +96,8 @@ static etx_status per_token(etx_lower* lower, etx_op_id op,
   const etx_ir_arg* const given = lower->args;
   const etx_shape shape = *etx_lower_shape(lower, given[0].as.value);
   uint32_t scales = 0, zeros = 0;
-  ETX_TRY(by_row(lower, &given[2], &shape, ETX_DTYPE_FLOAT64, &scales));
-  ETX_TRY(by_row(lower, &given[3], &shape, ETX_DTYPE_INT64, &zeros));
+  ETX_TRY(by_row(lower, &given[2], &shape, false, ETX_DTYPE_FLOAT64, &scales));
+  ETX_TRY(by_row(lower, &given[3], &shape, false, ETX_DTYPE_INT64, &zeros));
   etx_ir_arg args[] = {given[0],
                        etx_ir_value_arg(scales),
                        etx_ir_value_arg(zeros),
@@ -106,18 +129,21 @@ static bool is_range(const etx_lower* lower, const etx_ir_arg* arg) {
 // round(x * (1 / scale)) + zero point, step by step: where the largest element
 // of a row falls between two integers, as it does where zero points are 0,
 // another order of rounding takes the other one.
-static etx_status in_steps(etx_lower* lower) {
+static etx_status in_steps(etx_lower* lower, bool whole) {
   const etx_ir_arg* const given = lower->args;
   const etx_shape shape = *etx_lower_shape(lower, given[0].as.value);
-  uint32_t value = 0, zeros = 0;
+  const etx_dtype own = etx_lower_shape(lower, given[2].as.value)->dtype;
+  // Scales of another type are tensors, so that the product has both types'.
+  const etx_dtype dtype = own == shape.dtype ? own : ETX_DTYPE_FLOAT32;
+  uint32_t value = 0, zeros = 0, input = 0;
   etx_ir_arg low, high;
   ETX_TRY(bound(lower, &given[5], INT8_MIN, &low));
   ETX_TRY(bound(lower, &given[6], INT8_MAX, &high));
-  ETX_TRY(by_row(lower, &given[2], &shape, shape.dtype, &value));
-  ETX_TRY(by_row(lower, &given[3], &shape, shape.dtype, &zeros));
+  ETX_TRY(by_row(lower, &given[2], &shape, whole, dtype, &value));
+  ETX_TRY(by_row(lower, &given[3], &shape, whole, dtype, &zeros));
+  ETX_TRY(etx_lower_cast(lower, given[0].as.value, dtype, &input));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_reciprocal_out, value, &value));
-  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, given[0].as.value, value,
-                           &value));
+  ETX_TRY(etx_lower_binary(lower, ETX_OP_mul_out, input, value, &value));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_round_out, value, &value));
   ETX_TRY(etx_lower_binary(lower, ETX_OP_add_out, value, zeros, &value));
   ETX_TRY(etx_lower_with_constant(lower, ETX_OP_maximum_out, value,
@@ -130,6 +156,9 @@ static etx_status in_steps(etx_lower* lower) {
 etx_status etx_lowering_quantize_affine(etx_lower* lower) {
   const etx_shape shape = *etx_lower_shape(lower, lower->args[0].as.value);
   int64_t last = 0;
+  if (is_whole(&lower->args[1], &shape) && has_one(lower, &lower->args[2])) {
+    return in_steps(lower, true);
+  }
   ETX_TRY(read_block(lower, &lower->args[1], &shape, &last));
   if (last != shape.dims[shape.rank - 1]) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
@@ -138,7 +167,7 @@ etx_status etx_lowering_quantize_affine(etx_lower* lower) {
   }
   return is_range(lower, &lower->args[3])
              ? per_token(lower, ETX_OP_quantize_per_token_out, NULL)
-             : in_steps(lower);
+             : in_steps(lower, false);
 }
 
 // ------------------------------------------------ weights
@@ -198,15 +227,17 @@ etx_status etx_lowering_dequantize_affine(etx_lower* lower) {
 
 // ------------------------------------------------ ranges of rows
 
-// The two results, as the call says: [..] or [.., 1], in its types.
-static etx_status give_range(etx_lower* lower, uint32_t scales,
+// The two results, as the call says: [..] or [.., 1], in its types; of the
+// whole [] or [1, .., 1].
+static etx_status give_range(etx_lower* lower, bool whole, uint32_t scales,
                              uint32_t zeros) {
   const etx_ir_arg* const given = lower->args;
   const etx_shape input = *etx_lower_shape(lower, given[0].as.value);
-  const size_t rank = given[9].as.boolean ? input.rank : input.rank - 1u;
+  const size_t kept = whole ? 0 : input.rank - 1u;
+  const size_t rank = given[9].as.boolean ? input.rank : kept;
   const uint32_t values[2] = {scales, zeros};
   etx_dim dims[ETX_MAX_RANK];
-  for (size_t i = 0; i < input.rank; ++i) dims[i] = input.dims[i];
+  for (size_t i = 0; i < input.rank; ++i) dims[i] = whole ? 1 : input.dims[i];
   dims[input.rank - 1] = 1;
   for (size_t i = 0; i < 2; ++i) {
     const etx_ir_arg* const asked = &given[7 + i];
@@ -219,22 +250,25 @@ static etx_status give_range(etx_lower* lower, uint32_t scales,
 }
 
 // max |x| / 127.5, at least eps; zero points are 0.
-static etx_status symmetric_range(etx_lower* lower, const etx_shape* input) {
-  const etx_dim last[] = {(etx_dim)input->rank - 1};
+static etx_status symmetric_range(etx_lower* lower, const etx_shape* input,
+                                  bool whole) {
+  etx_dim dims[ETX_MAX_RANK];
+  const size_t first = whole ? 0 : input->rank - 1u;
+  for (size_t i = first; i < input->rank; ++i) dims[i - first] = (etx_dim)i;
   const double least = lower->args[6].kind == ETX_IR_ARG_DOUBLE
                            ? lower->args[6].as.real
                            : 1.1920928955078125e-07;
   uint32_t scale = 0, zeros = 0;
   ETX_TRY(
       etx_lower_unary(lower, ETX_OP_abs_out, lower->args[0].as.value, &scale));
-  ETX_TRY(
-      etx_lower_reduce(lower, ETX_OP_amax_out, scale, last, 1, true, &scale));
+  ETX_TRY(etx_lower_reduce(lower, ETX_OP_amax_out, scale, dims,
+                           input->rank - first, true, &scale));
   ETX_TRY(etx_lower_with_constant(lower, ETX_OP_div_out, scale, 127.5, &scale));
   ETX_TRY(
       etx_lower_with_constant(lower, ETX_OP_maximum_out, scale, least, &scale));
   const etx_ir_arg none = etx_ir_none();
-  ETX_TRY(by_row(lower, &none, input, ETX_DTYPE_INT64, &zeros));
-  return give_range(lower, scale, zeros);
+  ETX_TRY(by_row(lower, &none, input, whole, ETX_DTYPE_INT64, &zeros));
+  return give_range(lower, whole, scale, zeros);
 }
 
 // (input, mapping_type, block_size, target_dtype, quant_min, quant_max, eps,
@@ -248,18 +282,19 @@ etx_status etx_lowering_choose_qparams_affine(etx_lower* lower) {
                          "'input' should be given");
   }
   const etx_shape input = *etx_lower_shape(lower, given[0].as.value);
-  ETX_TRY(read_block(lower, &given[2], &input, &last));
+  const bool symmetric = etx_text_is(given[1].as.string, "SYMMETRIC");
+  const bool whole = symmetric && is_whole(&given[2], &input);
+  if (!whole) ETX_TRY(read_block(lower, &given[2], &input, &last));
   ETX_TRY(bound(lower, &given[4], INT8_MIN, &low));
   ETX_TRY(bound(lower, &given[5], INT8_MAX, &high));
-  if (last != input.dims[input.rank - 1] || low.as.integer != INT8_MIN ||
-      high.as.integer != INT8_MAX) {
+  if ((!whole && last != input.dims[input.rank - 1]) ||
+      low.as.integer != INT8_MIN || high.as.integer != INT8_MAX) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                         "ranges are supported only of whole rows, in int8 "
-                         "from -128 to 127");
+                         "ranges are supported only of whole rows, or of a "
+                         "whole tensor where SYMMETRIC, in int8 from -128 to "
+                         "127");
   }
-  if (etx_text_is(given[1].as.string, "SYMMETRIC")) {
-    return symmetric_range(lower, &input);
-  }
+  if (symmetric) return symmetric_range(lower, &input, whole);
   if (!etx_text_is(given[1].as.string, "ASYMMETRIC")) {
     return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
                          "'mapping_type' is '%t', expected SYMMETRIC or "
@@ -272,7 +307,7 @@ etx_status etx_lowering_choose_qparams_affine(etx_lower* lower) {
   ETX_TRY(etx_lower_emit_all(lower,
                              ETX_OP_choose_qparams_per_token_asymmetric_out,
                              args, 2, NULL, range));
-  return give_range(lower, range[0], range[1]);
+  return give_range(lower, false, range[0], range[1]);
 }
 
 // Sums of int8 products, in int32.

@@ -273,6 +273,62 @@ static void products_with_bytes_read_them_as_they_are(void** state) {
       "return y\n");
 }
 
+static void one_range_of_a_whole_tensor_is_found_when_it_comes(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
+      "nodes:\n"
+      "  - {out: [a, b], op: torchao.choose_qparams_affine.default, args: [x, "
+      "{str: SYMMETRIC}, [2, 4], int8, -128, 127, null, null, int8, true]}\n"
+      "  - {out: y, op: torchao.quantize_affine.default, args: [x, [2, 4], a, "
+      "b, int8, -128, 127]}\n"
+      "outputs: [a, y]\n",
+      "a.1: float32[2, 4] = aten::abs.out(x)\n"
+      "a.2: float32[1, 1] = aten::amax.out(a.1, [0, 1], True)\n"
+      "a.3: float32[1, 1] = aten::div.out(a.2, 127.5:float32)\n"
+      "a: float32[1, 1] = aten::maximum.out(a.3, "
+      "1.1920928955078125e-07:float32)\n"
+      "a.5: int64[1, 1] = aten::view_copy.out(0:int64, [1, 1])\n"
+      "b: int8[1, 1] = dim_order_ops::_to_dim_order_copy.out(a.5, False, [0, "
+      "1])\n"
+      "y.1: float32[1, 1] = dim_order_ops::_to_dim_order_copy.out(b, False, "
+      "[0, 1])\n"
+      "y.2: float32[1, 1] = aten::reciprocal.out(a)\n"
+      "y.3: float32[2, 4] = aten::mul.out(x, y.2)\n"
+      "y.4: float32[2, 4] = aten::round.out(y.3)\n"
+      "y.5: float32[2, 4] = aten::add.out(y.4, y.1, 1)\n"
+      "y.6: float32[2, 4] = aten::maximum.out(y.5, -128.0:float32)\n"
+      "y.7: float32[2, 4] = aten::minimum.out(y.6, 127.0:float32)\n"
+      "y: int8[2, 4] = dim_order_ops::_to_dim_order_copy.out(y.7, False, [0, "
+      "1])\n"
+      "return a\n"
+      "return y\n");
+}
+
+static void halves_are_quantised_in_the_type_of_their_scales(void** state) {
+  (void)state;
+  expect_lowered(
+      ETX_TARGET_ETX, "lower simplify",
+      "inputs: [{name: x, type: 'float16[2, 4]'}, {name: s, type: 'float32[2, "
+      "1]'}]\n"
+      "nodes:\n"
+      "  - {out: y, op: torchao.quantize_affine.default, args: [x, [1, 4], s, "
+      "null, int8, -128, 127]}\n"
+      "outputs: [y]\n",
+      "y.2: float32[2, 4] = dim_order_ops::_to_dim_order_copy.out(x, False, "
+      "[0, 1])\n"
+      "y.3: float32[2, 1] = aten::reciprocal.out(s)\n"
+      "y.4: float32[2, 4] = aten::mul.out(y.2, y.3)\n"
+      "y.5: float32[2, 4] = aten::round.out(y.4)\n"
+      "y.6: float32[2, 4] = aten::add.out(y.5, 0.0:float32, 1)\n"
+      "y.7: float32[2, 4] = aten::maximum.out(y.6, -128.0:float32)\n"
+      "y.8: float32[2, 4] = aten::minimum.out(y.7, 127.0:float32)\n"
+      "y: int8[2, 4] = dim_order_ops::_to_dim_order_copy.out(y.8, False, [0, "
+      "1])\n"
+      "return y\n");
+}
+
 // The same spelled out, as core ATen has it.
 static void steps_of_a_weight_are_packed_too(void** state) {
   (void)state;
@@ -344,6 +400,8 @@ int main(void) {
           rows_quantised_by_their_own_ranges_are_a_form_of_their_own),
       cmocka_unit_test(an_embedding_reads_bytes),
       cmocka_unit_test(parts_of_rows_are_packed),
+      cmocka_unit_test(one_range_of_a_whole_tensor_is_found_when_it_comes),
+      cmocka_unit_test(halves_are_quantised_in_the_type_of_their_scales),
       cmocka_unit_test(rows_by_their_own_ranges_are_found_behind_views),
       cmocka_unit_test(products_with_bytes_read_them_as_they_are),
       cmocka_unit_test(steps_of_a_weight_are_packed_too),

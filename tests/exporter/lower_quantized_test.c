@@ -85,7 +85,7 @@ static void ranges_of_a_tensor_are_two_results(void** state) {
 
 static const char* const layer =
     "inputs: [{name: x, type: 'float32[2, 4]'}]\n"
-    "buffers: [{name: w, type: 'int8[3, 4]', init: 5}, {name: s, type: "
+    "buffers: [{name: w, type: 'int8[3, 4]', init: 9}, {name: s, type: "
     "'float32[3]', init: 0.5}, {name: z, type: 'int64[3]', init: %d}]\n"
     "nodes:\n"
     "  - {out: f, op: quantized_decomposed.dequantize_per_channel.default, "
@@ -156,7 +156,7 @@ static void an_embedding_reads_bytes(void** state) {
   expect_lowered(
       ETX_TARGET_ETX, "lower recompose_quantized fold_constants simplify",
       "inputs: [{name: i, type: 'int64[5]'}]\n"
-      "buffers: [{name: w, type: 'int8[3, 4]', init: 5}, {name: s, type: "
+      "buffers: [{name: w, type: 'int8[3, 4]', init: 9}, {name: s, type: "
       "'float32[3]', init: 0.5}, {name: z, type: 'int64[3]', init: 2}]\n"
       "nodes:\n"
       "  - {out: f, op: "
@@ -201,15 +201,56 @@ static void parts_of_rows_are_packed(void** state) {
       "y: float32[n, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
       "float32[3, 2], None, 4, None)\n"
       "return y\n");
-  // Numbers beyond four bits, and zero points.
-  expect_blocks(8, 0, linear,
-                "y: float32[n, 3] = aten::linear.out(x, const float32[3, 8], "
-                "None)\n"
+  expect_blocks(
+      7, 1, linear,
+      "y: float32[n, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
+      "float32[3, 2], z, 4, None)\n"
+      "return y\n");
+}
+
+// Numbers beyond four bits, which are unpacked once for many rows.
+static void parts_of_bytes_are_read_as_they_are_by_few_rows(void** state) {
+  (void)state;
+  static const char one[] =
+      "  - {out: v, op: aten.slice.Tensor, args: [x, 0, 0, 1]}\n"
+      "  - {out: y, op: aten.linear.default, args: [v, f]}\n"
+      "outputs: [y]\n";
+  static const char floats[] =
+      "y: float32[n, 3] = aten::linear.out(x, const float32[3, 8], None)\n"
+      "return y\n";
+  expect_blocks(8, 0, linear, floats);
+  expect_blocks(8, 1, linear, floats);
+  expect_blocks(8, 0, one,
+                "v: float32[1, 8] = aten::slice_copy.Tensor_out(x, 0, 0, 1, "
+                "1)\n"
+                "y: float32[1, 3] = quantized_decomposed::mixed_linear.out(v, "
+                "const int8[3, 8], const float32[3, 2], None, float32)\n"
                 "return y\n");
-  expect_blocks(7, 1, linear,
-                "y: float32[n, 3] = aten::linear.out(x, const float32[3, 8], "
-                "None)\n"
+}
+
+static void tables_in_parts_of_rows_stay_bytes(void** state) {
+  (void)state;
+  static const char table[] =
+      "  - {out: i, op: aten._to_copy.default, args: [x], kwargs: {dtype: "
+      "int64}}\n"
+      "  - {out: y, op: aten.embedding.default, args: [f, i]}\n"
+      "outputs: [y]\n";
+#define INDICES                                                       \
+  "i: int64[n, 8] = dim_order_ops::_to_dim_order_copy.out(x, False, " \
+  "[0, 1])\n"
+  expect_blocks(7, 0, table,
+                INDICES
+                "y: float32[n, 8, 8] = "
+                "quantized_decomposed::embedding_4bit.out(const uint8[3, 4], "
+                "const float32[3, 2], None, -8, 7, i)\n"
                 "return y\n");
+  expect_blocks(8, 1, table,
+                INDICES
+                "y: float32[n, 8, 8] = "
+                "quantized_decomposed::embedding_byte.out(const int8[3, 8], "
+                "const float32[3, 2], const float32[3, 2], -128, 127, i)\n"
+                "return y\n");
+#undef INDICES
 }
 
 static void rows_by_their_own_ranges_are_found_behind_views(void** state) {
@@ -271,6 +312,56 @@ static void products_with_bytes_read_them_as_they_are(void** state) {
       "outputs: [y]\n",
       "y: float32[2, 3] = etx::linear_w8.out(x, w, const float32[3], None)\n"
       "return y\n");
+}
+
+static void a_product_of_shifted_bytes_is_one_of_bytes(void** state) {
+  (void)state;
+  static const char yaml[] = BYTES
+      "  - {out: b, op: aten._to_copy.default, args: [q], kwargs: {dtype: "
+      "int32}}\n"
+      "  - {out: d, op: aten.add.Tensor, args: [b, %d]}\n"
+      "  - {out: e, op: aten._to_copy.default, args: [d], kwargs: {dtype: "
+      "uint8}}\n"
+      "  - {out: m, op: aten._int_mm.default, args: [e, t]}\n"
+      "  - {out: g, op: aten.sum.dim_IntList, args: [t, [0], true], kwargs: "
+      "{dtype: int32}}\n"
+      "  - {out: h, op: aten.mul.Tensor, args: [g, 128]}\n"
+      "  - {out: k, op: aten.sub.Tensor, args: [m, h]}\n"
+      "  - {out: y, op: aten._to_copy.default, args: [k], kwargs: {dtype: "
+      "float32}}\n"
+      "outputs: [y]\n";
+  static const char* const wanted[] = {
+      "y.1: float32[2, 4] = dim_order_ops::_to_dim_order_copy.out(q, False, "
+      "[0, 1])\n"
+      "y: float32[2, 3] = etx::linear_w8.out(y.1, w, const float32[3], None)\n"
+      "return y\n",
+      // Another shift is none.
+      "t: int8[4, 3] = aten::permute_copy.out(w, [1, 0])\n"
+      "b: int32[2, 4] = dim_order_ops::_to_dim_order_copy.out(q, False, [0, "
+      "1])\n"
+      "d: int32[2, 4] = aten::add.out(b, 127:int32, 1)\n"
+      "e: uint8[2, 4] = dim_order_ops::_to_dim_order_copy.out(d, False, [0, "
+      "1])\n"
+      "m.1: int32[2, 4] = dim_order_ops::_to_dim_order_copy.out(e, False, [0, "
+      "1])\n"
+      "m.2: int32[4, 3] = dim_order_ops::_to_dim_order_copy.out(t, False, [0, "
+      "1])\n"
+      "m: int32[2, 3] = aten::mm.out(m.1, m.2)\n"
+      "g.2: int64[1, 3] = aten::sum.IntList_out(m.2, [0], True, None)\n"
+      "g: int32[1, 3] = dim_order_ops::_to_dim_order_copy.out(g.2, False, [0, "
+      "1])\n"
+      "h: int32[1, 3] = aten::mul.out(g, 128:int32)\n"
+      "k: int32[2, 3] = aten::sub.out(m, h, 1)\n"
+      "y: float32[2, 3] = dim_order_ops::_to_dim_order_copy.out(k, False, [0, "
+      "1])\n"
+      "return y\n"};
+  for (int i = 0; i < 2; ++i) {
+    char text[2048];
+    snprintf(text, sizeof text, yaml, 128 - i);
+    expect_lowered(ETX_TARGET_ETX,
+                   "lower recompose_products recompose_quantized simplify",
+                   text, wanted[i]);
+  }
 }
 
 static void one_range_of_a_whole_tensor_is_found_when_it_comes(void** state) {
@@ -353,7 +444,8 @@ static void steps_of_a_weight_are_packed_too(void** state) {
       "y: float32[2, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
       "float32[3, 2], None, 4, None)\n"
       "return y\n",
-      "y: float32[2, 3] = aten::linear.out(x, const float32[3, 8], None)\n"
+      "y: float32[2, 3] = etx::linear_w4g.out(x, const uint8[3, 4], const "
+      "float32[3, 2], z, 4, None)\n"
       "return y\n"};
   for (int zero = 0; zero < 2; ++zero) {
     char yaml[2048];
@@ -400,8 +492,11 @@ int main(void) {
           rows_quantised_by_their_own_ranges_are_a_form_of_their_own),
       cmocka_unit_test(an_embedding_reads_bytes),
       cmocka_unit_test(parts_of_rows_are_packed),
-      cmocka_unit_test(one_range_of_a_whole_tensor_is_found_when_it_comes),
+      cmocka_unit_test(parts_of_bytes_are_read_as_they_are_by_few_rows),
+      cmocka_unit_test(tables_in_parts_of_rows_stay_bytes),
+      cmocka_unit_test(a_product_of_shifted_bytes_is_one_of_bytes),
       cmocka_unit_test(halves_are_quantised_in_the_type_of_their_scales),
+      cmocka_unit_test(one_range_of_a_whole_tensor_is_found_when_it_comes),
       cmocka_unit_test(rows_by_their_own_ranges_are_found_behind_views),
       cmocka_unit_test(products_with_bytes_read_them_as_they_are),
       cmocka_unit_test(steps_of_a_weight_are_packed_too),

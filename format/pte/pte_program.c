@@ -220,9 +220,12 @@ etx_pte_kind etx_pte_value_kind(const etx_pte_plan* plan, size_t index) {
 }
 
 uint32_t etx_pte_value_arena(const etx_pte_plan* plan, size_t index) {
-  if (etx_pte_value_kind(plan, index) != ETX_PTE_TENSOR) return 0;
-  const uint8_t* tensor = etx_fb_goal(
-      etx_fb_pair_field(variant_at(plan, index), ETX_PTE_EValue_val));
+  const etx_fb_pair variant = variant_at(plan, index);
+  if (etx_fb_pair_u8(variant, ETX_PTE_EValue_val_type) != ETX_PTE_TENSOR) {
+    return 0;
+  }
+  const uint8_t* tensor =
+      etx_fb_goal(etx_fb_pair_field(variant, ETX_PTE_EValue_val));
   const uint8_t* allocation =
       etx_fb_row_goal(etx_fb_row_of(tensor), ETX_PTE_Tensor_allocation_info);
   return allocation == NULL

@@ -4,6 +4,7 @@
 #define ETX_CLI_INPUT_VALUE_H
 
 #include "cli/host_tensor.h"
+#include "cli/program/port.h"
 #include "cli/session.h"
 
 // Reads `text` as a value of the input's kind and type. A bare number for a

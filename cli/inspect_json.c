@@ -2,6 +2,7 @@
 
 #include "cli/inspect_report.h"
 #include "cli/json_value.h"
+#include "cli/program/port.h"
 #include "cli/session.h"
 
 static void set(json_t* object, const char* key, json_t* value) {

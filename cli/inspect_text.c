@@ -5,6 +5,7 @@
 #include "cli/host_tensor.h"
 #include "cli/inspect_report.h"
 #include "cli/plural.h"
+#include "cli/program/port.h"
 #include "cli/session.h"
 
 // Elements of a constant method's tensor that are shown.

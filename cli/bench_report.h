@@ -4,7 +4,7 @@
 #define ETX_CLI_BENCH_REPORT_H
 
 #include "cli/bench/bench_result.h"
-#include "cli/bench/process_memory.h"
+#include "cli/machine/process_memory.h"
 #include "cli/json_value.h"
 
 // A program as a whole.

@@ -6,7 +6,7 @@
 
 #include "cli/base/monotonic_clock.h"
 #include "cli/bench/bench_static.h"
-#include "cli/bench/process_memory.h"
+#include "cli/machine/process_memory.h"
 #include "cli/bench_compare.h"
 #include "cli/bench_method.h"
 #include "cli/bench_report.h"

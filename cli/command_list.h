@@ -4,7 +4,7 @@
 #ifndef ETX_CLI_COMMAND_LIST_H
 #define ETX_CLI_COMMAND_LIST_H
 
-#include "cli/commands/command.h"
+#include "cli/commands/command_table.h"
 
 // All commands, in the order of commands.def.
 etx_command_table etx_command_list(void);

@@ -2,7 +2,7 @@
 // belongs to a value of both. Where control goes and how long a value lives
 // does not matter: nothing is known of when one of them is where.
 
-#include "cli/verify/verify_concurrent.h"
+#include "cli/verify/verify_program_state.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/verify/verify_concurrent.h"
+#include "cli/verify/verify_program_state.h"
 #include "cli/verify_internal.h"
 #include "cli/verify_state.h"
 #include "format/pte/etx_source.h"

@@ -3,7 +3,7 @@
 #ifndef ETX_CLI_COMMANDS_SHELL_COMPLETION_H
 #define ETX_CLI_COMMANDS_SHELL_COMPLETION_H
 
-#include "cli/commands/command.h"
+#include "cli/commands/command_table.h"
 
 typedef enum etx_shell {
   ETX_SHELL_BASH,

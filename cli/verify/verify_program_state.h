@@ -25,5 +25,17 @@ typedef struct etx_verify_program_state {
   size_t output_count, output_capacity;
 } etx_verify_program_state;
 
+// verify_concurrent
+
+// Proves that methods which may run at the same time share no byte of scratch.
+ETX_MUST_USE etx_status
+etx_verify_concurrent(const etx_verify_program_state* program);
+
+// verify_state_layout
+
+// Proves that the constant methods which tell the layout of state, if there
+// are any, tell the one that the methods have.
+ETX_MUST_USE etx_status
+etx_verify_layout(const etx_verify_program_state* program);
 
 #endif

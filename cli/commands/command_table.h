@@ -1,7 +1,7 @@
-// One subcommand of etx, as the table of all of them has it.
+// Subcommands of etx as rows of a table.
 
-#ifndef ETX_CLI_COMMANDS_COMMAND_H
-#define ETX_CLI_COMMANDS_COMMAND_H
+#ifndef ETX_CLI_COMMANDS_COMMAND_TABLE_H
+#define ETX_CLI_COMMANDS_COMMAND_TABLE_H
 
 #include <stddef.h>
 

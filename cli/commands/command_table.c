@@ -1,4 +1,4 @@
-#include "cli/commands/command.h"
+#include "cli/commands/command_table.h"
 
 #include <stdio.h>
 

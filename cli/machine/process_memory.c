@@ -1,4 +1,4 @@
-#include "cli/bench/process_memory.h"
+#include "cli/machine/process_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Resident memory of this process, as the host counts it.
 
-#ifndef ETX_CLI_BENCH_PROCESS_MEMORY_H
-#define ETX_CLI_BENCH_PROCESS_MEMORY_H
+#ifndef ETX_CLI_MACHINE_PROCESS_MEMORY_H
+#define ETX_CLI_MACHINE_PROCESS_MEMORY_H
 
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 
 #include "cli/host_tensor.h"
 #include "cli/program/port.h"
-#include "cli/session.h"
 
 // Reads `text` as a value of the input's kind and type. A bare number for a
 // tensor of one element takes the tensor's sizes. Data is in the pool; a

@@ -6,7 +6,6 @@
 #include "cli/inspect_report.h"
 #include "cli/plural.h"
 #include "cli/program/port.h"
-#include "cli/session.h"
 
 // Elements of a constant method's tensor that are shown.
 enum { MOST_PRINTED = 16 };

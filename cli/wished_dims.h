@@ -7,7 +7,6 @@
 
 #include "cli/options.h"
 #include "cli/program/port.h"
-#include "cli/session.h"
 #include "exporter/host_memory.h"
 
 typedef struct etx_wished_symbol {

@@ -1,5 +1,5 @@
-// Which values share bytes and so are one storage: union-find over all values of
-// a method.
+// Which values share bytes and so are one storage: union-find over all values
+// of a method.
 
 #ifndef ETX_CLI_MEMORY_MEMORY_ALIASING_H
 #define ETX_CLI_MEMORY_MEMORY_ALIASING_H

@@ -1,5 +1,5 @@
-// What the proof has noted of all methods of a program: the tensors that outlive
-// their calls.
+// What the proof has noted of all methods of a program: the tensors that
+// outlive their calls.
 
 #ifndef ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H
 #define ETX_CLI_VERIFY_VERIFY_PROGRAM_STATE_H

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/machine_limits.h"
+#include "cli/base/monotonic_clock.h"
 #include "cli/mapped_file.h"
 #include "cli/npy.h"
 #include "runtime/module/module.h"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/monotonic_clock.h"
 #include "cli/machine_limits.h"
 #include "runtime/module/module.h"
 #include "runtime/threads/thread_pool.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cli/machine_limits.h"
+#include "cli/base/monotonic_clock.h"
 
 enum { LEAST_ROUNDS = 15, MOST_ROUNDS = 1000, MOST_TIMES = 4096 };
 

@@ -4,7 +4,8 @@
 #ifndef ETX_CLI_BENCH_COMPARE_H
 #define ETX_CLI_BENCH_COMPARE_H
 
-#include "cli/bench_method.h"
+#include "cli/bench/bench_run.h"
+#include "cli/bench/bench_times.h"
 
 typedef struct etx_bench_pair {
   const char* name;          // of the method

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/machine_limits.h"
+#include "cli/base/monotonic_clock.h"
+#include "cli/bench/bench_static.h"
 #include "runtime/call_shape.h"
 
 enum {
@@ -17,25 +18,6 @@ enum {
 
 // Shares of the time that is given.
 static const double warm_up_share = 0.15, profile_share = 0.25;
-
-static int compare_seconds(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-etx_bench_times etx_bench_times_of(double* seconds, size_t count) {
-  etx_bench_times times = {.calls = count};
-  if (count == 0) return times;
-  qsort(seconds, count, sizeof *seconds, compare_seconds);
-  times.least = seconds[0];
-  times.tenth = seconds[count / 10];
-  times.median = count % 2 == 1
-                     ? seconds[count / 2]
-                     : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
-  times.ninetieth = seconds[count - 1 - count / 10];
-  times.most_but_one = seconds[count - 1 - count / 100];
-  return times;
-}
 
 static etx_status warm_up(etx_bench_run* run, double seconds,
                           double* out_last) {

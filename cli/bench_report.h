@@ -3,7 +3,8 @@
 #ifndef ETX_CLI_BENCH_REPORT_H
 #define ETX_CLI_BENCH_REPORT_H
 
-#include "cli/bench_method.h"
+#include "cli/bench/bench_result.h"
+#include "cli/machine/process_memory.h"
 #include "cli/json_value.h"
 
 // A program as a whole.

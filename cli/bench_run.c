@@ -1,9 +1,10 @@
 // A method made ready for calls, and one call.
 
+#include "cli/bench/bench_run.h"
+
 #include <string.h>
 
-#include "cli/bench_method.h"
-#include "cli/machine_limits.h"
+#include "cli/base/monotonic_clock.h"
 
 static etx_planned_memory* state_of(const etx_bench_run* run) {
   return &run->session->shared.memory.planned;

@@ -1,10 +1,10 @@
 // What a method costs, from the file alone: sizes are their bounds, and each
 // instruction is counted once.
 
-#include <stdlib.h>
-#include <string.h>
+#include "cli/bench/bench_static.h"
 
-#include "cli/bench_method.h"
+#include <stdlib.h>
+
 #include "format/pte/reserved_names.h"
 #include "runtime/operator_cache.h"
 

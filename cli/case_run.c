@@ -4,6 +4,7 @@
 
 #include "cli/ordered_input.h"
 #include "cli/plural.h"
+#include "cli/program/port.h"
 #include "cli/run_profile.h"
 
 enum { RECORDED_STATE_BYTES = 64 * 1024 };

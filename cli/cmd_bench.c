@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/base/monotonic_clock.h"
+#include "cli/bench/bench_static.h"
+#include "cli/machine/process_memory.h"
 #include "cli/bench_compare.h"
+#include "cli/bench_method.h"
 #include "cli/bench_report.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"

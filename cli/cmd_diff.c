@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cli/bench_method.h"
+#include "cli/bench/bench_run.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/exit_code.h"

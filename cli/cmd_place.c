@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/base/monotonic_clock.h"
 #include "cli/block_table.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/input_path.h"
 #include "cli/json_value.h"
-#include "cli/machine_limits.h"
 #include "cli/mapped_file.h"
 #include "cli/options.h"
 #include "cli/output_file.h"

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "cli/options.h"
+#include "cli/base/option_table.h"
 
 // Prints to standard output.
 #define FORM(name) void etx_help_##name(const etx_usage* usage);

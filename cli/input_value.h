@@ -4,7 +4,7 @@
 #define ETX_CLI_INPUT_VALUE_H
 
 #include "cli/host_tensor.h"
-#include "cli/session.h"
+#include "cli/program/port.h"
 
 // Reads `text` as a value of the input's kind and type. A bare number for a
 // tensor of one element takes the tensor's sizes. Data is in the pool; a

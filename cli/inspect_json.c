@@ -2,7 +2,7 @@
 
 #include "cli/inspect_report.h"
 #include "cli/json_value.h"
-#include "cli/session.h"
+#include "cli/program/port.h"
 
 static void set(json_t* object, const char* key, json_t* value) {
   json_object_set_new(object, key, value);

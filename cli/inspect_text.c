@@ -5,7 +5,7 @@
 #include "cli/host_tensor.h"
 #include "cli/inspect_report.h"
 #include "cli/plural.h"
-#include "cli/session.h"
+#include "cli/program/port.h"
 
 // Elements of a constant method's tensor that are shown.
 enum { MOST_PRINTED = 16 };

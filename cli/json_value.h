@@ -4,8 +4,11 @@
 #define ETX_CLI_JSON_VALUE_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "cli/host_tensor.h"
+#include "format/base/span.h"
 
 // Has jansson's wish for memory watched from here on.
 void etx_json_watch(void);
@@ -26,10 +29,6 @@ json_t* etx_json_real(double value);
 
 // A list of sizes. New reference.
 json_t* etx_json_sizes(const int32_t* sizes, size_t rank);
-
-// {"type": "float32", "sizes": [..], "data": [..]}, the data flat, in reading
-// order; infinities and NaN as strings. New reference.
-json_t* etx_json_tensor(const etx_host_tensor* tensor);
 
 // Prints and releases `root`. A NULL root, one that lacks parts (no memory) or
 // a failed write is false; main says which of them.

@@ -1,10 +1,9 @@
 #include "cli/machine_limits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/base/monotonic_clock.h"
 #include "cli/machine_peak.h"
 
 enum {
@@ -14,12 +13,6 @@ enum {
   TURNS = 1 << 20,         // of the multiplying loop: some milliseconds
   TRIES = 7,               // the best counts
 };
-
-double etx_seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 typedef struct trial {
   const uint64_t* words;
@@ -97,21 +90,4 @@ double etx_machine_read_rate(const etx_parallel* parallel, uint64_t bytes) {
   return (double)(t.words_each * parallel->thread_count * t.times *
                   sizeof *words) /
          seconds;
-}
-
-// "VmHWM:     1234 kB"
-etx_process_memory etx_process_memory_now(void) {
-  etx_process_memory memory = {0, 0};
-  char line[256];
-  FILE* file = fopen("/proc/self/status", "r");
-  if (file == NULL) return memory;
-  while (fgets(line, sizeof line, file) != NULL) {
-    if (strncmp(line, "VmHWM:", 6) == 0) {
-      memory.peak_bytes = 1024 * strtoull(line + 6, NULL, 10);
-    } else if (strncmp(line, "RssAnon:", 8) == 0) {
-      memory.own_bytes = 1024 * strtoull(line + 8, NULL, 10);
-    }
-  }
-  fclose(file);
-  return memory;
 }

@@ -22,16 +22,4 @@ double etx_machine_multiply_byte_rate(const etx_parallel* parallel);
 // 50 ms. Memory beyond 128 MB is as slow as that; 0 if there is not enough.
 double etx_machine_read_rate(const etx_parallel* parallel, uint64_t bytes);
 
-// Seconds since some start.
-double etx_seconds_now(void);
-
-// The most memory that the process ever had resident, and what of it now is its
-// own and not a file's, in bytes; 0 if the host does not say.
-typedef struct etx_process_memory {
-  uint64_t peak_bytes;
-  uint64_t own_bytes;
-} etx_process_memory;
-
-etx_process_memory etx_process_memory_now(void);
-
 #endif

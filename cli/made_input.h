@@ -11,6 +11,8 @@
 #include "cli/case_file.h"
 #include "cli/options.h"
 #include "cli/ordered_input.h"
+#include "cli/program/port.h"
+#include "cli/session.h"
 #include "cli/wished_dims.h"
 
 typedef struct etx_input_wishes {

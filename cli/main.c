@@ -18,8 +18,10 @@ static void print_help(FILE* out) {
           "over shared state, and runs it.\n\n"
           "usage: etx COMMAND ...        etx COMMAND --help tells more\n"
           "       etx --version\n\n");
-  for (size_t i = 0; i < etx_command_count; ++i) {
-    fprintf(out, "  %-12s%s\n", etx_commands[i].name, etx_commands[i].sentence);
+  const etx_command_table commands = etx_command_list();
+  for (size_t i = 0; i < commands.count; ++i) {
+    fprintf(out, "  %-12s%s\n", commands.items[i].name,
+            commands.items[i].sentence);
   }
   fprintf(out,
           "\nfirst steps:\n"

@@ -3,10 +3,10 @@
 // would only make a view, by the bytes: a value that nobody writes shows the
 // value that was last written there.
 
+#include "cli/memory/memory_aliasing.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "cli/memory_map_internal.h"
 
 uint32_t etx_memory_find(const etx_memory_collecting* c, uint32_t value) {
   while (c->joined[value] != value) {

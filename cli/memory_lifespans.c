@@ -5,9 +5,9 @@
 // nothing changes; inside a block the touches say it step by step. Without
 // jumps there is one block.
 
-#include <string.h>
+#include "cli/memory/memory_liveness.h"
 
-#include "cli/memory_map_internal.h"
+#include <string.h>
 
 // Sets of all blocks together may take this much memory.
 static const uint64_t max_set_bytes = UINT64_C(1) << 30;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/memory_map_internal.h"
+#include "cli/memory/memory_liveness.h"
+#include "cli/memory/memory_uses.h"
 #include "planner/plan_bound.h"
 #include "planner/plan_check.h"
 

@@ -23,6 +23,7 @@
 #ifndef ETX_CLI_MEMORY_MAP_H
 #define ETX_CLI_MEMORY_MAP_H
 
+#include "cli/memory/memory_storage.h"
 #include "cli/verify_method.h"
 
 typedef enum etx_memory_kind {
@@ -31,12 +32,6 @@ typedef enum etx_memory_kind {
 #undef KIND
   ETX_MEMORY_KIND_COUNT
 } etx_memory_kind;
-
-// A stretch of steps: [start, end).
-typedef struct etx_memory_span {
-  uint32_t start;
-  uint32_t end;
-} etx_memory_span;
 
 // An instruction that touches a box.
 typedef struct etx_memory_use {

@@ -4,9 +4,11 @@
 // A slot that gets the header of another value at run time (a move) stands for
 // all of those that it may get.
 
+#include "cli/memory/memory_uses.h"
+
 #include <string.h>
 
-#include "cli/memory_map_internal.h"
+#include "cli/memory/memory_aliasing.h"
 
 static bool is_tensor(const etx_verify_method* m, uint32_t value) {
   return m->values[value].home != ETX_VERIFY_NO_TENSOR;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/monotonic_clock.h"
 #include "cli/json_stream.h"
-#include "cli/machine_limits.h"
 #include "cli/memory_map.h"
 #include "cli/output_file.h"
 #include "cli/source_notes.h"

@@ -1,10 +1,8 @@
-// A program file opened for running: the module, one session of state shared
-// by all methods, and what is known of each method's inputs and outputs.
+// A program file opened for running: the module, and one session of state that
+// all methods share.
 
 #ifndef ETX_CLI_SESSION_H
 #define ETX_CLI_SESSION_H
-
-#include <stdio.h>
 
 #include "cli/pte_input.h"
 #include "runtime/module/module.h"
@@ -36,40 +34,5 @@ ETX_MUST_USE etx_status etx_session_method(etx_session* session,
                                            const char* name,
                                            etx_method** out_method,
                                            etx_diag* diag);
-
-enum { ETX_PORT_NAME_BYTES = 256 };
-
-// An input or output, described without loading the method.
-typedef struct etx_port {
-  etx_port_info info;
-  size_t index;  // among the inputs or outputs
-  bool is_input;
-  char name[ETX_PORT_NAME_BYTES];  // the file's, cut if too long, or
-                                   // "input_0", "output_0" for a stock file
-} etx_port;
-
-ETX_MUST_USE etx_status etx_port_input(const etx_program* program,
-                                       etx_text method, size_t index,
-                                       etx_port* out_port, etx_diag* diag);
-ETX_MUST_USE etx_status etx_port_output(const etx_program* program,
-                                        etx_text method, size_t index,
-                                        etx_port* out_port, etx_diag* diag);
-
-// How the dimension (or with -1 the integer) of an input depends on a symbol;
-// false if it is fixed or the file does not say.
-bool etx_port_dim(const etx_program* program, etx_text method,
-                  const etx_port* port, int32_t dim,
-                  etx_blob_input_dim* out_dim, etx_blob_symbol* out_symbol);
-
-// "tensor", "int", "none": the kind of a value in words.
-const char* etx_pte_kind_text(etx_pte_kind kind);
-
-// What a scalar or None port holds in the file: of an input the value that it
-// was fixed to when exported.
-etx_value etx_port_fixed_value(const etx_port* port);
-
-// Writes "float32[b, 2*t, 3]", "int", "none".
-void etx_port_print_type(const etx_program* program, etx_text method,
-                         const etx_port* port, FILE* out);
 
 #endif

@@ -7,9 +7,11 @@
 #include "cli/input_value.h"
 #include "cli/json_value.h"
 #include "cli/ordered_input.h"
+#include "cli/program/port.h"
 #include "cli/run_profile.h"
 #include "cli/tensor_file.h"
 #include "cli/source_notes.h"
+#include "cli/tensors/tensor_json.h"
 
 // Elements that are printed in full; of more only the edges.
 enum { MOST_PRINTED = 64 };

@@ -1,6 +1,7 @@
 #include "cli/smoke_run.h"
 
 #include "cli/host_tensor.h"
+#include "cli/program/port.h"
 #include "format/tensor/layout.h"
 
 typedef struct runner {

@@ -2,9 +2,10 @@
 // belongs to a value of both. Where control goes and how long a value lives
 // does not matter: nothing is known of when one of them is where.
 
+#include "cli/verify/verify_program_state.h"
+
 #include <stdlib.h>
 
-#include "cli/verify_state.h"
 #include "format/pte/reserved_names.h"
 
 // Bytes of arena 1 that values of a method lie in: ascending, apart.

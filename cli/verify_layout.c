@@ -4,7 +4,10 @@
 //   et_get_shared_buffer_memory_plan  int64 [N, 6]: mem_id, mem_obj_id,
 //                                     offset, allocated bytes, bytes, elements
 
-#include "cli/verify_state.h"
+#include "cli/verify/verify_program_state.h"
+
+#include <string.h>
+
 #include "format/pte/reserved_names.h"
 
 enum {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/verify/verify_program_state.h"
+#include "cli/verify_internal.h"
 #include "cli/verify_state.h"
 #include "format/pte/etx_source.h"
 

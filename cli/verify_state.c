@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/verify/verify_program_state.h"
+#include "cli/verify_internal.h"
 #include "format/base/arena.h"
 #include "format/pte/reserved_names.h"
 

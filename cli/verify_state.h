@@ -4,26 +4,7 @@
 #ifndef ETX_CLI_VERIFY_STATE_H
 #define ETX_CLI_VERIFY_STATE_H
 
-#include "cli/verify_internal.h"
-
-// A tensor of some method that outlives its calls.
-typedef struct etx_verify_kept {
-  etx_text method;
-  etx_text name;  // fully qualified, may be empty
-  uint32_t value;
-  etx_verify_range range;  // bytes of its arena
-} etx_verify_kept;
-
-typedef struct etx_verify_program_state {
-  const etx_pte* pte;
-  const etx_blob* blob;  // NULL: a stock file
-  etx_verify_memory* memory;
-  etx_diag* diag;
-  etx_verify_kept* states;  // in arena 2
-  size_t state_count, state_capacity;
-  etx_verify_kept* outputs;  // stable ones, in arena 1
-  size_t output_count, output_capacity;
-} etx_verify_program_state;
+#include "cli/verify/verify_program_state.h"
 
 // Proves what one method, whose flow has been proved, says about state, and
 // notes what it keeps.
@@ -32,18 +13,5 @@ ETX_MUST_USE etx_status etx_verify_method_state(
 
 // Proves what holds between methods. All of them have been noted.
 ETX_MUST_USE etx_status etx_verify_states(etx_verify_program_state* program);
-
-// verify_concurrent
-
-// Proves that methods which may run at the same time share no byte of scratch.
-ETX_MUST_USE etx_status
-etx_verify_concurrent(const etx_verify_program_state* program);
-
-// verify_layout
-
-// Proves that the constant methods which tell the layout of state, if there
-// are any, tell the one that the methods have.
-ETX_MUST_USE etx_status
-etx_verify_layout(const etx_verify_program_state* program);
 
 #endif

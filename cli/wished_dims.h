@@ -6,7 +6,7 @@
 #define ETX_CLI_WISHED_DIMS_H
 
 #include "cli/options.h"
-#include "cli/session.h"
+#include "cli/program/port.h"
 #include "exporter/host_memory.h"
 
 typedef struct etx_wished_symbol {

@@ -1,0 +1,13 @@
+// Which storages a method has, and which steps access them.
+
+#ifndef ETX_CLI_MEMORY_MEMORY_USES_H
+#define ETX_CLI_MEMORY_MEMORY_USES_H
+
+#include "cli/memory/memory_storage.h"
+
+// Places and steps of `m` have been found.
+ETX_MUST_USE etx_status etx_memory_find_uses(etx_verify_method* m,
+                                             etx_memory_uses* out_uses);
+
+
+#endif

@@ -8,34 +8,6 @@
 #include "exporter/view_rules.h"
 #include "format/pte/reserved_names.h"
 
-etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
-                         const uint32_t* arguments, size_t count) {
-  etx_pool* const pool = m->emit->pool;
-  size_t row = 0;
-  while (row < m->operator_count && m->operator_rows[row] != op) ++row;
-  if (row == m->operator_count) {
-    ETX_TRY(etx_pool_grow(pool, &m->operators, row, &m->operator_capacity,
-                          sizeof *m->operators));
-    ETX_TRY(etx_pool_grow(pool, &m->operator_rows, row,
-                          &m->operator_row_capacity, sizeof *m->operator_rows));
-    m->operators[row] =
-        (etx_pte_operator){etx_text_of(op->name), etx_text_of(op->overload)};
-    m->operator_rows[row] = op;
-    ++m->operator_count;
-  }
-  int32_t* const items = etx_pool_take(pool, count * sizeof *items);
-  if (items == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) items[i] = (int32_t)arguments[i];
-  ETX_TRY(etx_pool_grow(pool, &m->instructions, m->instruction_count,
-                        &m->instruction_capacity, sizeof *m->instructions));
-  m->instructions[m->instruction_count++] =
-      (etx_pte_instruction){.kind = ETX_PTE_KERNEL_CALL,
-                            .index = (int32_t)row,
-                            .arguments = items,
-                            .argument_count = count};
-  return ETX_OK;
-}
-
 // ---------------------------------------------------------------- nodes
 
 // A call being put together.

@@ -10,8 +10,8 @@
 #ifndef ETX_EXPORTER_PLAN_ACCOUNT_H
 #define ETX_EXPORTER_PLAN_ACCOUNT_H
 
-#include "exporter/export.h"
 #include "exporter/plan_memory.h"
+#include "exporter/report/plan_report.h"
 
 typedef struct etx_plan_account {
   uint64_t naive_bytes;     // of all values that nodes make, and planned inputs

@@ -11,7 +11,7 @@
 // Whether the base's bytes are still there when a view is read is settled by
 // the passes that overwrite something (place_updates, write_back).
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 

@@ -10,7 +10,7 @@
 // where it is and is copied at the branch's end.
 
 #include "exporter/ir_choice.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 

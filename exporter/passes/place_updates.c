@@ -14,7 +14,7 @@
 //
 // What fails stays where it was; write_back copies it.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/place_check.h"
 #include "exporter/place_copy.h"

@@ -6,7 +6,7 @@
 // returned: its hosts hand over temporaries.
 
 #include "exporter/ir_choice.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 

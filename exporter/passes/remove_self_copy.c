@@ -2,7 +2,7 @@
 // that an archive brought along, and those whose result was placed where their
 // argument lies.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 

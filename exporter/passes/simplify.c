@@ -4,7 +4,7 @@
 
 #include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/simplify_internal.h"
 
 // Rules only make graphs smaller or move toward the operands, so they end by

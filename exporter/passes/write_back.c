@@ -10,7 +10,7 @@
 //    what is read of it.
 // 3. An output that shows overwritten content is saved before that happens.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/place_check.h"
 #include "exporter/place_copy.h"

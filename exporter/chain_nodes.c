@@ -14,9 +14,9 @@ static const struct {
   etx_op_id op;
   uint8_t step;
 } rows[] = {
-#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
-#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
-#define THREE(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
+#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define THREE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
 #define WITH(name, operator, count)
 #include "format/ops/steps.def"
 #undef ONE

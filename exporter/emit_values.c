@@ -15,17 +15,17 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
                        uint32_t* out_equal) {
   const etx_placement* const placement = m->placement;
   const etx_place* const place = &placement->places[value];
-  const etx_range range = etx_place_range(placement, value);
+  const etx_storage_range range = etx_place_range(placement, value);
   const uint32_t given = m->given_of_storage[range.storage];
   if (given != ETX_IR_NONE && given != value && range.start == 0 &&
-      etx_view_same_shape(m->method, value, given)) {
+      etx_value_view_same_shape(m->method, value, given)) {
     *out_equal = given;
     return true;
   }
   const bool has_own_header =
       place->way == ETX_WAY_RESIZED || place->way == ETX_WAY_SIZED;
   if (!etx_way_is_root(place->way) && !has_own_header && place->delta == 0 &&
-      etx_view_same_shape(m->method, value, place->base)) {
+      etx_value_view_same_shape(m->method, value, place->base)) {
     *out_equal = place->base;
     return true;
   }
@@ -34,8 +34,8 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
   for (size_t i = 0; i < m->part_count; ++i) {
     const uint32_t part = m->parts[i];
     if (!has_own_header &&
-        etx_range_equal(range, etx_place_range(placement, part)) &&
-        etx_view_same_shape(m->method, value, part)) {
+        etx_storage_range_equal(range, etx_place_range(placement, part)) &&
+        etx_value_view_same_shape(m->method, value, part)) {
       *out_equal = part;
       return true;
     }
@@ -88,7 +88,7 @@ static uint64_t state_offset(const etx_emit* emit, uint32_t buffer) {
 
 static etx_status set_memory(etx_emit_method* m, uint32_t value,
                              etx_pte_tensor* tensor) {
-  const etx_range range = etx_place_range(m->placement, value);
+  const etx_storage_range range = etx_place_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   switch (storage->kind) {
     case ETX_STORAGE_SCRATCH:
@@ -148,7 +148,7 @@ static etx_status describe_parts(etx_emit_method* m, uint32_t value,
 // writes, or that lies inside a state.
 static etx_status describe_view(etx_emit_method* m, uint32_t value,
                                 uint32_t index) {
-  const etx_range range = etx_place_range(m->placement, value);
+  const etx_storage_range range = etx_place_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_way way = m->placement->places[value].way;
   if (way == ETX_WAY_JOINED) return describe_parts(m, value, index);

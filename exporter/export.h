@@ -9,7 +9,7 @@
 
 #include "exporter/ir.h"
 #include "exporter/passes/export_options.h"
-#include "exporter/report/plan_report.h"
+#include "exporter/report/export_report.h"
 #include "format/base/sink.h"
 
 // Reads a directory (or a single .yaml or .pt2 file) with its program.yaml.

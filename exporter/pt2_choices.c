@@ -212,8 +212,7 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
 // Adds the nodes of one sub-graph; `results` has room for the node's outputs,
 // ETX_IR_NONE for none.
 static etx_status read_branch(etx_pt2_graph* graph, const parts* p,
-                              size_t which, uint32_t branch,
-                              uint32_t* results,
+                              size_t which, uint32_t branch, uint32_t* results,
                               etx_pt2_visit_nodes* read_nodes) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;

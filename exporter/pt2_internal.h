@@ -244,8 +244,8 @@ const etx_aten_schema* etx_pt2_functional(etx_text aten);
 // For the node that was read last: its results may be views of its operands.
 void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
                         const etx_json* outputs);
-// For the functional form of `aten`, which was read: its result is what its first operand,
-// and all that sees the same bytes, is from now on.
+// For the functional form of `aten`, which was read: its result is what its
+// first operand, and all that sees the same bytes, is from now on.
 ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
                                                etx_text aten,
                                                const etx_json* inputs,

@@ -123,8 +123,8 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
 }
 
 // Arguments that do not fit the operator are reported, and the node stays
-// without any, so that later nodes can be read. What a node writes into may have
-// another name in the functional form.
+// without any, so that later nodes can be read. What a node writes into may
+// have another name in the functional form.
 static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
                                  const etx_aten_schema* schema, bool writes,
                                  etx_ir_node* node) {

@@ -13,7 +13,7 @@
 typedef struct etx_emit_program {
   etx_ir_module* module;  // symbol tables may grow
   const etx_placement* placements;
-  const etx_method_memory* memory;
+  const etx_memory_plan* memory;
   const etx_state_layout* layout;
   etx_target target;
   etx_text options;  // canonical text of the options that shaped the plan

@@ -63,7 +63,7 @@ static bool same_scalar(const etx_pte_value* a, const etx_pte_value* b) {
 }
 
 etx_status etx_emit_shared(etx_emit_method* m, const etx_pte_value* value,
-                              uint32_t* out_index) {
+                           uint32_t* out_index) {
   for (size_t i = 0; i < m->shared_count; ++i) {
     if (!same_scalar(&m->values[m->shared[i]], value)) continue;
     *out_index = m->shared[i];

@@ -37,8 +37,8 @@ typedef struct etx_pass_context {
   etx_constant_names constant_names;  // of folded weights
   etx_quantized_list quantized;       // by the pass quantize_weights
   etx_packed_list packed;             // by the pass pack_weights
-  etx_pass_order* orders;     // by method, made by the pass order_nodes; NULL
-                              // if it did not run
+  etx_pass_order* orders;  // by method, made by the pass order_nodes; NULL
+                           // if it did not run
 } etx_pass_context;
 
 // True if the pass of that name will run, or has run.
@@ -55,8 +55,8 @@ etx_text etx_pass_entry_name(etx_text entry);
 bool etx_pass_entry_switches_off(const char* list, const char* pass);
 
 // Prototypes of all passes, from the rows.
-#define PASS(name, kind, ir, sentence) \
-  ETX_MUST_USE etx_status etx_pass_##name(etx_pass_context* context);
+#define PASS(name, function, kind, ir, sentence) \
+  ETX_MUST_USE etx_status function(etx_pass_context* context);
 #include "exporter/passes/pass_list.def"
 #undef PASS
 

@@ -3,8 +3,8 @@
 enum { REQUIRED = false, OPTIONAL = true, IMPORTED = false, LOWERED = true };
 
 static const etx_pass passes[] = {
-#define PASS(name, kind, ir, sentence) \
-  {#name, kind, ir, sentence, etx_pass_##name},
+#define PASS(name, function, kind, ir, sentence) \
+  {#name, kind, ir, sentence, function},
 #include "exporter/passes/pass_list.def"
 #undef PASS
     {NULL, false, false, NULL, NULL},

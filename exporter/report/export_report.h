@@ -1,8 +1,8 @@
 // The report of `etx plan`: memory of each method, copies that remain, fusions,
 // quantised and packed weights.
 
-#ifndef ETX_EXPORTER_REPORT_PLAN_REPORT_H
-#define ETX_EXPORTER_REPORT_PLAN_REPORT_H
+#ifndef ETX_EXPORTER_REPORT_EXPORT_REPORT_H
+#define ETX_EXPORTER_REPORT_EXPORT_REPORT_H
 
 #include "exporter/fusions.h"
 #include "exporter/ir.h"

@@ -47,7 +47,7 @@ static const char examples[] =
     "  etx plan methods/ --dump-after lower\n";
 
 // Passes and planners, from their lists.
-#define PASS(name, kind, ir, sentence) PASS_##kind(#name, sentence)
+#define PASS(name, function, kind, ir, sentence) PASS_##kind(#name, sentence)
 #define PASS_OPTIONAL(name, sentence) "  -" name ": " sentence "\n"
 #define PASS_REQUIRED(name, sentence)
 #define ALGORITHM(symbol, sentence) "  " #symbol ": " sentence "\n"
@@ -358,7 +358,8 @@ int etx_cmd_plan(int argc, char** argv) {
        "decides",
        &in.quantize},
       {ETX_OPTION_FLAG, "pack", 0, NULL,
-       "put the weights of layers with many rows, and of convolutions, into the "
+       "put the weights of layers with many rows, and of convolutions, into "
+       "the "
        "program as products read them",
        &in.pack},
       {ETX_OPTION_TEXT, "header", 0, "FILE",

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "exporter/byte_layers.h"
-#include "exporter/byte_results.h"
+#include "exporter/quantize/qdq_operators.h"
 #include "exporter/chain_words.h"
 #include "exporter/ir_edit.h"
 

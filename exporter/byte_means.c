@@ -2,7 +2,7 @@
 // elementwise steps make of bytes. The latter are stored as floats: a sum of
 // rounded bytes is another one.
 
-#include "exporter/byte_results.h"
+#include "exporter/quantize/qdq_operators.h"
 #include "exporter/ir_edit.h"
 
 // Arguments of a mean: (self, dim, keepdim, dtype), and those of pooling.

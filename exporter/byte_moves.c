@@ -1,6 +1,6 @@
 // Operators that move elements, or choose the largest of some, over bytes.
 
-#include "exporter/byte_results.h"
+#include "exporter/quantize/qdq_operators.h"
 #include "exporter/ir_edit.h"
 
 // Where a dimension of [N, C, H, W] is channels last, and which one lies there.
@@ -41,7 +41,7 @@ static etx_status emit(etx_rewrite* rewrite, etx_op_id op,
 static etx_status take_operand(etx_rewrite* rewrite, const etx_ir_arg* operand,
                                const etx_byte_wish* wish, etx_byte_tensor* out,
                                bool* out_done) {
-  return etx_byte_result(rewrite, operand->as.value, wish, out, out_done);
+  return wish->compute(rewrite, operand->as.value, wish, out, out_done);
 }
 
 static etx_status move_any(etx_rewrite* rewrite, const etx_ir_node* node,

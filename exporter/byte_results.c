@@ -117,6 +117,7 @@ etx_status etx_byte_result(etx_rewrite* rewrite, uint32_t value,
   }
   *wish->left -= 1;
   inner.depth += 1;
+  inner.compute = etx_byte_result;
   inner.is_alone = wish->is_alone && etx_rewrite_is_only_use(rewrite, value);
   if (etx_byte_tensor_behind(rewrite, value, &from) != NULL) {
     if (!etx_byte_tensor_is_near(rewrite, node->args[0].as.value)) {

@@ -14,9 +14,9 @@ static const struct {
   etx_op_id op;
   uint8_t step;
 } rows[] = {
-#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
-#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
-#define THREE(name, operator) {ETX_OP_##operator, ETX_STEP_##name},
+#define ONE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define TWO(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
+#define THREE(name, operator) {ETX_OP_##operator, ETX_STEP_##name },
 #define WITH(name, operator, count)
 #include "format/ops/steps.def"
 #undef ONE
@@ -51,16 +51,6 @@ static bool step_of(const etx_ir_node* node, uint8_t* out_step) {
 }
 
 // ------------------------------------------------ operands
-
-bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
-                       uint32_t value) {
-  const etx_shape* const own = etx_lower_shape(&rewrite->lower, value);
-  const etx_shape* const result =
-      etx_lower_shape(&rewrite->lower, node->outputs[0]);
-  return own->dtype == result->dtype && own->rank == result->rank &&
-         etx_lower_same_dims(&rewrite->lower, own->dims, result->dims,
-                             own->rank);
-}
 
 // One element, or one row along the dimension that `behind` others follow.
 static bool is_repeated(const etx_rewrite* rewrite, const etx_shape* result,

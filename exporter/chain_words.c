@@ -136,3 +136,13 @@ etx_status etx_chain_words_missed(const etx_rewrite* rewrite,
   }
   return ETX_OK;
 }
+
+bool etx_chain_is_full(const etx_rewrite* rewrite, const etx_ir_node* node,
+                       uint32_t value) {
+  const etx_shape* const own = etx_lower_shape(&rewrite->lower, value);
+  const etx_shape* const result =
+      etx_lower_shape(&rewrite->lower, node->outputs[0]);
+  return own->dtype == result->dtype && own->rank == result->rank &&
+         etx_lower_same_dims(&rewrite->lower, own->dims, result->dims,
+                             own->rank);
+}

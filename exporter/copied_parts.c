@@ -8,7 +8,7 @@ static etx_text name_of(const etx_ir_module* module,
                         const etx_ir_method* method,
                         const etx_placement* placement, uint32_t value) {
   uint64_t delta = 0;
-  const etx_range range = etx_place_range(placement, value);
+  const etx_storage_range range = etx_place_range(placement, value);
   const etx_storage* const storage = &placement->storages[range.storage];
   const uint32_t root = etx_place_root(placement, value, &delta);
   const etx_ir_value* const v = &method->values[root];
@@ -30,7 +30,7 @@ static etx_status find_in_node(const etx_ir_module* module, uint32_t index,
                                const etx_ir_node* node,
                                etx_place_copies* copies) {
   const etx_ir_method* const method = &module->methods[index];
-  const char* const reason = etx_view_obstacle(method, node);
+  const char* const reason = etx_value_view_obstacle(method, node);
   if (reason == NULL || !is_kept_in_place(placement, node->args[0].as.value)) {
     return ETX_OK;
   }

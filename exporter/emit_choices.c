@@ -143,7 +143,7 @@ etx_status etx_emit_go_to(etx_emit_method* m, uint32_t branch) {
 static uint32_t written_as(const etx_emit_method* m, uint32_t value) {
   const etx_place* place = &m->placement->places[value];
   while (place->way == ETX_WAY_ALIAS && place->delta == 0 &&
-         etx_view_same_shape(m->method, value, place->base)) {
+         etx_value_view_same_shape(m->method, value, place->base)) {
     value = place->base;
     place = &m->placement->places[value];
   }

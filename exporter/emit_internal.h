@@ -4,6 +4,7 @@
 //   emit_method    one plan: inputs, instructions, outputs
 //   emit_choices   jumps around the branches of choices
 //   emit_values    tensors and scalars of a plan
+//   emit_slots     appends values and calls; equal scalars share a slot
 //   emit_symbols   integers that depend on the sizes of inputs
 //   emit_constants data_buffer_index of constants
 //   emit_sources   lines of the author's files
@@ -11,7 +12,7 @@
 #ifndef ETX_EXPORTER_EMIT_INTERNAL_H
 #define ETX_EXPORTER_EMIT_INTERNAL_H
 
-#include "exporter/emit_program.h"
+#include "exporter/emit/emit_input.h"
 #include "format/pte/etx_blob.h"
 #include "format/pte/pte_types.h"
 
@@ -93,19 +94,28 @@ ETX_MUST_USE etx_status etx_emit_constants_join(etx_emit* emit,
                                                 uint64_t alignment,
                                                 uint32_t** out_hosts);
 
-// emit_values.c
+// emit_slots.c
 
 // Appends a value.
 ETX_MUST_USE etx_status etx_emit_value(etx_emit_method* m,
                                        const etx_pte_value* value,
                                        uint32_t* out_index);
-// The tensor of an IR value.
-ETX_MUST_USE etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
+// An immutable scalar or list, shared by all its uses in the method.
+ETX_MUST_USE etx_status etx_emit_shared(etx_emit_method* m,
+                                        const etx_pte_value* value,
                                         uint32_t* out_index);
-// An immutable scalar, shared by all its uses in the method.
 ETX_MUST_USE etx_status etx_emit_null(etx_emit_method* m, uint32_t* out_index);
 ETX_MUST_USE etx_status etx_emit_int(etx_emit_method* m, int64_t integer,
                                      uint32_t* out_index);
+// Appends a call of `op` with its value indices.
+ETX_MUST_USE etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
+                                      const uint32_t* arguments, size_t count);
+
+// emit_values.c
+
+// The tensor of an IR value.
+ETX_MUST_USE etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
+                                        uint32_t* out_index);
 // An argument of a row, of the kind that its schema wants.
 ETX_MUST_USE etx_status etx_emit_argument(etx_emit_method* m,
                                           const etx_argument* argument,
@@ -154,9 +164,6 @@ ETX_MUST_USE etx_status etx_emit_sources_build(etx_emit* emit,
 
 // emit_method.c
 
-// Appends a call of `op` with its value indices.
-ETX_MUST_USE etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
-                                      const uint32_t* arguments, size_t count);
 // The whole plan of a method, its description for the blob, and the first
 // instruction of the node where most scratch is live.
 ETX_MUST_USE etx_status etx_emit_plan(etx_emit* emit, size_t method,

@@ -8,34 +8,6 @@
 #include "exporter/view_rules.h"
 #include "format/pte/reserved_names.h"
 
-etx_status etx_emit_call(etx_emit_method* m, const etx_op* op,
-                         const uint32_t* arguments, size_t count) {
-  etx_pool* const pool = m->emit->pool;
-  size_t row = 0;
-  while (row < m->operator_count && m->operator_rows[row] != op) ++row;
-  if (row == m->operator_count) {
-    ETX_TRY(etx_pool_grow(pool, &m->operators, row, &m->operator_capacity,
-                          sizeof *m->operators));
-    ETX_TRY(etx_pool_grow(pool, &m->operator_rows, row,
-                          &m->operator_row_capacity, sizeof *m->operator_rows));
-    m->operators[row] =
-        (etx_pte_operator){etx_text_of(op->name), etx_text_of(op->overload)};
-    m->operator_rows[row] = op;
-    ++m->operator_count;
-  }
-  int32_t* const items = etx_pool_take(pool, count * sizeof *items);
-  if (items == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) items[i] = (int32_t)arguments[i];
-  ETX_TRY(etx_pool_grow(pool, &m->instructions, m->instruction_count,
-                        &m->instruction_capacity, sizeof *m->instructions));
-  m->instructions[m->instruction_count++] =
-      (etx_pte_instruction){.kind = ETX_PTE_KERNEL_CALL,
-                            .index = (int32_t)row,
-                            .arguments = items,
-                            .argument_count = count};
-  return ETX_OK;
-}
-
 // ---------------------------------------------------------------- nodes
 
 // A call being put together.
@@ -182,9 +154,9 @@ static etx_status emit_resize(etx_emit_method* m, const etx_ir_node* node,
   ETX_TRY(etx_emit_tensor(m, value, &out));
   // Back at the sizes of a tensor that is there already.
   if (base == out) return ETX_OK;
-  etx_view view = {0};
+  etx_value_view view = {0};
   const bool all_elements =
-      etx_view_find(m->method, node, output, &view) && view.all_elements;
+      etx_value_view_find(m->method, node, output, &view) && view.all_elements;
   ETX_TRY(emit_view_sizes(m, shape, all_elements, &sizes));
   if (all_elements) {
     const uint32_t arguments[3] = {base, sizes, out};
@@ -278,7 +250,8 @@ static etx_status emit_input(etx_emit_method* m, size_t input) {
 static etx_blob_lifetime lifetime_of(const etx_emit_method* m,
                                      const etx_ir_output* output) {
   if (output->arg.kind != ETX_IR_ARG_VALUE) return ETX_LIFETIME_SCRATCH;
-  const etx_range range = etx_place_range(m->placement, output->arg.as.value);
+  const etx_storage_range range =
+      etx_place_range(m->placement, output->arg.as.value);
   switch (m->placement->storages[range.storage].kind) {
     case ETX_STORAGE_STATE:
     case ETX_STORAGE_CONSTANT:
@@ -461,7 +434,7 @@ static etx_status finish(etx_emit_method* m, const ports* p,
 etx_status etx_emit_plan(etx_emit* emit, size_t method,
                          etx_pte_plan_content* out_plan,
                          etx_blob_method* out_blob, size_t* out_peak) {
-  const etx_method_memory* const memory = &emit->program->memory[method];
+  const etx_memory_plan* const memory = &emit->program->memory[method];
   etx_ir_method* const source = &emit->module->methods[method];
   etx_emit_method m = {
       .emit = emit,

@@ -6,23 +6,8 @@
 #ifndef ETX_EXPORTER_EMIT_PROGRAM_H
 #define ETX_EXPORTER_EMIT_PROGRAM_H
 
-#include "exporter/export.h"
-#include "exporter/place.h"
-#include "exporter/plan_memory.h"
-#include "exporter/shared_state.h"
-#include "exporter/source_lines.h"
-#include "format/pte/etx_blob.h"
-
-typedef struct etx_emit_program {
-  etx_ir_module* module;  // symbol tables may grow
-  const etx_placement* placements;
-  const etx_method_memory* memory;
-  const etx_state_layout* layout;
-  etx_target target;
-  etx_text options;  // canonical text of the options that shaped the plan
-  uint8_t fingerprint[ETX_FINGERPRINT_BYTES];
-  const etx_source_lines* lines;  // to be written too; NULL: none
-} etx_emit_program;
+#include "exporter/emit/emit_input.h"
+#include "format/base/sink.h"
 
 typedef struct etx_emit_result {
   uint64_t constant_bytes;  // after deduplication

@@ -8,15 +8,6 @@
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
 
-etx_status etx_emit_value(etx_emit_method* m, const etx_pte_value* value,
-                          uint32_t* out_index) {
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->values, m->value_count,
-                        &m->value_capacity, sizeof *value));
-  *out_index = (uint32_t)m->value_count;
-  m->values[m->value_count++] = *value;
-  return ETX_OK;
-}
-
 // ---------------------------------------------------------------- tensors
 
 // A value that is already there and names the same bytes with the same type.
@@ -24,17 +15,17 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
                        uint32_t* out_equal) {
   const etx_placement* const placement = m->placement;
   const etx_place* const place = &placement->places[value];
-  const etx_range range = etx_place_range(placement, value);
+  const etx_storage_range range = etx_place_range(placement, value);
   const uint32_t given = m->given_of_storage[range.storage];
   if (given != ETX_IR_NONE && given != value && range.start == 0 &&
-      etx_view_same_shape(m->method, value, given)) {
+      etx_value_view_same_shape(m->method, value, given)) {
     *out_equal = given;
     return true;
   }
   const bool has_own_header =
       place->way == ETX_WAY_RESIZED || place->way == ETX_WAY_SIZED;
   if (!etx_way_is_root(place->way) && !has_own_header && place->delta == 0 &&
-      etx_view_same_shape(m->method, value, place->base)) {
+      etx_value_view_same_shape(m->method, value, place->base)) {
     *out_equal = place->base;
     return true;
   }
@@ -43,8 +34,8 @@ static bool find_equal(const etx_emit_method* m, uint32_t value,
   for (size_t i = 0; i < m->part_count; ++i) {
     const uint32_t part = m->parts[i];
     if (!has_own_header &&
-        etx_range_equal(range, etx_place_range(placement, part)) &&
-        etx_view_same_shape(m->method, value, part)) {
+        etx_storage_range_equal(range, etx_place_range(placement, part)) &&
+        etx_value_view_same_shape(m->method, value, part)) {
       *out_equal = part;
       return true;
     }
@@ -97,7 +88,7 @@ static uint64_t state_offset(const etx_emit* emit, uint32_t buffer) {
 
 static etx_status set_memory(etx_emit_method* m, uint32_t value,
                              etx_pte_tensor* tensor) {
-  const etx_range range = etx_place_range(m->placement, value);
+  const etx_storage_range range = etx_place_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   switch (storage->kind) {
     case ETX_STORAGE_SCRATCH:
@@ -157,7 +148,7 @@ static etx_status describe_parts(etx_emit_method* m, uint32_t value,
 // writes, or that lies inside a state.
 static etx_status describe_view(etx_emit_method* m, uint32_t value,
                                 uint32_t index) {
-  const etx_range range = etx_place_range(m->placement, value);
+  const etx_storage_range range = etx_place_range(m->placement, value);
   const etx_storage* const storage = &m->placement->storages[range.storage];
   const etx_way way = m->placement->places[value].way;
   if (way == ETX_WAY_JOINED) return describe_parts(m, value, index);
@@ -199,63 +190,16 @@ etx_status etx_emit_tensor(etx_emit_method* m, uint32_t value,
 
 // ---------------------------------------------------------------- scalars
 
-static bool same_scalar(const etx_pte_value* a, const etx_pte_value* b) {
-  if (a->kind != b->kind) return false;
-  switch (a->kind) {
-    case ETX_PTE_NULL:
-      return true;
-    case ETX_PTE_INT:
-      return a->as.integer == b->as.integer;
-    case ETX_PTE_BOOL:
-      return a->as.boolean == b->as.boolean;
-    case ETX_PTE_DOUBLE:
-      return memcmp(&a->as.real, &b->as.real, sizeof a->as.real) == 0;
-    case ETX_PTE_STRING:
-      return etx_text_equal(a->as.string, b->as.string);
-    case ETX_PTE_INT_LIST:
-      return a->as.integers.count == b->as.integers.count &&
-             memcmp(a->as.integers.items, b->as.integers.items,
-                    a->as.integers.count * sizeof(int64_t)) == 0;
-    default:
-      return false;
-  }
-}
-
-static etx_status emit_shared(etx_emit_method* m, const etx_pte_value* value,
-                              uint32_t* out_index) {
-  for (size_t i = 0; i < m->shared_count; ++i) {
-    if (!same_scalar(&m->values[m->shared[i]], value)) continue;
-    *out_index = m->shared[i];
-    return ETX_OK;
-  }
-  ETX_TRY(etx_emit_value(m, value, out_index));
-  ETX_TRY(etx_pool_grow(m->emit->pool, &m->shared, m->shared_count,
-                        &m->shared_capacity, sizeof *out_index));
-  m->shared[m->shared_count++] = *out_index;
-  return ETX_OK;
-}
-
-etx_status etx_emit_null(etx_emit_method* m, uint32_t* out_index) {
-  const etx_pte_value value = {.kind = ETX_PTE_NULL};
-  return emit_shared(m, &value, out_index);
-}
-
-etx_status etx_emit_int(etx_emit_method* m, int64_t integer,
-                        uint32_t* out_index) {
-  const etx_pte_value value = {.kind = ETX_PTE_INT, .as.integer = integer};
-  return emit_shared(m, &value, out_index);
-}
-
 static etx_status emit_double(etx_emit_method* m, double real,
                               uint32_t* out_index) {
   const etx_pte_value value = {.kind = ETX_PTE_DOUBLE, .as.real = real};
-  return emit_shared(m, &value, out_index);
+  return etx_emit_shared(m, &value, out_index);
 }
 
 static etx_status emit_bool(etx_emit_method* m, bool boolean,
                             uint32_t* out_index) {
   const etx_pte_value value = {.kind = ETX_PTE_BOOL, .as.boolean = boolean};
-  return emit_shared(m, &value, out_index);
+  return etx_emit_shared(m, &value, out_index);
 }
 
 etx_status etx_emit_plain(etx_emit_method* m, const etx_ir_arg* arg,
@@ -276,7 +220,7 @@ etx_status etx_emit_plain(etx_emit_method* m, const etx_ir_arg* arg,
       return etx_emit_int(m, arg->as.dtype, out_index);
     case ETX_IR_ARG_STRING:
       value.as.string = arg->as.string;
-      return emit_shared(m, &value, out_index);
+      return etx_emit_shared(m, &value, out_index);
     case ETX_IR_ARG_LIST:
       break;
   }
@@ -331,7 +275,7 @@ static etx_status emit_ints(etx_emit_method* m, const etx_argument* argument,
   }
   const etx_pte_value value = {.kind = ETX_PTE_INT_LIST,
                                .as.integers = {items, count}};
-  return emit_shared(m, &value, out_index);
+  return etx_emit_shared(m, &value, out_index);
 }
 
 static double real_of(const etx_ir_arg* arg) {

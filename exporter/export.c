@@ -22,7 +22,7 @@ typedef struct exporting {
   etx_diag* diag;
   etx_pass_context passes;
   etx_state_layout layout;
-  etx_method_memory* memory;
+  etx_memory_plan* memory;
   etx_emit_program program;
   etx_source_lines lines;
   etx_emit_result result;
@@ -145,7 +145,7 @@ static etx_status report_account(const exporting* e, size_t index,
 static etx_export_method_report report_method(const exporting* e,
                                               size_t index) {
   const etx_ir_method* const method = &e->module->methods[index];
-  const etx_method_memory* const memory = &e->memory[index];
+  const etx_memory_plan* const memory = &e->memory[index];
   etx_export_method_report row = {
       .name = method->name,
       .scratch_bytes = memory->scratch_bytes,

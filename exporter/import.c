@@ -7,7 +7,7 @@
 #include <stdarg.h>
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "exporter/nearest_operator.h"
 
 void etx_import_init(etx_import* import, etx_ir_module* module,

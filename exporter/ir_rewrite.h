@@ -12,7 +12,7 @@
 
 #include "exporter/fusions.h"
 #include "exporter/lower_internal.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 typedef struct etx_rewrite {
   etx_lower lower;       // `node` is the one offered; `args` is not used

@@ -1,7 +1,7 @@
 // Activations that the stock library has no kernel for, as arithmetic. All are
 // functions of one floating tensor.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static etx_status floating_self(etx_lower* lower, uint32_t* out_self) {
   uint32_t self = 0;

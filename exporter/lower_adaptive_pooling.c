@@ -5,7 +5,7 @@
 // Maxima have none: where the size divides, the windows are those of common
 // pooling, elsewhere each is a slice. Dimensions are treated one by one.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 enum {
   MOST_SPATIAL = 3,

@@ -10,7 +10,7 @@
 //   _int_mm(a, b)                          mm of int32
 
 #include "exporter/ir_edit.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // True if there is one block, of more than one row.
 static bool is_whole(const etx_ir_arg* block, const etx_shape* shape) {

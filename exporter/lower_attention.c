@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 typedef struct attention {
   uint32_t query;  // [N, rows, D], heads collapsed

@@ -5,7 +5,7 @@
 // the position of an index tells its bag: the last one that starts at or
 // before it.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
@@ -85,7 +85,7 @@ static etx_status most_of_rows(etx_lower* lower, const bags* b, uint32_t rows,
     return etx_lower_reduce(lower, ETX_OP_amax_out, rows, &inner, 1, false,
                             out_value);
   }
-  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+  if (lower->target != ETX_TARGET_ETX) return etx_lower_refuse_target(lower);
   uint32_t least = 0;
   uint32_t index = 0;
   ETX_TRY(etx_lower_full(lower, whole, 2, etx_ir_double(-__builtin_inf()),

@@ -3,7 +3,7 @@
 // A linear layer over y with all rows of all matrices gives [n, k, i], of which
 // x[n] takes the inner products.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // x [N, I], y [N, J] and weight [K, I, J] as [N, K].
 static etx_status emit_products(etx_lower* lower, uint32_t x, uint32_t y,

@@ -99,16 +99,6 @@ etx_status etx_lower_with_number(etx_lower* lower, etx_op_id op, uint32_t self,
   return etx_lower_emit(lower, op, args, 2, out_value);
 }
 
-etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
-                                   uint32_t self, double number,
-                                   uint32_t* out_value) {
-  const etx_ir_arg arg = etx_ir_double(number);
-  uint32_t constant = 0;
-  ETX_TRY(etx_lower_number(lower, &arg, etx_lower_shape(lower, self)->dtype,
-                           &constant));
-  return etx_lower_binary(lower, op, self, constant, out_value);
-}
-
 etx_status etx_lower_ints(etx_lower* lower, const etx_dim* dims, size_t count,
                           etx_ir_arg* out) {
   etx_ir_arg* const items =
@@ -175,4 +165,11 @@ etx_status etx_lower_broadcast(etx_lower* lower, const etx_shape* a,
   }
   *out = result;
   return ETX_OK;
+}
+
+etx_status etx_lower_refuse_target(const etx_lower* lower) {
+  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
+                       "'%t' runs only in etx's runtime: plan for target "
+                       "'etx'",
+                       lower->node->aten);
 }

@@ -3,7 +3,7 @@
 // A complex tensor is seen as a real one with a last dimension of two, which
 // the stock runtime can do, and put together from one, which it cannot.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static bool is_complex(const etx_lower* lower, uint32_t value) {
   return etx_dtype_category_of(etx_lower_shape(lower, value)->dtype) ==
@@ -20,32 +20,6 @@ static etx_status part_of(etx_lower* lower, uint32_t complex, size_t part,
   const etx_ir_arg args[] = {etx_ir_value_arg(parts), etx_ir_int((etx_dim)rank),
                              etx_ir_int((etx_dim)part)};
   return etx_lower_emit(lower, ETX_OP_select_copy_int_out, args, 3, out_value);
-}
-
-// Two real tensors of one shape.
-static etx_status put_together(etx_lower* lower, uint32_t real,
-                               uint32_t imaginary, uint32_t* out_value) {
-  const size_t rank = etx_lower_shape(lower, real)->rank;
-  uint32_t parts[] = {real, imaginary};
-  uint32_t value = 0;
-  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
-  for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(etx_lower_unsqueeze(lower, parts[i], rank, &parts[i]));
-  }
-  ETX_TRY(etx_lower_join(lower, parts, 2, rank, &value));
-  return etx_lower_unary(lower, ETX_OP_view_as_complex_copy_out, value,
-                         out_value);
-}
-
-etx_status etx_lower_to_complex(etx_lower* lower, uint32_t self,
-                                etx_dtype dtype, uint32_t* out_value) {
-  const etx_shape shape = *etx_lower_shape(lower, self);
-  const etx_dtype part = etx_dtype_part(dtype);
-  uint32_t zeros = 0;
-  ETX_TRY(etx_lower_cast(lower, self, part, &self));
-  ETX_TRY(etx_lower_full(lower, shape.dims, shape.rank, etx_ir_double(0.0),
-                         part, &zeros));
-  return put_together(lower, self, zeros, out_value);
 }
 
 // real(self): of a real tensor itself.
@@ -93,7 +67,7 @@ static etx_status read_pair(etx_lower* lower, uint32_t pair[2]) {
 etx_status etx_lowering_complex(etx_lower* lower) {
   uint32_t pair[2];
   ETX_TRY(read_pair(lower, pair));
-  return put_together(lower, pair[0], pair[1], &lower->results[0]);
+  return etx_lower_complex(lower, pair[0], pair[1], &lower->results[0]);
 }
 
 // polar(abs, angle)
@@ -107,7 +81,7 @@ etx_status etx_lowering_polar(etx_lower* lower) {
     ETX_TRY(
         etx_lower_binary(lower, ETX_OP_mul_out, pair[0], parts[i], &parts[i]));
   }
-  return put_together(lower, parts[0], parts[1], &lower->results[0]);
+  return etx_lower_complex(lower, parts[0], parts[1], &lower->results[0]);
 }
 
 // angle(self) of real numbers: pi where they are negative, NaN where they are
@@ -152,7 +126,7 @@ etx_status etx_lowering_hypot(etx_lower* lower) {
   for (size_t i = 0; i < 2 && !is_double; ++i) {
     ETX_TRY(etx_lower_cast(lower, pair[i], ETX_DTYPE_FLOAT32, &pair[i]));
   }
-  ETX_TRY(put_together(lower, pair[0], pair[1], &value));
+  ETX_TRY(etx_lower_complex(lower, pair[0], pair[1], &value));
   ETX_TRY(etx_lower_unary(lower, ETX_OP_abs_out, value, &value));
   return etx_lower_cast(lower, value, dtype, &lower->results[0]);
 }

@@ -2,7 +2,7 @@
 // operator. The stock library's knows one dimension and two: for it, three are
 // a sum of planes' convolutions, one for each tap along the depth.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 typedef struct convolution {
   uint32_t input;

@@ -1,6 +1,6 @@
 // New tensors: arange, full and its relatives.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static etx_dtype number_dtype(const etx_ir_arg* number) {
   if (number->kind == ETX_IR_ARG_BOOL) return ETX_DTYPE_BOOL;
@@ -20,15 +20,6 @@ static etx_status emit_arange(etx_lower* lower, const etx_ir_arg* start,
   const etx_ir_arg args[] = {*start, *end, *step};
   return etx_lower_emit_all(lower, ETX_OP_arange_start_out, args, 3, &type,
                             out_value);
-}
-
-etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
-                            uint32_t* out_value) {
-  const etx_ir_arg zero = etx_ir_int(0);
-  const etx_ir_arg one = etx_ir_int(1);
-  const etx_ir_arg end = etx_ir_int(count);
-  const etx_ir_arg none = etx_ir_none();
-  return emit_arange(lower, &zero, &end, &one, &none, out_value);
 }
 
 // arange(end, dtype, ..)
@@ -64,14 +55,6 @@ static etx_status fill_stated(etx_lower* lower, const etx_ir_arg* sizes,
   }
   const etx_ir_arg args[] = {*sizes, *fill};
   return etx_lower_emit_all(lower, ETX_OP_full_out, args, 2, &dtype, out_value);
-}
-
-etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims, size_t rank,
-                          etx_ir_arg number, etx_dtype dtype,
-                          uint32_t* out_value) {
-  etx_ir_arg sizes;
-  ETX_TRY(etx_lower_ints(lower, dims, rank, &sizes));
-  return fill_stated(lower, &sizes, &number, dtype, out_value);
 }
 
 static etx_status emit_full(etx_lower* lower, const etx_ir_arg* sizes,

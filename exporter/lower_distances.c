@@ -1,6 +1,6 @@
 // Products and distances of vectors that PyTorch has as one operator.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // The first two arguments in their common type, floating if `floating`.
 static etx_status read_pair(etx_lower* lower, bool floating, uint32_t out[2]) {

@@ -9,7 +9,7 @@
 // Several operands are taken from left to right. Dots stand for dimensions with
 // labels of their own.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 typedef struct labelled {
   uint32_t value;

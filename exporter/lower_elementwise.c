@@ -1,7 +1,7 @@
 // Elementwise operators: operands are brought to one type first, since the
 // stock kernels promote 0-d tensors and numbers differently from PyTorch.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ one tensor
 
@@ -51,12 +51,9 @@ etx_status etx_lowering_nothing(etx_lower* lower) {
   return ETX_OK;
 }
 
-// What the stock runtime has no operator for, nor several that amount to it.
+// An operator of etx's runtime alone.
 etx_status etx_lowering_refused(etx_lower* lower) {
-  return etx_diag_fail(lower->diag, ETX_UNSUPPORTED,
-                       "'%t' runs only in etx's runtime: plan for target "
-                       "'etx'",
-                       lower->node->aten);
+  return etx_lower_refuse_target(lower);
 }
 
 // dropout(input, p, train) of a model in eval mode.
@@ -236,13 +233,6 @@ etx_status etx_lowering_clamp_tensor(etx_lower* lower) {
 }
 
 // ------------------------------------------------ three operands
-
-etx_status etx_lower_where(etx_lower* lower, uint32_t condition, uint32_t self,
-                           uint32_t other, uint32_t* out_value) {
-  const etx_ir_arg args[] = {etx_ir_value_arg(condition),
-                             etx_ir_value_arg(self), etx_ir_value_arg(other)};
-  return etx_lower_emit(lower, ETX_OP_where_self_out, args, 3, out_value);
-}
 
 etx_status etx_lowering_where(etx_lower* lower) {
   uint32_t condition = 0;

@@ -1,6 +1,6 @@
 // Fourier transforms of real and of complex numbers, and back.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // What a transform divides by, as the kernels number it.
 enum { BY_NOTHING, BY_ROOT, BY_COUNT };
@@ -181,7 +181,7 @@ static etx_status transform_all(etx_lower* lower, etx_ir_arg dims,
   const etx_dtype dtype = etx_lower_shape(lower, args[0].as.value)->dtype;
   ETX_TRY(read_norm(lower, norm, is_forward, &args[2]));
   if (etx_dtype_category_of(dtype) == ETX_CATEGORY_COMPLEX) {
-    if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+    if (lower->target != ETX_TARGET_ETX) return etx_lower_refuse_target(lower);
     return etx_lower_emit(lower, ETX_OP_fft_c2c_out, args, 4,
                           &lower->results[0]);
   }

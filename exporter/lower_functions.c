@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/largest.h"
 
 // The operand as a floating tensor.

@@ -1,7 +1,7 @@
 // Reading and writing by index tensors. Writing along one dimension is an
 // index_put whose index list has None before that dimension.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // [None, .., index]
 static etx_status index_list(etx_lower* lower, size_t axis, uint32_t index,
@@ -147,7 +147,7 @@ etx_status etx_lowering_scatter(etx_lower* lower) {
 etx_status etx_lowering_scatter_reduce(etx_lower* lower) {
   const bool adds =
       etx_text_is(lower->args[4].as.string, "sum") && lower->args[5].as.boolean;
-  if (!adds) return etx_lowering_refused(lower);
+  if (!adds) return etx_lower_refuse_target(lower);
   return etx_lower_emit(lower, ETX_OP_scatter_add_out, lower->args, 4,
                         &lower->results[0]);
 }
@@ -170,7 +170,7 @@ etx_status etx_lowering_scatter_stated(etx_lower* lower) {
   lower->args[4].as.string = etx_text_of(multiplies ? "prod" : "sum");
   lower->args[5] = etx_ir_bool(true);
   if (!multiplies) return etx_lowering_scatter_reduce(lower);
-  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+  if (lower->target != ETX_TARGET_ETX) return etx_lower_refuse_target(lower);
   return etx_lower_emit(lower, ETX_OP_scatter_reduce_two_out, lower->args, 6,
                         &lower->results[0]);
 }

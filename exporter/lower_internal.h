@@ -1,15 +1,5 @@
-// What the lowering functions of all families share: the node at hand, and a
-// builder that appends lowered nodes.
-//
-// lowering.def maps an ATen operator to a function
-//
-//   etx_status etx_lowering_<function>(etx_lower* lower);
-//
-// which finds the node's arguments in `args` (one for each argument of the
-// schema in aten_schema.def), appends nodes with the builder below and stores
-// the values that stand for the node's outputs in `results`. A failure with a
-// message in `diag` is a problem of the user's program; only OUT_OF_MEMORY and
-// INTERNAL end the pass.
+// Appends lowered nodes to a method: for the lowering functions of all families
+// and for passes that rewrite lowered graphs.
 //
 // The builder never emits what does nothing: a cast to the same type, a view
 // or expand to the same shape, a permute that moves nothing return their
@@ -18,9 +8,9 @@
 #ifndef ETX_EXPORTER_LOWER_INTERNAL_H
 #define ETX_EXPORTER_LOWER_INTERNAL_H
 
-#include "exporter/export.h"
 #include "exporter/infer.h"
 #include "exporter/ir.h"
+#include "exporter/ir/target.h"
 
 typedef struct etx_lower etx_lower;
 
@@ -54,15 +44,6 @@ static inline bool etx_lower_is_read(const etx_lower* lower, size_t index) {
          lower->uses[lower->node->outputs[index]] > 0;
 }
 
-// Finds the row of an ATen operator; NULL if it cannot be imported.
-const etx_lowering* etx_lowering_find(etx_text aten);
-size_t etx_lowering_count(void);
-const etx_lowering* etx_lowering_at(size_t index);
-
-// Fills `args` from the node, whose arguments readers have completed; integers
-// become doubles where the schema says float.
-ETX_MUST_USE etx_status etx_lower_bind(etx_lower* lower);
-
 // ------------------------------------------------ appending nodes
 
 // Appends a node of `op`. Arguments left out at the end take their defaults.
@@ -92,6 +73,9 @@ ETX_MUST_USE etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
                                                 uint32_t self, double number,
                                                 uint32_t* out_value);
 
+// Refuses an operator that only etx's runtime can compute.
+etx_status etx_lower_refuse_target(const etx_lower* lower);
+
 // ------------------------------------------------ numbers and types
 
 // A number (INT, DOUBLE or BOOL) as a 0-d tensor of `dtype`: a constant, or
@@ -109,6 +93,10 @@ ETX_MUST_USE etx_status etx_lower_cast(etx_lower* lower, uint32_t self,
 ETX_MUST_USE etx_status etx_lower_to_complex(etx_lower* lower, uint32_t self,
                                              etx_dtype dtype,
                                              uint32_t* out_value);
+// Two real tensors of one shape as a complex one.
+ETX_MUST_USE etx_status etx_lower_complex(etx_lower* lower, uint32_t real,
+                                          uint32_t imaginary,
+                                          uint32_t* out_value);
 // torch.result_type over tensors and numbers: 0-d tensors and numbers count by
 // category.
 ETX_MUST_USE etx_status etx_lower_result_type(etx_lower* lower,
@@ -194,16 +182,8 @@ ETX_MUST_USE etx_status etx_lower_slice_range(etx_lower* lower, etx_dim size,
                                               etx_dim* out_start,
                                               etx_dim* out_end);
 
-// ------------------------------------------------ what families offer each
-// other
+// ------------------------------------------------ single operators
 
-// self [.., M, K] @ other [.., K, N] with torch.matmul's rules.
-ETX_MUST_USE etx_status etx_lower_matmul(etx_lower* lower, uint32_t self,
-                                         uint32_t other, uint32_t* out_value);
-// input @ weight^T + bias; bias may be ETX_IR_NONE.
-ETX_MUST_USE etx_status etx_lower_linear(etx_lower* lower, uint32_t input,
-                                         uint32_t weight, uint32_t bias,
-                                         uint32_t* out_value);
 ETX_MUST_USE etx_status etx_lower_softmax(etx_lower* lower, uint32_t self,
                                           etx_dim dim, uint32_t* out_value);
 ETX_MUST_USE etx_status etx_lower_where(etx_lower* lower, uint32_t condition,
@@ -214,41 +194,10 @@ ETX_MUST_USE etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op,
                                          uint32_t self, const etx_dim* dims,
                                          size_t dim_count, bool keep,
                                          uint32_t* out_value);
-// Counts for each value the boundaries before it, or with `right` those up to
-// it, as int64. Both have one dimension more: [.., values, 1] and [.., 1,
-// boundaries].
-ETX_MUST_USE etx_status etx_lower_count_before(etx_lower* lower,
-                                               uint32_t values,
-                                               uint32_t boundaries, bool right,
-                                               uint32_t* out_value);
-// Gives the last dimension a row of its own, or takes it away again.
-ETX_MUST_USE etx_status etx_lower_add_row(etx_lower* lower, uint32_t self,
-                                          uint32_t* out);
-ETX_MUST_USE etx_status etx_lower_drop_row(etx_lower* lower, uint32_t* value);
-// What a step does with [.., rows, columns]: with `is_depth` the rows are the
-// depth of a box, and the columns stay as they are.
-typedef etx_status (*etx_lower_plane_function)(etx_lower* lower,
-                                               const void* context,
-                                               bool is_depth, uint32_t self,
-                                               uint32_t* out);
-// Both steps over [.., channels, depth, rows, columns].
-ETX_MUST_USE etx_status etx_lower_by_planes(etx_lower* lower, uint32_t self,
-                                            etx_lower_plane_function function,
-                                            const void* context,
-                                            uint32_t* out_value);
 // Tensors of one type end to end; one alone is the result itself.
 ETX_MUST_USE etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
                                        size_t count, size_t axis,
                                        uint32_t* out_value);
-// _fft_r2c(self, dim, normalization, onesided): the stock kernel knows one side
-// alone, and then fails when it runs.
-ETX_MUST_USE etx_status etx_lower_fft_r2c(etx_lower* lower,
-                                          const etx_ir_arg* args,
-                                          uint32_t* out_value);
-// Zeros around a tensor, complex or not: constant_pad_nd by `pads`.
-ETX_MUST_USE etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
-                                            const etx_ir_arg* pads,
-                                            uint32_t* out_value);
 // One number everywhere.
 ETX_MUST_USE etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims,
                                        size_t rank, etx_ir_arg number,
@@ -256,18 +205,5 @@ ETX_MUST_USE etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims,
 // 0, 1, .. count-1 as int64.
 ETX_MUST_USE etx_status etx_lower_arange(etx_lower* lower, etx_dim count,
                                          uint32_t* out_value);
-
-// Prototypes of all lowering functions, from the rows.
-#define LOWER(aten, function) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
-#define LOWER_OP(aten, function, op) \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower);
-#define LOWER_ETX(aten, function, own, op)                           \
-  ETX_MUST_USE etx_status etx_lowering_##function(etx_lower* lower); \
-  ETX_MUST_USE etx_status etx_lowering_##own(etx_lower* lower);
-#include "exporter/lowering.def"
-#undef LOWER
-#undef LOWER_OP
-#undef LOWER_ETX
 
 #endif

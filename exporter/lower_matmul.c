@@ -2,7 +2,7 @@
 // transposed weight, which folding stores once; etx's own runtime reads the
 // weight as it lies. Batched products become one bmm over collapsed batches.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static etx_status cast_to_common(etx_lower* lower, const etx_ir_arg* a,
                                  const etx_ir_arg* b, uint32_t out[2]) {

@@ -2,14 +2,7 @@
 
 #include <math.h>
 
-#include "exporter/lower_internal.h"
-
-etx_status etx_lower_softmax(etx_lower* lower, uint32_t self, etx_dim dim,
-                             uint32_t* out_value) {
-  const etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_int(dim),
-                             etx_ir_bool(false)};
-  return etx_lower_emit(lower, ETX_OP_softmax_out, args, 3, out_value);
-}
+#include "exporter/lower/builder/lowering_functions.h"
 
 // softmax.int, log_softmax.int: (self, dim, dtype)
 etx_status etx_lowering_softmax(etx_lower* lower) {

@@ -98,6 +98,52 @@ etx_status etx_lower_number(etx_lower* lower, const etx_ir_arg* number,
   return etx_lower_constant(lower, &constant, out_value);
 }
 
+etx_status etx_lower_with_constant(etx_lower* lower, etx_op_id op,
+                                   uint32_t self, double number,
+                                   uint32_t* out_value) {
+  const etx_ir_arg arg = etx_ir_double(number);
+  uint32_t constant = 0;
+  ETX_TRY(etx_lower_number(lower, &arg, etx_lower_shape(lower, self)->dtype,
+                           &constant));
+  return etx_lower_binary(lower, op, self, constant, out_value);
+}
+
+etx_status etx_lower_full(etx_lower* lower, const etx_dim* dims, size_t rank,
+                          etx_ir_arg number, etx_dtype dtype,
+                          uint32_t* out_value) {
+  if (rank == 0) return etx_lower_number(lower, &number, dtype, out_value);
+  etx_ir_arg args[] = {etx_ir_none(), number};
+  ETX_TRY(etx_lower_ints(lower, dims, rank, &args[0]));
+  return etx_lower_emit_all(lower, ETX_OP_full_out, args, 2, &dtype, out_value);
+}
+
+// ------------------------------------------------ casts
+
+etx_status etx_lower_complex(etx_lower* lower, uint32_t real,
+                             uint32_t imaginary, uint32_t* out_value) {
+  const size_t rank = etx_lower_shape(lower, real)->rank;
+  uint32_t parts[] = {real, imaginary};
+  uint32_t value = 0;
+  if (lower->target != ETX_TARGET_ETX) return etx_lower_refuse_target(lower);
+  for (size_t i = 0; i < 2; ++i) {
+    ETX_TRY(etx_lower_unsqueeze(lower, parts[i], rank, &parts[i]));
+  }
+  ETX_TRY(etx_lower_join(lower, parts, 2, rank, &value));
+  return etx_lower_unary(lower, ETX_OP_view_as_complex_copy_out, value,
+                         out_value);
+}
+
+etx_status etx_lower_to_complex(etx_lower* lower, uint32_t self,
+                                etx_dtype dtype, uint32_t* out_value) {
+  const etx_shape shape = *etx_lower_shape(lower, self);
+  const etx_dtype part = etx_dtype_part(dtype);
+  uint32_t zeros = 0;
+  ETX_TRY(etx_lower_cast(lower, self, part, &self));
+  ETX_TRY(etx_lower_full(lower, shape.dims, shape.rank, etx_ir_double(0.0),
+                         part, &zeros));
+  return etx_lower_complex(lower, self, zeros, out_value);
+}
+
 etx_status etx_lower_cast(etx_lower* lower, uint32_t self, etx_dtype dtype,
                           uint32_t* out_value) {
   const etx_shape shape = *etx_lower_shape(lower, self);

@@ -1,7 +1,7 @@
 // Orders of elements along a dimension, and what stands at a place of one. The
 // stock library orders by the topk of all.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ all of it
 
@@ -18,7 +18,7 @@ static etx_status sorted(etx_lower* lower, uint32_t self, etx_dim dim,
     return etx_lower_emit_all(lower, ETX_OP_sort_values_stable, args, 4, NULL,
                               out_values);
   }
-  if (stable) return etx_lowering_refused(lower);
+  if (stable) return etx_lower_refuse_target(lower);
   const etx_dim size = shape.rank == 0 ? 1 : shape.dims[axis];
   const bool is_bool = shape.dtype == ETX_DTYPE_BOOL;
   // The stock kernel has no truths.

@@ -1,6 +1,6 @@
 // Numbers around tensors, and what negative ones take away.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static uint32_t self_of(const etx_lower* lower) {
   return lower->args[0].as.value;
@@ -24,7 +24,7 @@ etx_status etx_lower_pad_zeros(etx_lower* lower, uint32_t self,
   etx_ir_arg wide[2 * ETX_MAX_RANK + 2] = {etx_ir_int(0), etx_ir_int(0)};
   const size_t count = pads->as.list.count;
   if (!is_complex(lower, self)) return pad_real(lower, self, *pads, out_value);
-  if (lower->target != ETX_TARGET_ETX) return etx_lowering_refused(lower);
+  if (lower->target != ETX_TARGET_ETX) return etx_lower_refuse_target(lower);
   if (count > 2 * ETX_MAX_RANK) {
     return etx_diag_fail(lower->diag, ETX_BAD_ARGUMENT,
                          "%z numbers of padding, expected at most %z", count,

@@ -1,7 +1,7 @@
 // Parts of tensors and their joins: slice, select, split, cat, stack, and the
 // scatters that put a part back.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static uint32_t self_of(const etx_lower* lower) {
   return lower->args[0].as.value;

@@ -4,7 +4,7 @@
 // every so manieth element is kept. col2im is a transposed convolution of each
 // column with the kernel that has a single one at its place.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // The window in two dimensions: rows, then columns.
 typedef struct window {

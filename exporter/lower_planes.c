@@ -2,7 +2,7 @@
 // row; a box is gone through in two steps, its rows and columns first, with
 // the depth among the channels, then its depth, with rows and columns as one.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 etx_status etx_lower_add_row(etx_lower* lower, uint32_t self, uint32_t* out) {
   const size_t rank = etx_lower_shape(lower, self)->rank;

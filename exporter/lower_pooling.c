@@ -2,7 +2,7 @@
 // Three are two steps, rows and columns first, then depth: windows are boxes,
 // so the largest of the largest is the largest, and so with means.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // A list of one number a dimension as one for rows and columns: with `front`
 // before the number of a row of its own.

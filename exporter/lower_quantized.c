@@ -3,7 +3,7 @@
 // others wrongly. A cast there changes nothing: those kernels compute in
 // float32 whatever they are given.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // What the stock kernel of a row wants of an argument.
 typedef struct wish {

@@ -1,25 +1,10 @@
 // Rearrangements that are several views, slices and joins: tile, padding by
 // mode, products of vectors.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static uint32_t self_of(const etx_lower* lower) {
   return lower->args[0].as.value;
-}
-
-etx_status etx_lower_join(etx_lower* lower, const uint32_t* values,
-                          size_t count, size_t axis, uint32_t* out_value) {
-  etx_ir_arg* const items =
-      etx_pool_take(lower->module->pool, count * sizeof(etx_ir_arg));
-  if (items == NULL) return ETX_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) items[i] = etx_ir_value_arg(values[i]);
-  if (count == 1) {
-    *out_value = values[0];
-    return ETX_OK;
-  }
-  const etx_ir_arg args[] = {etx_ir_list(items, count),
-                             etx_ir_int((etx_dim)axis)};
-  return etx_lower_emit(lower, ETX_OP_cat_out, args, 2, out_value);
 }
 
 // tile(self, dims): repeat with dims of 1 in front where there are too few.

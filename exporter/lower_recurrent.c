@@ -7,7 +7,7 @@
 //   gru   r, z, n               n = tanh(x_n + r h_n)    h' = n + z (h - n)
 //   rnn   h' = tanh or relu of the gates
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // A step is some ten to twenty nodes; longer sequences belong in a loop over
 // calls.

@@ -3,17 +3,8 @@
 
 #include <math.h>
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 #include "format/tensor/largest.h"
-
-etx_status etx_lower_reduce(etx_lower* lower, etx_op_id op, uint32_t self,
-                            const etx_dim* dims, size_t dim_count, bool keep,
-                            uint32_t* out_value) {
-  etx_ir_arg args[] = {etx_ir_value_arg(self), etx_ir_none(),
-                       etx_ir_bool(keep)};
-  ETX_TRY(etx_lower_ints(lower, dims, dim_count, &args[1]));
-  return etx_lower_emit(lower, op, args, 3, out_value);
-}
 
 // Appends the row's operator, whose last argument is the type to compute in.
 // The stock kernels want integers and bool cast before they become floats. All

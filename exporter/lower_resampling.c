@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 enum {
   MOST_SPATIAL = 3,

@@ -1,7 +1,7 @@
 // Running extremes: after steps of 1, 2, 4, .. each element is the extreme of
 // itself and all before it.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // The extreme of each element and all before it along `axis`.
 static etx_status run_along(etx_lower* lower, etx_op_id op, uint32_t self,

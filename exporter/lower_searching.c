@@ -1,7 +1,7 @@
 // Searching by comparing with all: places among sorted boundaries, membership,
 // and differences of two tensors as a loss.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 etx_status etx_lower_count_before(etx_lower* lower, uint32_t values,
                                   uint32_t boundaries, bool right,

@@ -1,7 +1,7 @@
 // Views and what is made of them. Every view is a copy in the lowered IR;
 // placing turns those that can be into aliases.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 static uint32_t self_of(const etx_lower* lower) {
   return lower->args[0].as.value;

@@ -1,7 +1,7 @@
 // Joins that first give their tensors more dimensions: hstack, vstack, dstack
 // and column_stack.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // `value` with at least `rank` dimensions, as atleast_1d, 2d and 3d add them.
 static etx_status at_least(etx_lower* lower, size_t rank, uint32_t* value) {

@@ -1,7 +1,7 @@
 // Variance and standard deviation, with or without the mean, over dimensions or
 // everything: `correction` is a number, or the flag that older forms take.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // The arguments (self, dim, correction or unbiased, keepdim) as the operators
 // want them.

@@ -1,6 +1,6 @@
 // Spectra of overlapping frames, and the windows that frames are seen through.
 
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
 
 // ------------------------------------------------ windows
 

@@ -2,7 +2,8 @@
 // function.
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/builder/lowering_functions.h"
+#include "exporter/lower/lowering_table.h"
 
 static const etx_lowering rows[] = {
 #define LOWER(aten, function) \

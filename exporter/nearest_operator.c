@@ -4,7 +4,7 @@
 #include "exporter/nearest_operator.h"
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "exporter/nearest_name.h"
 #include "format/base/diag.h"
 

@@ -247,7 +247,7 @@ static bool is_contended(const making* m, uint32_t storage) {
 // Stays behind all earlier accesses that this one would disturb.
 static etx_status follow_accesses(making* m, uint32_t value, bool is_write) {
   enum { OPEN = 128 };  // accesses kept apart
-  const etx_range range = etx_place_range(m->placement, value);
+  const etx_storage_range range = etx_place_range(m->placement, value);
   if (!is_contended(m, range.storage)) return ETX_OK;
   accesses* const open = &m->open[range.storage];
   access own = {range.start, range.end, m->item, is_write};

@@ -3,7 +3,7 @@
 #ifndef ETX_EXPORTER_ORDER_WALK_H
 #define ETX_EXPORTER_ORDER_WALK_H
 
-#include "exporter/order_find.h"
+#include "exporter/schedule/schedule_problem.h"
 
 typedef struct etx_order_walk {
   const etx_order_problem* problem;

@@ -29,13 +29,14 @@ uint32_t etx_place_root(const etx_placement* placement, uint32_t value,
   return value;
 }
 
-etx_range etx_place_range(const etx_placement* placement, uint32_t value) {
+etx_storage_range etx_place_range(const etx_placement* placement,
+                                  uint32_t value) {
   uint64_t delta = 0;
   const etx_place* const root =
       &placement->places[etx_place_root(placement, value, &delta)];
   const uint64_t start = root->offset + delta;
-  const etx_range range = {root->storage, start,
-                           start + placement->places[value].bytes};
+  const etx_storage_range range = {root->storage, start,
+                                   start + placement->places[value].bytes};
   return range;
 }
 
@@ -88,7 +89,7 @@ etx_text etx_place_target_name(const etx_ir_module* module,
 
 bool etx_place_is_placed(const etx_placement* placement,
                          const etx_ir_mutation* mutation) {
-  const etx_range range = etx_place_range(placement, mutation->value);
+  const etx_storage_range range = etx_place_range(placement, mutation->value);
   return range.storage == etx_place_target(placement, mutation) &&
          range.start == 0;
 }

@@ -80,12 +80,13 @@ ETX_MUST_USE etx_status etx_place_add_storage(etx_pool* pool,
                                               uint32_t* out_index);
 
 // Bytes of a value within its storage.
-typedef struct etx_range {
+typedef struct etx_storage_range {
   uint32_t storage;
   uint64_t start;  // bytes from the start of the storage
   uint64_t end;    // one past the last
-} etx_range;
-etx_range etx_place_range(const etx_placement* placement, uint32_t value);
+} etx_storage_range;
+etx_storage_range etx_place_range(const etx_placement* placement,
+                                  uint32_t value);
 
 // The value whose bytes `value` lies in, and how far from their start.
 uint32_t etx_place_root(const etx_placement* placement, uint32_t value,
@@ -103,10 +104,12 @@ static inline bool etx_storage_is_kept(const etx_storage* storage) {
          (storage->kind == ETX_STORAGE_SCRATCH &&
           storage->index != ETX_IR_NONE);
 }
-static inline bool etx_range_overlaps(etx_range a, etx_range b) {
+static inline bool etx_storage_range_overlaps(etx_storage_range a,
+                                              etx_storage_range b) {
   return a.storage == b.storage && a.start < b.end && b.start < a.end;
 }
-static inline bool etx_range_equal(etx_range a, etx_range b) {
+static inline bool etx_storage_range_equal(etx_storage_range a,
+                                           etx_storage_range b) {
   return a.storage == b.storage && a.start == b.start && a.end == b.end;
 }
 

@@ -124,7 +124,7 @@ static size_t position_after(const trace* t, uint32_t version) {
 // True if node `n` writes into [start, end) of the storage.
 static bool node_writes(const trace* t, size_t n, uint64_t start,
                         uint64_t end) {
-  const etx_range range = {t->storage, start, end};
+  const etx_storage_range range = {t->storage, start, end};
   const etx_ir_node* const node = &t->method->nodes[n];
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t written = node->outputs[i];
@@ -132,7 +132,8 @@ static bool node_writes(const trace* t, size_t n, uint64_t start,
         t->placement->places[written].way != ETX_WAY_WRITTEN) {
       continue;
     }
-    if (etx_range_overlaps(range, etx_place_range(t->placement, written))) {
+    if (etx_storage_range_overlaps(range,
+                                   etx_place_range(t->placement, written))) {
       return true;
     }
   }
@@ -233,10 +234,10 @@ static bool same_dims(const trace* t, uint32_t a, uint32_t b) {
 // May the node write `written` while it reads `value` as that argument?
 static bool may_overlap(const trace* t, const etx_ir_node* node,
                         size_t argument, uint32_t value, uint32_t written) {
-  const etx_range read = etx_place_range(t->placement, value);
-  const etx_range write = etx_place_range(t->placement, written);
-  if (!etx_range_overlaps(read, write)) return true;
-  if (!etx_range_equal(read, write)) return false;
+  const etx_storage_range read = etx_place_range(t->placement, value);
+  const etx_storage_range write = etx_place_range(t->placement, written);
+  if (!etx_storage_range_overlaps(read, write)) return true;
+  if (!etx_storage_range_equal(read, write)) return false;
   switch (node->op->in_place) {
     case ETX_IN_PLACE_SELF:
       return argument == 0;
@@ -270,7 +271,7 @@ static etx_status read_argument(void* context, size_t argument,
 }
 
 static etx_status write_root(trace* t, uint32_t value) {
-  const etx_range range = etx_place_range(t->placement, value);
+  const etx_storage_range range = etx_place_range(t->placement, value);
   if (range.storage != t->storage || range.start == range.end) return ETX_OK;
   segments own = {NULL, 0};
   ETX_TRY(new_segments(t, 1, &own));
@@ -299,13 +300,14 @@ static bool leaves_the_base(const trace* t, uint32_t source,
 static etx_status expect_patch(trace* t, const etx_ir_node* node,
                                uint32_t value, segments base, segments* out) {
   const uint32_t source = node->args[1].as.value;
-  const etx_range found = etx_place_range(t->placement, source);
-  etx_range wanted = etx_place_range(t->placement, value);
-  etx_view view = {0};
-  const bool is_patch = etx_view_find_patch(t->method, node, &view);
+  const etx_storage_range found = etx_place_range(t->placement, source);
+  etx_storage_range wanted = etx_place_range(t->placement, value);
+  etx_value_view view = {0};
+  const bool is_patch = etx_value_view_find_patch(t->method, node, &view);
   wanted.start += view.delta;
   wanted.end = wanted.start + (found.end - found.start);
-  if (is_patch && etx_range_equal(found, wanted) && is_here(t, source)) {
+  if (is_patch && etx_storage_range_equal(found, wanted) &&
+      is_here(t, source)) {
     segments covered = {NULL, 0};
     ETX_TRY(cut(t, base, wanted.start, wanted.end, &covered));
     if (leaves_the_base(t, source, &covered)) {
@@ -321,7 +323,7 @@ static etx_status expect_patch(trace* t, const etx_ir_node* node,
 static etx_status derive(trace* t, const etx_ir_node* node, uint32_t value) {
   const etx_place* const place = &t->placement->places[value];
   if (!is_here(t, place->base)) return ETX_OK;
-  const etx_range range = etx_place_range(t->placement, value);
+  const etx_storage_range range = etx_place_range(t->placement, value);
   segments* const own = &t->expected[value];
   ETX_TRY(cut(t, t->expected[place->base], range.start, range.end, own));
   if (place->way != ETX_WAY_PATCHED) return ETX_OK;

@@ -247,7 +247,7 @@ static etx_status find_savings(const accounting* a, etx_pool* work) {
 }
 
 static etx_status find_all(accounting* a, etx_pool* pool, etx_pool* work,
-                           const etx_method_memory* memory) {
+                           const etx_memory_plan* memory) {
   etx_lifetime* lifetimes = NULL;
   ETX_TRY(etx_lifetimes_find(work, a->method, a->placement, &lifetimes));
   a->lifetimes = lifetimes;
@@ -265,7 +265,7 @@ static etx_status find_all(accounting* a, etx_pool* pool, etx_pool* work,
 etx_status etx_plan_account_find(etx_pool* pool, const etx_ir_module* module,
                                  const etx_ir_method* method,
                                  const etx_placement* placement,
-                                 const etx_method_memory* memory,
+                                 const etx_memory_plan* memory,
                                  etx_plan_account* out_account) {
   etx_plan_account account = {.naive_bytes = 0};
   accounting a = {.module = module,

@@ -10,8 +10,8 @@
 #ifndef ETX_EXPORTER_PLAN_ACCOUNT_H
 #define ETX_EXPORTER_PLAN_ACCOUNT_H
 
-#include "exporter/export.h"
 #include "exporter/plan_memory.h"
+#include "exporter/report/export_report.h"
 
 typedef struct etx_plan_account {
   uint64_t naive_bytes;     // of all values that nodes make, and planned inputs
@@ -32,7 +32,7 @@ ETX_MUST_USE etx_status etx_plan_account_find(etx_pool* pool,
                                               const etx_ir_module* module,
                                               const etx_ir_method* method,
                                               const etx_placement* placement,
-                                              const etx_method_memory* memory,
+                                              const etx_memory_plan* memory,
                                               etx_plan_account* out_account);
 
 #endif

@@ -118,7 +118,7 @@ static etx_status find_peak(planning* p, const etx_plan_problem* problem,
 static etx_status plan_method(planning* p, const etx_ir_method* method,
                               etx_placement* placement,
                               const etx_lifetime* lifetimes,
-                              etx_method_memory* memory) {
+                              etx_memory_plan* memory) {
   etx_plan_problem problem = {0};
   etx_plan_block* blocks = NULL;
   uint32_t* storages = NULL;
@@ -157,7 +157,7 @@ static etx_status plan_method(planning* p, const etx_ir_method* method,
 // Moves the plan of each method up to where its part starts.
 static etx_status raise_all(planning* p, etx_placement* placements,
                             etx_lifetime* const* lifetimes,
-                            etx_method_memory* memory) {
+                            etx_memory_plan* memory) {
   const size_t count = p->module->method_count;
   uint64_t* const bytes = etx_pool_take(&p->pool, count * sizeof *bytes);
   uint64_t* const starts = etx_pool_take(&p->pool, count * sizeof *starts);
@@ -178,7 +178,7 @@ static etx_status raise_all(planning* p, etx_placement* placements,
 // Stable outputs one after the other from `*end` on.
 static etx_status plan_stable(planning* p, etx_placement* placement,
                               const etx_lifetime* lifetimes, uint64_t* end,
-                              etx_method_memory* memory) {
+                              etx_memory_plan* memory) {
   uint64_t start = UINT64_MAX;
   for (uint32_t s = 0; s < placement->storage_count; ++s) {
     if (lifetimes[s].end == 0 || !lifetimes[s].is_stable) continue;
@@ -196,7 +196,7 @@ static etx_status plan_stable(planning* p, etx_placement* placement,
 }
 
 static etx_status plan_all(planning* p, etx_placement* placements,
-                           etx_method_memory* memory) {
+                           etx_memory_plan* memory) {
   const size_t count = p->module->method_count;
   etx_lifetime** const lifetimes =
       etx_pool_take(&p->pool, count * sizeof *lifetimes);
@@ -220,8 +220,8 @@ static etx_status plan_all(planning* p, etx_placement* placements,
 
 etx_status etx_plan_memory(const etx_ir_module* module,
                            etx_placement* placements, const char* algorithm,
-                           etx_method_memory** out_memory, etx_diag* diag) {
-  etx_method_memory* const memory =
+                           etx_memory_plan** out_memory, etx_diag* diag) {
+  etx_memory_plan* const memory =
       etx_pool_take(module->pool, module->method_count * sizeof *memory);
   if (memory == NULL) return ETX_OUT_OF_MEMORY;
   planning p = {.module = module, .algorithm = algorithm, .diag = diag};

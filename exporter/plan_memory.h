@@ -16,7 +16,7 @@
 
 #include "exporter/place.h"
 
-typedef struct etx_method_memory {
+typedef struct etx_memory_plan {
   uint64_t scratch_bytes;  // of arena 1 as this method states it
   uint64_t range_start;    // of its part of the lower range; 0 if no method
                            // may run beside it
@@ -27,7 +27,7 @@ typedef struct etx_method_memory {
   size_t peak_node;  // where most bytes are live
   const char* algorithm;
   uint64_t steps;  // of the planner, spent on that part
-} etx_method_memory;
+} etx_memory_plan;
 
 // Sets `offset` of the scratch storages of all placements. `algorithm` is a
 // planner's name or NULL for the best. The result has one entry a method, in
@@ -35,7 +35,7 @@ typedef struct etx_method_memory {
 ETX_MUST_USE etx_status etx_plan_memory(const etx_ir_module* module,
                                         etx_placement* placements,
                                         const char* algorithm,
-                                        etx_method_memory** out_memory,
+                                        etx_memory_plan** out_memory,
                                         etx_diag* diag);
 
 #endif

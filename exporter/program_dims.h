@@ -4,7 +4,7 @@
 #ifndef ETX_EXPORTER_PROGRAM_DIMS_H
 #define ETX_EXPORTER_PROGRAM_DIMS_H
 
-#include "exporter/read_program_yaml.h"
+#include "exporter/read_yaml/program_file.h"
 
 // One entry of `dims`: "method.input[dimension]" or "method.input" for an
 // integer input, and {min, max}.

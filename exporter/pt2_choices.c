@@ -114,14 +114,15 @@ static etx_status graph_inputs(etx_pt2_graph* inner, const parts* p,
 // ---------------------------------------------------------------- uses
 
 static etx_status mark_operands(etx_pt2_graph* graph, const parts* p,
-                                const etx_json* json) {
+                                const etx_json* json,
+                                etx_pt2_visit_nodes* mark_nodes) {
   etx_pt2_graph inner;
   const etx_json* inputs = NULL;
   const etx_json* outputs = NULL;
   ETX_TRY(open_graph(graph, json, &inner));
   ETX_TRY(graph_inputs(&inner, p, &inputs));
   ETX_TRY(etx_pt2_field(&inner, json, "outputs", ETX_JSON_ARRAY, &outputs));
-  ETX_TRY(etx_pt2_mark_nodes(&inner));
+  ETX_TRY(mark_nodes(&inner));
   for (size_t i = 0; i < outputs->count; ++i) {
     etx_pt2_mark_argument(&inner, &outputs->items[i]);
   }
@@ -137,12 +138,13 @@ static etx_status mark_operands(etx_pt2_graph* graph, const parts* p,
   return ETX_OK;
 }
 
-etx_status etx_pt2_mark_choice(etx_pt2_graph* graph, const etx_json* node) {
+etx_status etx_pt2_mark_choice(etx_pt2_graph* graph, const etx_json* node,
+                               etx_pt2_visit_nodes* mark_nodes) {
   parts p;
   ETX_TRY(read_parts(graph, node, &p));
   etx_pt2_mark_argument(graph, p.condition);
   for (size_t i = 0; i < 2; ++i) {
-    ETX_TRY(mark_operands(graph, &p, p.graphs[i]));
+    ETX_TRY(mark_operands(graph, &p, p.graphs[i], mark_nodes));
   }
   return ETX_OK;
 }
@@ -210,14 +212,14 @@ static etx_status define_inputs(etx_pt2_graph* graph, etx_pt2_graph* inner,
 // Adds the nodes of one sub-graph; `results` has room for the node's outputs,
 // ETX_IR_NONE for none.
 static etx_status read_branch(etx_pt2_graph* graph, const parts* p,
-                              size_t which, uint32_t branch,
-                              uint32_t* results) {
+                              size_t which, uint32_t branch, uint32_t* results,
+                              etx_pt2_visit_nodes* read_nodes) {
   etx_pt2_graph inner;
   const etx_json* outputs = NULL;
   ETX_TRY(open_graph(graph, p->graphs[which], &inner));
   inner.branch = branch;
   ETX_TRY(define_inputs(graph, &inner, p));
-  ETX_TRY(etx_pt2_read_nodes(&inner));
+  ETX_TRY(read_nodes(&inner));
   ETX_TRY(
       etx_pt2_field(&inner, inner.graph, "outputs", ETX_JSON_ARRAY, &outputs));
   if (outputs->count != p->outputs->count) {
@@ -277,7 +279,8 @@ static etx_status add_result(etx_pt2_graph* graph, const etx_json* output,
                          ways[0], ways[1], value, &graph->where);
 }
 
-etx_status etx_pt2_read_choice(etx_pt2_graph* graph, const etx_json* node) {
+etx_status etx_pt2_read_choice(etx_pt2_graph* graph, const etx_json* node,
+                               etx_pt2_visit_nodes* read_nodes) {
   parts p;
   etx_ir_arg condition;
   uint32_t choice = 0;
@@ -294,8 +297,10 @@ etx_status etx_pt2_read_choice(etx_pt2_graph* graph, const etx_json* node) {
                             &choice));
   ETX_TRY(etx_ir_add_head(graph->import->module, graph->method, choice,
                           &condition, &graph->where, &token));
-  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(choice), results[0]));
-  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(choice), results[1]));
+  ETX_TRY(read_branch(graph, &p, 0, etx_ir_then_branch(choice), results[0],
+                      read_nodes));
+  ETX_TRY(read_branch(graph, &p, 1, etx_ir_else_branch(choice), results[1],
+                      read_nodes));
   for (size_t i = 0; i < p.outputs->count; ++i) {
     const uint32_t ways[2] = {results[0][i], results[1][i]};
     ETX_TRY(add_result(graph, &p.outputs->items[i], choice, token, ways));

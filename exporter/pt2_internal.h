@@ -1,6 +1,8 @@
 // Parts of the .pt2 reader, for read_pt2.c and pt2_*.c only.
 //
-//   read_pt2.c       the zip: consistency, names, CRCs, versions
+//   pt2_archive.c    the zip: consistency, names, CRCs
+//   read_pt2.c       versions, the program, the order of reading
+//   pt2_method.c     names that nodes define and read, nodes that are added
 //   pt2_schema.c     the shape of the JSON: kinds, unions, places in messages
 //   pt2_symbols.c    symbolic sizes and their ranges
 //   pt2_weights.c    payload configs: views of stored bytes as constants
@@ -23,7 +25,9 @@
 #define ETX_EXPORTER_PT2_INTERNAL_H
 
 #include "exporter/aten_schema.h"
-#include "exporter/read_pt2.h"
+#include "exporter/import.h"
+#include "exporter/read_json.h"
+#include "exporter/read_pt2/pt2_archive.h"
 
 enum { ETX_PT2_PLACE_BYTES = 200 };
 
@@ -90,15 +94,6 @@ typedef struct etx_pt2_graph {
 } etx_pt2_graph;
 
 #define ETX_PT2_END UINT32_MAX
-
-// ---- read_pt2.c
-
-// The bytes of a member, CRC checked. ETX_NOT_FOUND without message if there
-// is none.
-ETX_MUST_USE etx_status etx_pt2_member_read(etx_pt2_archive* archive,
-                                            etx_text name, etx_pool* pool,
-                                            etx_bytes* out_bytes,
-                                            etx_diag* diag);
 
 // ---- pt2_schema.c
 
@@ -201,18 +196,23 @@ ETX_MUST_USE etx_status etx_pt2_check_pairs(etx_pt2_graph* graph,
 void etx_pt2_read_source(etx_pt2_graph* graph, const etx_json* node);
 void etx_pt2_forget_source(etx_pt2_graph* graph);
 
-// ---- pt2_nodes.c
+// ---- pt2_method.c
 
+// What is done with a node.
+typedef enum etx_pt2_node_class {
+  ETX_PT2_NODE_KEPT,
+  ETX_PT2_NODE_DROPPED,   // sizes and assertions
+  ETX_PT2_NODE_DECLINED,  // control flow and the like
+} etx_pt2_node_class;
+
+etx_pt2_node_class etx_pt2_class_of(etx_text target);
 // True of arithmetic on sizes and assertions.
 bool etx_pt2_is_dropped(etx_text target);
-// Marks the names that nodes and the program's outputs read.
-ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
+// Marks the tensor that a TensorArgument names as read.
+void etx_pt2_mark_tensor(etx_pt2_graph* graph, const etx_json* tensor);
 // Marks what an Argument reads. Malformed ones are refused later, when they
 // are read.
 void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument);
-// The same for the arguments of all nodes.
-ETX_MUST_USE etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph);
-ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
 // Makes the value that the name of a TensorArgument stands for from now on,
 // the result of node `node`.
 ETX_MUST_USE etx_status etx_pt2_define_tensor(etx_pt2_graph* graph,
@@ -229,6 +229,13 @@ ETX_MUST_USE etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
                                          const etx_ir_value* result,
                                          uint32_t* out_value);
 
+// ---- pt2_nodes.c
+
+// Marks the names that nodes and the program's outputs read.
+ETX_MUST_USE etx_status etx_pt2_mark_uses(etx_pt2_graph* graph);
+// Marks what the arguments of all nodes read.
+ETX_MUST_USE etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph);
+ETX_MUST_USE etx_status etx_pt2_read_nodes(etx_pt2_graph* graph);
 // ---- pt2_in_place.c
 
 // The schema that computes what `aten` ("aten.add_.Tensor") writes in place, or
@@ -237,8 +244,8 @@ const etx_aten_schema* etx_pt2_functional(etx_text aten);
 // For the node that was read last: its results may be views of its operands.
 void etx_pt2_note_views(etx_pt2_graph* graph, const etx_json* inputs,
                         const etx_json* outputs);
-// For the functional form of `aten`, which was read: its result is what its first operand,
-// and all that sees the same bytes, is from now on.
+// For the functional form of `aten`, which was read: its result is what its
+// first operand, and all that sees the same bytes, is from now on.
 ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
                                                etx_text aten,
                                                const etx_json* inputs,
@@ -248,12 +255,17 @@ ETX_MUST_USE etx_status etx_pt2_write_in_place(etx_pt2_graph* graph,
 
 // True if the node is a torch.cond.
 bool etx_pt2_is_choice(etx_text target);
+// What is done with all nodes of a sub-graph: the reader of nodes hands its own
+// functions on, since sub-graphs hold nodes.
+typedef etx_status etx_pt2_visit_nodes(etx_pt2_graph* graph);
 // Marks which operands the sub-graphs read.
 ETX_MUST_USE etx_status etx_pt2_mark_choice(etx_pt2_graph* graph,
-                                            const etx_json* node);
+                                            const etx_json* node,
+                                            etx_pt2_visit_nodes* mark_nodes);
 // Reads the node with its sub-graphs.
 ETX_MUST_USE etx_status etx_pt2_read_choice(etx_pt2_graph* graph,
-                                            const etx_json* node);
+                                            const etx_json* node,
+                                            etx_pt2_visit_nodes* read_nodes);
 
 // ---- pt2_numbers.c
 

@@ -7,80 +7,11 @@
 #include "exporter/nearest_operator.h"
 #include "exporter/pt2_internal.h"
 
-// ---------------------------------------------------------------- classes
-
 static bool starts_with(etx_text text, const char* prefix) {
   return etx_text_starts_with(text, etx_text_of(prefix));
 }
 
-// What is done with a node.
-typedef enum node_class {
-  NODE_KEPT,
-  NODE_DROPPED,   // sizes and assertions
-  NODE_DECLINED,  // control flow and the like
-} node_class;
-
-static node_class class_of(etx_text target) {
-  static const char* const dropped[] = {
-      "_operator.",
-      "torch.sym_",
-      "torch._sym_",
-      "math.",
-      "torch.ops.aten.sym_size.",
-      "torch.ops.aten.sym_numel.",
-      "torch.ops.aten.sym_stride.",
-      "torch.ops.aten.sym_storage_offset.",
-      "torch.ops.aten._assert_async.",
-      "torch.ops.aten._assert_scalar.",
-      "torch.ops.aten._assert_tensor_metadata.",
-      "torch.ops.aten.sym_constrain_range",
-  };
-  static const char* const kept[] = {
-      "torch.ops.aten.",
-      "torch.ops.quantized_decomposed.",
-      "torch.ops.llama.",
-      "torch.ops.torchao.",
-  };
-  for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; ++i) {
-    if (starts_with(target, dropped[i])) return NODE_DROPPED;
-  }
-  for (size_t i = 0; i < sizeof kept / sizeof kept[0]; ++i) {
-    if (starts_with(target, kept[i])) return NODE_KEPT;
-  }
-  return NODE_DECLINED;
-}
-
-bool etx_pt2_is_dropped(etx_text target) {
-  return class_of(target) == NODE_DROPPED;
-}
-
 // ---------------------------------------------------------------- uses
-
-static void mark_tensor(etx_pt2_graph* graph, const etx_json* tensor) {
-  const etx_json* const name = etx_json_member(tensor, "name");
-  if (name == NULL || name->kind != ETX_JSON_STRING) return;
-  const etx_json* const meta =
-      etx_json_find(graph->tensor_values, name->string);
-  if (meta != NULL) {
-    graph->last_reads[meta - graph->tensor_values->items] = graph->now;
-  }
-}
-
-void etx_pt2_mark_argument(etx_pt2_graph* graph, const etx_json* argument) {
-  if (argument == NULL || argument->kind != ETX_JSON_OBJECT) return;
-  for (size_t i = 0; i < argument->count; ++i) {
-    const etx_json* const payload = &argument->items[i];
-    if (etx_text_is(argument->keys[i], "as_tensor")) {
-      mark_tensor(graph, payload);
-    } else if (payload->kind == ETX_JSON_ARRAY) {
-      for (size_t j = 0; j < payload->count; ++j) {
-        mark_tensor(graph, &payload->items[j]);  // as_tensors
-        // as_optional_tensors
-        etx_pt2_mark_argument(graph, &payload->items[j]);
-      }
-    }
-  }
-}
 
 etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
   for (size_t i = 0; i < graph->nodes->count; ++i) {
@@ -91,9 +22,9 @@ etx_status etx_pt2_mark_nodes(etx_pt2_graph* graph) {
     etx_pt2_set_place(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, node, "target", &target));
     ETX_TRY(etx_pt2_field(graph, node, "inputs", ETX_JSON_ARRAY, &inputs));
-    if (class_of(target) == NODE_DROPPED) continue;
+    if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
     if (etx_pt2_is_choice(target)) {
-      ETX_TRY(etx_pt2_mark_choice(graph, node));
+      ETX_TRY(etx_pt2_mark_choice(graph, node, etx_pt2_mark_nodes));
       continue;
     }
     for (size_t j = 0; j < inputs->count; ++j) {
@@ -110,36 +41,13 @@ etx_status etx_pt2_mark_uses(etx_pt2_graph* graph) {
     const etx_json* const spec = &graph->output_specs->items[i];
     if (spec->kind != ETX_JSON_OBJECT || spec->count != 1) continue;
     const etx_json* const arg = etx_json_member(&spec->items[0], "arg");
-    mark_tensor(graph, arg);
+    etx_pt2_mark_tensor(graph, arg);
     etx_pt2_mark_argument(graph, arg);
   }
   return ETX_OK;
 }
 
 // ---------------------------------------------------------------- outputs
-
-etx_status etx_pt2_define_tensor(etx_pt2_graph* graph, const etx_json* tensor,
-                                 uint32_t node, uint32_t* out_value) {
-  etx_text name;
-  size_t position = 0;
-  etx_ir_value value = {0};
-  ETX_TRY(etx_pt2_text(graph, tensor, "name", &name));
-  ETX_TRY(etx_pt2_find_tensor(graph, name, &position));
-  if (graph->states[position] != ETX_PT2_UNDEFINED) {
-    return etx_pt2_refuse(graph, "tensor '%t' is defined twice", name);
-  }
-  ETX_TRY(etx_pt2_shape(graph, &graph->tensor_values->items[position],
-                        &value.shape));
-  value.name = name;
-  value.has_shape = true;
-  value.origin = ETX_IR_FROM_NODE;
-  value.index = node;
-  ETX_TRY(etx_ir_add_value(graph->import->module, graph->method, &value,
-                           out_value));
-  graph->states[position] = ETX_PT2_DEFINED;
-  graph->values[position] = *out_value;
-  return ETX_OK;
-}
 
 typedef struct output_list {
   uint32_t* values;
@@ -179,29 +87,6 @@ static etx_status read_output(etx_pt2_graph* graph, const etx_json* output,
 
 // ---------------------------------------------------------------- nodes
 
-etx_status etx_pt2_add_node(etx_pt2_graph* graph, const char* aten,
-                            const etx_ir_arg* args, const etx_text* names,
-                            size_t count, const etx_ir_value* result,
-                            uint32_t* out_value) {
-  static const etx_text positional[8];
-  etx_ir_value value = *result;
-  etx_ir_node node = {.aten = etx_text_of(aten),
-                      .outputs = out_value,
-                      .output_count = 1,
-                      .place = graph->where,
-                      .branch = graph->branch};
-  uint32_t unused = 0;
-  value.has_shape = true;
-  value.origin = ETX_IR_FROM_NODE;
-  value.index = (uint32_t)graph->method->node_count;
-  ETX_TRY(etx_ir_add_value(graph->import->module, graph->method, &value,
-                           out_value));
-  ETX_TRY(etx_aten_complete(graph->pool, etx_aten_schema_find(node.aten), args,
-                            names == NULL ? positional : names, count, &node,
-                            graph->diag));
-  return etx_ir_add_node(graph->import->module, graph->method, &node, &unused);
-}
-
 // float(n) of a size as an operand: a 0-d tensor, which counts for types as a
 // number does. Its type holds sizes up to 2^24 exactly.
 static etx_status read_float_of_size(etx_pt2_graph* graph, etx_dim dim,
@@ -238,8 +123,8 @@ static etx_status read_argument(etx_pt2_graph* graph, const etx_json* argument,
 }
 
 // Arguments that do not fit the operator are reported, and the node stays
-// without any, so that later nodes can be read. What a node writes into may have
-// another name in the functional form.
+// without any, so that later nodes can be read. What a node writes into may
+// have another name in the functional form.
 static etx_status read_arguments(etx_pt2_graph* graph, const etx_json* inputs,
                                  const etx_aten_schema* schema, bool writes,
                                  etx_ir_node* node) {
@@ -282,7 +167,7 @@ static void report_operator(etx_pt2_graph* graph, etx_text target,
     etx_pt2_unsupported(graph, "a number read from a tensor's data,", target);
     return;
   }
-  if (class_of(target) != NODE_KEPT) {
+  if (etx_pt2_class_of(target) != ETX_PT2_NODE_KEPT) {
     etx_pt2_unsupported(graph, "operator", target);
     return;
   }
@@ -332,7 +217,7 @@ static etx_status read_node(etx_pt2_graph* graph, const etx_json* json,
   const size_t prefix = strlen("torch.ops.");
   node.aten.data = target.data + prefix;
   node.aten.size = target.size - prefix;
-  const bool is_kept = class_of(target) == NODE_KEPT;
+  const bool is_kept = etx_pt2_class_of(target) == ETX_PT2_NODE_KEPT;
   const etx_aten_schema* schema =
       is_kept ? etx_aten_schema_find(node.aten) : NULL;
   const bool writes = is_kept && schema == NULL &&
@@ -383,7 +268,7 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
     graph->now = (uint32_t)i + 1;
     etx_pt2_set_place(graph, "node %z", i);
     ETX_TRY(etx_pt2_text(graph, json, "target", &target));
-    if (class_of(target) == NODE_DROPPED) continue;
+    if (etx_pt2_class_of(target) == ETX_PT2_NODE_DROPPED) continue;
     const etx_json* const name = etx_json_member(json, "name");
     if (name != NULL && name->kind == ETX_JSON_STRING) {
       graph->where.node = name->string;
@@ -399,8 +284,9 @@ etx_status etx_pt2_read_nodes(etx_pt2_graph* graph) {
                              ".run_decompositions({}) gives may do without it",
                              target);
     }
-    ETX_TRY(etx_pt2_is_choice(target) ? etx_pt2_read_choice(graph, json)
-                                      : read_node(graph, json, target));
+    ETX_TRY(etx_pt2_is_choice(target)
+                ? etx_pt2_read_choice(graph, json, etx_pt2_read_nodes)
+                : read_node(graph, json, target));
   }
   graph->where.node.size = 0;
   etx_pt2_forget_source(graph);

@@ -6,16 +6,7 @@
 #ifndef ETX_EXPORTER_READ_PROGRAM_YAML_H
 #define ETX_EXPORTER_READ_PROGRAM_YAML_H
 
-#include "exporter/import.h"
-#include "exporter/weights.h"
-
-typedef struct etx_program_file {
-  etx_import* import;
-  etx_ir_module* module;
-  etx_weights* weights;
-  etx_ir_place place;    // file; empty if there is no program.yaml
-  const etx_yaml* root;  // an empty map if there is none
-} etx_program_file;
+#include "exporter/read_yaml/program_file.h"
 
 // Reads `path` if it exists and opens the weights files that it names; without
 // the key `weights`, weights.safetensors in the same directory if it is there.

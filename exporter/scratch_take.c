@@ -10,7 +10,7 @@ typedef struct sharing {
 } sharing;
 
 static bool is_free_block(const etx_placement* placement, uint32_t value) {
-  const etx_range range = etx_place_range(placement, value);
+  const etx_storage_range range = etx_place_range(placement, value);
   const etx_storage* const storage = &placement->storages[range.storage];
   return storage->kind == ETX_STORAGE_SCRATCH &&
          storage->index == ETX_IR_NONE && range.start == 0 &&

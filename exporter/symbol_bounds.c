@@ -6,6 +6,19 @@
 #include "exporter/symbol_internal.h"
 #include "format/base/checked_math.h"
 
+bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
+                      int64_t* out_rest) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+  int64_t quotient = a / b, rest = a % b;
+  if (rest != 0 && (rest < 0) != (b < 0)) {
+    --quotient;
+    rest += b;
+  }
+  *out_quotient = quotient;
+  *out_rest = rest;
+  return true;
+}
+
 static etx_status evaluate_term(const etx_symbols* symbols,
                                 const etx_term* term, const int64_t* values,
                                 int64_t* out);

@@ -5,19 +5,6 @@
 #include "exporter/symbol_internal.h"
 #include "format/base/checked_math.h"
 
-bool etx_floor_divide(int64_t a, int64_t b, int64_t* out_quotient,
-                      int64_t* out_rest) {
-  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
-  int64_t quotient = a / b, rest = a % b;
-  if (rest != 0 && (rest < 0) != (b < 0)) {
-    --quotient;
-    rest += b;
-  }
-  *out_quotient = quotient;
-  *out_rest = rest;
-  return true;
-}
-
 static int64_t gcd(int64_t a, int64_t b) {
   while (b != 0) {
     const int64_t rest = a % b;

@@ -45,7 +45,8 @@ static bool same_dims(const etx_ir_method* method, const etx_shape* a,
   return true;
 }
 
-bool etx_view_same_shape(const etx_ir_method* method, uint32_t a, uint32_t b) {
+bool etx_value_view_same_shape(const etx_ir_method* method, uint32_t a,
+                               uint32_t b) {
   const etx_shape* const x = shape_of(method, a);
   const etx_shape* const y = shape_of(method, b);
   return x->dtype == y->dtype && same_dims(method, x, y);
@@ -219,8 +220,8 @@ static bool has_all_elements(const etx_ir_method* method, rule kind,
   }
 }
 
-bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
-                   size_t output, etx_view* out_view) {
+bool etx_value_view_find(const etx_ir_method* method, const etx_ir_node* node,
+                         size_t output, etx_value_view* out_view) {
   const rule kind = rule_of(node->op);
   const uint32_t result = node->outputs[output];
   if (kind == NO_VIEW || result == ETX_IR_NONE) return false;
@@ -246,8 +247,9 @@ bool etx_view_find(const etx_ir_method* method, const etx_ir_node* node,
   }
 }
 
-bool etx_view_find_patch(const etx_ir_method* method, const etx_ir_node* node,
-                         etx_view* out_view) {
+bool etx_value_view_find_patch(const etx_ir_method* method,
+                               const etx_ir_node* node,
+                               etx_value_view* out_view) {
   const bool slices = node->op->id == ETX_OP_slice_scatter_out;
   if (!slices && node->op->id != ETX_OP_select_scatter_out) return false;
   const etx_shape* const self = shape_of(method, node->args[0].as.value);
@@ -272,8 +274,8 @@ static bool is_a_run(const etx_ir_node* node, const etx_shape* from) {
           steps_by_one(node, 4));
 }
 
-const char* etx_view_obstacle(const etx_ir_method* method,
-                              const etx_ir_node* node) {
+const char* etx_value_view_obstacle(const etx_ir_method* method,
+                                    const etx_ir_node* node) {
   if (node->arg_count == 0 || node->args[0].kind != ETX_IR_ARG_VALUE) {
     return NULL;
   }

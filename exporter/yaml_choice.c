@@ -5,16 +5,6 @@
 #include "exporter/ir_choice.h"
 #include "exporter/yaml_internal.h"
 
-// Where a value that some node defines can be read: in that node's branch.
-bool etx_yaml_is_visible(const etx_yaml_method* m, uint32_t value) {
-  const etx_ir_value* const v = &m->method->values[value];
-  if (v->origin != ETX_IR_FROM_NODE || v->index >= m->method->node_count) {
-    return true;
-  }
-  return etx_ir_branch_is_within(m->method, m->branch,
-                                 m->method->nodes[v->index].branch);
-}
-
 // ---------------------------------------------------------------- condition
 
 static etx_status check_bool(const etx_yaml_method* m, const etx_yaml* node,
@@ -82,7 +72,9 @@ static etx_status read_results(etx_yaml_method* m, const etx_yaml* branch,
 // Reads `then` or `else`; depth is bounded by the tree.
 static etx_status read_branch(etx_yaml_method* m, const etx_yaml* json,
                               const char* key, uint32_t branch, size_t count,
-                              uint32_t* results, etx_diag* diag) {
+                              uint32_t* results,
+                              etx_yaml_read_function* read_node,
+                              etx_diag* diag) {
   const etx_yaml* const map = etx_yaml_find(json, key);
   if (map == NULL) return etx_yaml_refuse(json, diag, "'%s' is missing", key);
   ETX_TRY(etx_yaml_want(map, ETX_YAML_MAP, key, diag));
@@ -95,7 +87,7 @@ static etx_status read_branch(etx_yaml_method* m, const etx_yaml* json,
         etx_yaml_want(nodes, ETX_YAML_LIST, "nodes", diag);
     if (status != ETX_OK) return status;
     for (size_t i = 0; i < nodes->count; ++i) {
-      ETX_TRY(etx_yaml_read_node(m, &nodes->items[i]));
+      ETX_TRY(read_node(m, &nodes->items[i]));
     }
   }
   const etx_status status = read_results(m, map, count, results, diag);
@@ -130,7 +122,9 @@ static etx_status add_result(etx_yaml_method* m, const etx_yaml* json,
 }
 
 static etx_status read_choice(etx_yaml_method* m, const etx_yaml* json,
-                              const etx_ir_place* place, etx_diag* diag) {
+                              const etx_ir_place* place,
+                              etx_yaml_read_function* read_node,
+                              etx_diag* diag) {
   etx_ir_arg condition;
   uint32_t choice = 0;
   uint32_t token = 0;
@@ -150,9 +144,9 @@ static etx_status read_choice(etx_yaml_method* m, const etx_yaml* json,
   ETX_TRY(
       etx_ir_add_head(m->module, m->method, choice, &condition, place, &token));
   ETX_TRY(read_branch(m, json, "then", etx_ir_then_branch(choice), count,
-                      results[0], diag));
+                      results[0], read_node, diag));
   ETX_TRY(read_branch(m, json, "else", etx_ir_else_branch(choice), count,
-                      results[1], diag));
+                      results[1], read_node, diag));
   for (size_t i = 0; i < count; ++i) {
     const uint32_t ways[2] = {results[0][i], results[1][i]};
     ETX_TRY(add_result(m, json, i, choice, token, ways, place, diag));
@@ -189,14 +183,15 @@ static etx_status define_anyway(etx_yaml_method* m, const etx_yaml* json,
   return ETX_OK;
 }
 
-etx_status etx_yaml_read_choice(etx_yaml_method* m, const etx_yaml* json) {
+etx_status etx_yaml_read_choice(etx_yaml_method* m, const etx_yaml* json,
+                                etx_yaml_read_function* read_node) {
   etx_diag diag;
   etx_diag_init(&diag);
   etx_ir_place place = m->place;
   place.line = json->line;
   place.column = json->column;
   const uint32_t branch = m->branch;
-  const etx_status status = read_choice(m, json, &place, &diag);
+  const etx_status status = read_choice(m, json, &place, read_node, &diag);
   m->branch = branch;
   if (status == ETX_OK || status == ETX_OUT_OF_MEMORY) return status;
   ETX_TRY(etx_yaml_report(m, status, json, &diag));

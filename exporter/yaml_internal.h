@@ -3,7 +3,8 @@
 #ifndef ETX_EXPORTER_YAML_INTERNAL_H
 #define ETX_EXPORTER_YAML_INTERNAL_H
 
-#include "exporter/read_yaml.h"
+#include "exporter/import.h"
+#include "exporter/weights.h"
 
 // A buffer or constant that the file lists: it becomes a value when something
 // refers to it.
@@ -64,14 +65,20 @@ ETX_MUST_USE etx_status etx_yaml_define_anyway(etx_yaml_method* m,
                                                const etx_yaml* node,
                                                etx_status status);
 
+// A reader of one entry of `nodes`. Branches hold nodes: the reader of nodes
+// hands itself to the reader of branches.
+typedef etx_status etx_yaml_read_function(etx_yaml_method* m,
+                                          const etx_yaml* node);
+
 // Reads one entry of `nodes`; what is wrong with it is reported, and its
 // outputs are defined all the same.
 ETX_MUST_USE etx_status etx_yaml_read_node(etx_yaml_method* m,
                                            const etx_yaml* node);
 
-// The same for one with `if`.
+// The same for one with `if`, whose branches are read by `read_node`.
 ETX_MUST_USE etx_status etx_yaml_read_choice(etx_yaml_method* m,
-                                             const etx_yaml* node);
+                                             const etx_yaml* node,
+                                             etx_yaml_read_function* read_node);
 // True if the nodes being read may name the value.
 bool etx_yaml_is_visible(const etx_yaml_method* m, uint32_t value);
 // True for null.

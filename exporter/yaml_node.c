@@ -222,13 +222,6 @@ static etx_status define_output(etx_yaml_method* m, const etx_yaml* name,
   return etx_yaml_report(m, status, name, &diag);
 }
 
-bool etx_yaml_is_null(const etx_yaml* node) {
-  etx_yaml_value value;
-  return node->kind == ETX_YAML_SCALAR &&
-         etx_yaml_scalar(node, &value, NULL) == ETX_OK &&
-         value.type == ETX_YAML_NULL;
-}
-
 // `out` is a name, or a list of names and nulls; `type` matches it.
 static etx_status read_outputs(etx_yaml_method* m, const etx_yaml* json,
                                etx_ir_node* node) {
@@ -325,7 +318,7 @@ etx_status etx_yaml_read_node(etx_yaml_method* m, const etx_yaml* json) {
   node.place.column = json->column;
   node.branch = m->branch;
   if (json->kind == ETX_YAML_MAP && etx_yaml_find(json, "if") != NULL) {
-    return etx_yaml_read_choice(m, json);
+    return etx_yaml_read_choice(m, json, etx_yaml_read_node);
   }
   const etx_status status = read_call(m, json, &node, &diag);
   ETX_TRY(etx_yaml_report(m, status, json, &diag));

@@ -4,7 +4,7 @@
 //
 // It runs after folding, so that nobody spreads the one element again.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/shared_state.h"
 #include "format/pte/reserved_names.h"
 

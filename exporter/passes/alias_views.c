@@ -11,21 +11,21 @@
 // Whether the base's bytes are still there when a view is read is settled by
 // the passes that overwrite something (place_updates, write_back).
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 
 static bool way_of_view(const etx_pass_context* context,
                         const etx_ir_method* method,
                         const etx_placement* placement, uint32_t value,
-                        const etx_view* view, etx_way* out_way) {
+                        const etx_value_view* view, etx_way* out_way) {
   const etx_storage* const storage =
       &placement->storages[etx_place_range(placement, view->base).storage];
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
                          (!view->all_elements ||
                           etx_ir_is_static(&method->values[view->base].shape));
   *out_way = ETX_WAY_ALIAS;
-  if (etx_view_same_shape(method, value, view->base)) return true;
+  if (etx_value_view_same_shape(method, value, view->base)) return true;
   if (storage->kind != ETX_STORAGE_INPUT && is_static) return true;
   *out_way = ETX_WAY_RESIZED;
   if (view->all_elements || context->options->target == ETX_TARGET_ETX) {
@@ -42,9 +42,9 @@ static void alias_node(const etx_pass_context* context,
   if (node->output_count > ETX_MAX_ARGUMENTS) return;
   for (size_t i = 0; i < node->output_count; ++i) {
     const uint32_t value = node->outputs[i];
-    etx_view view;
+    etx_value_view view;
     etx_way way;
-    if (!etx_view_find(method, node, i, &view)) return;
+    if (!etx_value_view_find(method, node, i, &view)) return;
     const etx_place* const place = &placement->places[value];
     // What a branch gives to a join stays where the join expects it.
     if (place->way != ETX_WAY_WRITTEN || place->bytes == 0 ||

@@ -1,6 +1,6 @@
 // A buffer is state if it was declared shared or some method mutates it.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 etx_status etx_pass_classify_state(etx_pass_context* context) {
   etx_ir_module* const module = context->module;

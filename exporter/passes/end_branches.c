@@ -4,7 +4,7 @@
 // take out those that only repeat what was just computed.
 
 #include "exporter/ir_choice.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 
 // Copies argument `argument` of the join at `*position`, which moves on.

@@ -14,7 +14,7 @@
 #include "exporter/attention_parts.h"
 #include "exporter/fusions.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/simplify_internal.h"
 
 // Positions of the arguments of etx::attention and etx::attention_capped, which

@@ -27,7 +27,7 @@
 
 #include "exporter/byte_layers.h"
 #include "exporter/byte_results.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 // True if callers or states get the value as it is.
 static bool is_given(const etx_ir_method* method, uint32_t value) {
@@ -45,7 +45,8 @@ static etx_status find_quantize(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   size_t left = ETX_BYTE_MOST_VALUES;
-  etx_byte_wish wish = {.is_alone = true, .left = &left};
+  etx_byte_wish wish = {
+      .compute = etx_byte_result, .is_alone = true, .left = &left};
   etx_byte_tensor bytes;
   if (node->op->id != ETX_OP_quantize_per_tensor_out ||
       !etx_byte_numbers_read(rewrite, node, &wish.numbers)) {
@@ -103,7 +104,7 @@ static etx_status find_move(etx_rewrite* rewrite, bool* out_done) {
   etx_lower* const lower = &rewrite->lower;
   const etx_ir_node* const node = lower->node;
   size_t left = ETX_BYTE_MOST_VALUES;
-  etx_byte_wish wish = {.left = &left};
+  etx_byte_wish wish = {.compute = etx_byte_result, .left = &left};
   etx_byte_tensor bytes;
   if (!comes_first(node)) return ETX_OK;
   const etx_ir_node* const floats =

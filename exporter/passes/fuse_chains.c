@@ -13,7 +13,7 @@
 
 #include "exporter/chain_words.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 // Takes in every operand that nobody else reads and that is a step itself.
 static bool take_operands(const etx_rewrite* rewrite, etx_chain_words* words) {

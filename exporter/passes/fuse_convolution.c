@@ -9,7 +9,7 @@
 
 #include "exporter/chain_words.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 enum { ARGUMENTS = 9 };  // of a convolution
 

@@ -10,7 +10,7 @@
 
 #include "exporter/chain_words.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 static const char* const kind = "linear layer";
 

@@ -5,7 +5,7 @@
 // keep the value that the buffer had when it was exported. The copies cost
 // nothing: remove_self_copy takes them out before emission.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 static bool arg_reads(const etx_ir_arg* arg, uint32_t value) {
   if (arg->kind == ETX_IR_ARG_VALUE) return arg->as.value == value;

@@ -11,7 +11,7 @@
 // divided: as one result it took more.
 
 #include "exporter/lifetimes.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 

@@ -5,7 +5,7 @@
 #include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
 #include "exporter/ir_rewrite.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 typedef enum way { UNKNOWN, THEN, ELSE } way;
 

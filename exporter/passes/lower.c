@@ -8,9 +8,9 @@
 
 #include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "exporter/nearest_operator.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 typedef enum fate {
   FINE,

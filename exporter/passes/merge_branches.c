@@ -10,7 +10,7 @@
 // where it is and is copied at the branch's end.
 
 #include "exporter/ir_choice.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 
@@ -55,7 +55,7 @@ static void merge_result(const merging* m, uint32_t copy, uint32_t branch) {
   if (value->origin != ETX_IR_FROM_NODE || m->is_merged[source] ||
       m->method->nodes[value->index].branch != branch ||
       !has_own_block(m, source) ||
-      !etx_view_same_shape(m->method, source, copy)) {
+      !etx_value_view_same_shape(m->method, source, copy)) {
     return;
   }
   move_block(m, m->placement->places[source].storage,

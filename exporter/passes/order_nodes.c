@@ -8,7 +8,7 @@
 
 #include "exporter/ir_choice.h"
 #include "exporter/order_graph.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 
 // For one method: two tenths of a second at most.
 static const uint64_t search_steps = 4000000;

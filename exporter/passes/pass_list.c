@@ -3,8 +3,8 @@
 enum { REQUIRED = false, OPTIONAL = true, IMPORTED = false, LOWERED = true };
 
 static const etx_pass passes[] = {
-#define PASS(name, kind, ir, sentence) \
-  {#name, kind, ir, sentence, etx_pass_##name},
+#define PASS(name, function, kind, ir, sentence) \
+  {#name, kind, ir, sentence, function},
 #include "exporter/passes/pass_list.def"
 #undef PASS
     {NULL, false, false, NULL, NULL},
@@ -13,26 +13,6 @@ static const etx_pass passes[] = {
 size_t etx_pass_count(void) { return sizeof passes / sizeof passes[0] - 1; }
 
 const etx_pass* etx_pass_at(size_t index) { return &passes[index]; }
-
-// The next entry of a comma-separated list; false at its end.
-static bool next_entry(const char** list, etx_text* out_entry) {
-  if (*list == NULL || **list == '\0') return false;
-  const char* end = *list;
-  while (*end != '\0' && *end != ',') ++end;
-  out_entry->data = *list;
-  out_entry->size = (size_t)(end - *list);
-  *list = *end == ',' ? end + 1 : end;
-  return true;
-}
-
-// An entry without its mark, which is '-' or '!'.
-static etx_text entry_name(etx_text entry) {
-  if (entry.size != 0 && (entry.data[0] == '-' || entry.data[0] == '!')) {
-    ++entry.data;
-    --entry.size;
-  }
-  return entry;
-}
 
 static const etx_pass* find_pass(etx_text name) {
   for (size_t i = 0; i < etx_pass_count(); ++i) {
@@ -43,8 +23,8 @@ static const etx_pass* find_pass(etx_text name) {
 
 etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
   etx_text entry;
-  while (next_entry(&switched_off, &entry)) {
-    const etx_text name = entry_name(entry);
+  while (etx_pass_entry_next(&switched_off, &entry)) {
+    const etx_text name = etx_pass_entry_name(entry);
     const etx_pass* const pass = find_pass(name);
     if (pass == NULL) {
       return etx_diag_fail(diag, ETX_NOT_FOUND, "there is no pass '%t'", name);
@@ -63,18 +43,6 @@ etx_status etx_passes_check(const char* switched_off, etx_diag* diag) {
     }
   }
   return ETX_OK;
-}
-
-static bool is_switched_off(const char* switched_off, const char* pass) {
-  etx_text entry;
-  while (next_entry(&switched_off, &entry)) {
-    if (etx_text_is(entry_name(entry), pass)) return true;
-  }
-  return false;
-}
-
-bool etx_passes_include(const etx_pass_context* context, const char* pass) {
-  return !is_switched_off(context->options->passes, pass);
 }
 
 static etx_status run_one(etx_pass_context* context, const etx_pass* pass) {
@@ -100,7 +68,7 @@ etx_status etx_passes_run(etx_pass_context* context) {
   const char* const switched_off = context->options->passes;
   ETX_TRY(etx_passes_check(switched_off, context->diag));
   for (size_t i = 0; i < etx_pass_count(); ++i) {
-    if (is_switched_off(switched_off, passes[i].name)) continue;
+    if (etx_pass_entry_switches_off(switched_off, passes[i].name)) continue;
     ETX_TRY(run_one(context, &passes[i]));
   }
   return ETX_OK;

@@ -14,7 +14,7 @@
 //
 // What fails stays where it was; write_back copies it.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/place_check.h"
 #include "exporter/place_copy.h"
@@ -61,13 +61,13 @@ static bool lies_in(const updating* u, uint32_t a, uint32_t b) {
 // it, and headers that instructions derive from it.
 static bool suits_unplanned(updating* u, uint32_t root) {
   if (u->placement->storages[u->target].kind != ETX_STORAGE_INPUT) return true;
-  if (!etx_view_same_shape(u->method, root, u->given)) return false;
+  if (!etx_value_view_same_shape(u->method, root, u->given)) return false;
   for (uint32_t v = 0; v < u->placement->place_count; ++v) {
     etx_place* const place = &u->placement->places[v];
     uint64_t delta = 0;
     if (place->way == ETX_WAY_ALIAS &&
         lies_in(u, etx_place_root(u->placement, v, &delta), root) &&
-        !etx_view_same_shape(u->method, v, root)) {
+        !etx_value_view_same_shape(u->method, v, root)) {
       place->way = ETX_WAY_RESIZED;
     }
   }
@@ -80,8 +80,8 @@ static bool settle(updating* u, uint32_t value, uint64_t offset,
 // A scatter whose source can be computed where the scatter would put it.
 static bool settle_patch(updating* u, const etx_ir_node* node, uint32_t root,
                          uint64_t offset, size_t nesting) {
-  etx_view patch;
-  if (!etx_view_find_patch(u->method, node, &patch)) return false;
+  etx_value_view patch;
+  if (!etx_value_view_find_patch(u->method, node, &patch)) return false;
   if (u->placement->storages[u->target].kind == ETX_STORAGE_INPUT) return false;
   if (!settle(u, patch.base, offset, nesting + 1)) return false;
   const uint32_t source = node->args[1].as.value;

@@ -6,7 +6,7 @@
 // returned: its hosts hand over temporaries.
 
 #include "exporter/ir_choice.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 
@@ -118,9 +118,9 @@ static void mark_returned(const etx_ir_method* method, bool* is_returned) {
   for (size_t n = method->node_count; n > 0; --n) {
     const etx_ir_node* const node = &method->nodes[n - 1];
     for (size_t i = 0; i < node->output_count; ++i) {
-      etx_view view;
+      etx_value_view view;
       if (node->outputs[i] == ETX_IR_NONE || !is_returned[node->outputs[i]] ||
-          !etx_view_find(method, node, i, &view)) {
+          !etx_value_view_find(method, node, i, &view)) {
         continue;
       }
       is_returned[view.base] = true;

@@ -2,7 +2,7 @@
 // that an archive brought along, and those whose result was placed where their
 // argument lies.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/view_rules.h"
 
@@ -13,8 +13,9 @@ static void remove_from_node(const etx_ir_method* method,
   const uint32_t value = node->outputs[0];
   etx_place* const place = &placement->places[value];
   if (place->way == ETX_WAY_SELF_COPY) place->way = ETX_WAY_ALIAS;
-  etx_view view;
-  if (place->way != ETX_WAY_WRITTEN || !etx_view_find(method, node, 0, &view)) {
+  etx_value_view view;
+  if (place->way != ETX_WAY_WRITTEN ||
+      !etx_value_view_find(method, node, 0, &view)) {
     return;
   }
   // How much of its base another view has may vary, and is then not known to
@@ -22,13 +23,14 @@ static void remove_from_node(const etx_ir_method* method,
   if (!view.all_elements && !etx_ir_is_static(&method->values[value].shape)) {
     return;
   }
-  etx_range source = etx_place_range(placement, view.base);
+  etx_storage_range source = etx_place_range(placement, view.base);
   source.start += view.delta;
   source.end = source.start + place->bytes;
-  if (!etx_range_equal(source, etx_place_range(placement, value))) return;
+  if (!etx_storage_range_equal(source, etx_place_range(placement, value)))
+    return;
   const bool is_static = etx_ir_is_static(&method->values[value].shape) &&
                          etx_ir_is_static(&method->values[view.base].shape);
-  const bool same = etx_view_same_shape(method, value, view.base);
+  const bool same = etx_value_view_same_shape(method, value, view.base);
   *place = (etx_place){is_static || same ? ETX_WAY_ALIAS : ETX_WAY_RESIZED,
                        view.base,
                        view.delta,

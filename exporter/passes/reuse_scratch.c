@@ -6,7 +6,7 @@
 // Only equal sizes: a small result in a large block would keep the large one
 // alive. One pass in order; the first argument that fits wins.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/scratch_take.h"
 

@@ -4,7 +4,7 @@
 
 #include "exporter/ir_choice.h"
 #include "exporter/ir_edit.h"
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/simplify_internal.h"
 
 // Rules only make graphs smaller or move toward the operands, so they end by
@@ -163,10 +163,10 @@ static etx_status join_equal_nodes(etx_ir_module* module, etx_ir_method* method,
 static etx_status simplify_method(etx_pass_context* context,
                                   etx_ir_method* method) {
   static const etx_rewrite_rule rules[] = {
-      etx_simplify_view,     etx_simplify_permute, etx_simplify_expand,
-      etx_simplify_slice,    etx_simplify_select,  etx_simplify_scatter,
-      etx_simplify_cast,     etx_simplify_neutral, etx_simplify_where,
-      etx_simplify_broadcast, etx_simplify_clamp,  etx_simplify_bias};
+      etx_simplify_view,      etx_simplify_permute, etx_simplify_expand,
+      etx_simplify_slice,     etx_simplify_select,  etx_simplify_scatter,
+      etx_simplify_cast,      etx_simplify_neutral, etx_simplify_where,
+      etx_simplify_broadcast, etx_simplify_clamp,   etx_simplify_bias};
   ETX_TRY(etx_ir_drop_dead_nodes(context->module, method));
   for (int round = 0; round < MAX_ROUNDS; ++round) {
     bool changed = false;

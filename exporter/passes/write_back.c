@@ -10,7 +10,7 @@
 //    what is read of it.
 // 3. An output that shows overwritten content is saved before that happens.
 
-#include "exporter/passes/pass_list.h"
+#include "exporter/passes/pass_context.h"
 #include "exporter/place.h"
 #include "exporter/place_check.h"
 #include "exporter/place_copy.h"
@@ -49,7 +49,7 @@ static uint32_t given_of(const writing* w, const etx_ir_mutation* mutation) {
 }
 
 static const char* reason_of(const writing* w, uint32_t value) {
-  const etx_range range = etx_place_range(w->placement, value);
+  const etx_storage_range range = etx_place_range(w->placement, value);
   switch (w->placement->storages[range.storage].kind) {
     case ETX_STORAGE_INPUT:
       return "the new content is an input";
@@ -75,7 +75,7 @@ static etx_status find_end_conflict(writing* w, uint32_t value,
                                     etx_place_end end, bool* out_found,
                                     etx_place_conflict* out_conflict) {
   etx_place_conflicts conflicts = {0};
-  const etx_range range = etx_place_range(w->placement, value);
+  const etx_storage_range range = etx_place_range(w->placement, value);
   *out_found = false;
   if (!etx_storage_is_kept(&w->placement->storages[range.storage])) {
     return ETX_OK;

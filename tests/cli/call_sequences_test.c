@@ -107,7 +107,7 @@ static void every_method_takes_its_smallest_and_largest_sizes(void** state) {
 }
 
 // Names of the passes that may be switched off.
-#define PASS(name, kind, ir, sentence) PASS_##kind(#name)
+#define PASS(name, function, kind, ir, sentence) PASS_##kind(#name)
 #define PASS_OPTIONAL(name) name,
 #define PASS_REQUIRED(name)
 static const char* const passes[] = {

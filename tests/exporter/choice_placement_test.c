@@ -38,8 +38,8 @@ static void start(void) {
 
 static bool share_bytes(uint32_t a, uint32_t b) {
   const etx_placement* const placement = graph_placement(&g, 0);
-  return etx_range_equal(etx_place_range(placement, a),
-                         etx_place_range(placement, b));
+  return etx_storage_range_equal(etx_place_range(placement, a),
+                                 etx_place_range(placement, b));
 }
 
 static void assert_sound(void) {

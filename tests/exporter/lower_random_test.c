@@ -15,7 +15,7 @@
 #include "cli/evaluate_node.h"
 #include "exporter/aten_schema.h"
 #include "exporter/infer.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "exporter/passes/pass_list.h"
 
 enum { GRAPHS = 20000, MAX_NODES = 3, INPUTS = 7, MAX_LIST = 4 };

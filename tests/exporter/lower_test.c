@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "tests/exporter/lowered.h"
 
 static lowered l;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 
 static const char* const names[] = {
 #define MODEL_OPERATOR(aten) aten,

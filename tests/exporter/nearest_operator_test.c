@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "exporter/aten_schema.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 #include "exporter/nearest_operator.h"
 
 static void assert_nearest(const char* wanted, const char* expected) {

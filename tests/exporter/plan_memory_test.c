@@ -70,12 +70,12 @@ static void planned_inputs_live_from_the_start(void** state) {
 
 static uint64_t offset_of(uint32_t method, uint32_t value) {
   const etx_placement* const placement = graph_placement(&g, method);
-  const etx_range range = etx_place_range(placement, value);
+  const etx_storage_range range = etx_place_range(placement, value);
   return placement->storages[range.storage].offset + range.start;
 }
 
-static etx_method_memory* plan(void) {
-  etx_method_memory* memory = NULL;
+static etx_memory_plan* plan(void) {
+  etx_memory_plan* memory = NULL;
   if (etx_plan_memory(&g.module, g.context.placements, NULL, &memory,
                       &g.diag) != ETX_OK) {
     fail_msg("%s", g.diag.text);
@@ -93,7 +93,7 @@ static void methods_start_again_at_0(void** state) {
     graph_output(&g, "y", outputs[i]);
   }
   graph_place(&g, AS_WRITTEN);
-  const etx_method_memory* const memory = plan();
+  const etx_memory_plan* const memory = plan();
   assert_int_equal(offset_of(0, outputs[0]), 0);
   assert_int_equal(offset_of(1, outputs[1]), 0);
   assert_int_equal(memory[0].scratch_bytes, 16);
@@ -115,7 +115,7 @@ static void concurrent_methods_lie_above_each_other(void** state) {
   const etx_text pair[] = {etx_text_of("a"), etx_text_of("b")};
   assert_int_equal(etx_concurrent_add(&g.module, pair, 2, &at, &g.diag),
                    ETX_OK);
-  const etx_method_memory* const memory = plan();
+  const etx_memory_plan* const memory = plan();
   // The larger one lies below; stable outputs above all.
   assert_int_equal(offset_of(1, outputs[1]), 0);
   assert_int_equal(offset_of(0, outputs[0]), 64);
@@ -140,7 +140,7 @@ static void a_stable_output_lies_where_no_other_method_writes(void** state) {
     graph_current(&g)->outputs[0].lifetime = ETX_IR_STABLE;
   }
   graph_place(&g, AS_WRITTEN);
-  const etx_method_memory* const memory = plan();
+  const etx_memory_plan* const memory = plan();
   assert_int_equal(memory[0].scratch_bytes, 400);
   assert_int_equal(offset_of(1, stable[0]), 400);
   assert_int_equal(offset_of(2, stable[1]), 416);
@@ -176,7 +176,7 @@ static void a_branch_uses_what_only_the_other_one_needs(void** state) {
   assert_false(etx_lifetime_covers(&of_wide, of_wide.end));
   // b, c, and a copy of c to where the result lies.
   assert_int_equal(of_wide.gaps[0].end - of_wide.gaps[0].start, 3);
-  const etx_method_memory* const memory = plan();
+  const etx_memory_plan* const memory = plan();
   // a, b and c are live together, and nothing else then.
   assert_int_equal(memory[0].scratch_bytes, 3 * 256);
   assert_int_equal(memory[0].lower_bound, 3 * 256);
@@ -191,7 +191,7 @@ static void the_bound_and_the_peak_are_reported(void** state) {
   const uint32_t c = graph_add(&g, a, b);
   graph_output(&g, "c", c);
   graph_place(&g, AS_WRITTEN ",-reuse_scratch");
-  const etx_method_memory* const memory = plan();
+  const etx_memory_plan* const memory = plan();
   assert_int_equal(memory[0].block_count, 3);
   assert_int_equal(memory[0].peak_node, 2);
   assert_int_equal(memory[0].lower_bound, 48);

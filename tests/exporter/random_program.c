@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "exporter/ir_choice.h"
-#include "exporter/lower_internal.h"
+#include "exporter/lower/lowering_table.h"
 
 static uint64_t random_state;
 

@@ -27,18 +27,18 @@ static int close_graph(void** state) {
 // The node that made `value`, as a view; UINT64_MAX if it is none.
 static uint64_t delta_of(uint32_t value) {
   const etx_ir_method* const method = graph_current(&g);
-  etx_view view;
-  return etx_view_find(method, &method->nodes[method->values[value].index], 0,
-                       &view)
+  etx_value_view view;
+  return etx_value_view_find(
+             method, &method->nodes[method->values[value].index], 0, &view)
              ? view.delta
              : UINT64_MAX;
 }
 
 static bool keeps_all(uint32_t value) {
   const etx_ir_method* const method = graph_current(&g);
-  etx_view view;
-  return etx_view_find(method, &method->nodes[method->values[value].index], 0,
-                       &view) &&
+  etx_value_view view;
+  return etx_value_view_find(
+             method, &method->nodes[method->values[value].index], 0, &view) &&
          view.all_elements;
 }
 
@@ -125,8 +125,8 @@ static void pieces_lie_one_behind_the_other(void** state) {
       &g, ETX_OP_select_scatter_out,
       ARGS(VALUE(x), VALUE(graph_select(&g, x, 0, 0)), INT(0), INT(3)));
   const etx_ir_method* const method = graph_current(&g);
-  etx_view patch;
-  assert_true(etx_view_find_patch(
+  etx_value_view patch;
+  assert_true(etx_value_view_find_patch(
       method, &method->nodes[method->values[pair].index], &patch));
   assert_int_equal(patch.base, x);
   assert_int_equal(patch.delta, 3 * 3 * 4);
@@ -138,8 +138,8 @@ static void a_patch_across_rows_is_none(void** state) {
   const uint32_t column = graph_select(&g, x, 1, 0);
   const uint32_t next = graph_select_scatter(&g, x, column, 1, 2);
   const etx_ir_method* const method = graph_current(&g);
-  etx_view patch;
-  assert_false(etx_view_find_patch(
+  etx_value_view patch;
+  assert_false(etx_value_view_find_patch(
       method, &method->nodes[method->values[next].index], &patch));
 }
 

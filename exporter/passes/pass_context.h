@@ -1,0 +1,63 @@
+// What every pass is given, and the prototypes of all passes.
+//
+// A pass is one function over the whole module. It either succeeds, or fails
+// with a diag (a bug, no memory), or reports problems of the user's program
+// and succeeds: the runner (pass_list.h) then stops after it.
+
+#ifndef ETX_EXPORTER_PASSES_PASS_CONTEXT_H
+#define ETX_EXPORTER_PASSES_PASS_CONTEXT_H
+
+#include "exporter/constant_names.h"
+#include "exporter/fusions.h"
+#include "exporter/ir.h"
+#include "exporter/packed_list.h"
+#include "exporter/passes/export_options.h"
+#include "exporter/place.h"
+#include "exporter/place_copy.h"
+#include "exporter/quantized_list.h"
+
+// What another order of a method's nodes saved.
+typedef struct etx_pass_order {
+  uint64_t saved_bytes;  // of those live at the fullest moment
+  uint64_t steps;        // spent on looking for it
+} etx_pass_order;
+
+typedef struct etx_pass_context {
+  etx_ir_module* module;              // changed by every pass
+  const etx_export_options* options;  // target, evaluator, passes switched off
+  etx_problems* problems;             // where refusals of the program go
+  etx_diag* diag;                     // may be NULL
+  // Called after each pass that ran, for dumps; may be NULL.
+  etx_status (*after)(void* context, etx_text pass, bool is_lowered,
+                      const etx_ir_module* module);
+  void* after_context;
+  etx_placement* placements;  // by method, made by the pass place_values
+  etx_place_copies copies;    // copies that remain, for the report
+  etx_fusions fusions;        // made and missed, for the report
+  etx_constant_names constant_names;  // of folded weights
+  etx_quantized_list quantized;       // by the pass quantize_weights
+  etx_packed_list packed;             // by the pass pack_weights
+  etx_pass_order* orders;  // by method, made by the pass order_nodes; NULL
+                           // if it did not run
+} etx_pass_context;
+
+// True if the pass of that name will run, or has run.
+bool etx_passes_include(const etx_pass_context* context, const char* pass);
+
+// A list of passes to switch off, "-name,-name": takes the next entry, its mark
+// included; false at the end. NULL is the empty list.
+bool etx_pass_entry_next(const char** list, etx_text* out_entry);
+
+// An entry without its mark, which is '-' or '!'.
+etx_text etx_pass_entry_name(etx_text entry);
+
+// True if the list switches the pass off.
+bool etx_pass_entry_switches_off(const char* list, const char* pass);
+
+// Prototypes of all passes, from the rows.
+#define PASS(name, function, kind, ir, sentence) \
+  ETX_MUST_USE etx_status function(etx_pass_context* context);
+#include "exporter/passes/pass_list.def"
+#undef PASS
+
+#endif

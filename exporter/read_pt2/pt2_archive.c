@@ -1,0 +1,239 @@
+// The zip around a program. libzip checks the directory against itself and the
+// members' CRCs; names, root folder, versions and storage are checked here.
+// Members must be stored as they are: torch.export.save never compresses, and
+// refusing the rest closes the door to small files with huge contents.
+
+#include "exporter/read_pt2/pt2_archive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zip.h>
+
+#include "exporter/host_file.h"
+
+enum { MAX_MEMBERS = 200000, MAX_ROOT = 1024 };
+
+static etx_status refuse_member(etx_diag* diag, etx_text member,
+                                const char* problem) {
+  return etx_diag_fail(diag, ETX_BAD_FILE, "member '%t': %s", member, problem);
+}
+
+// Whose fault it is that libzip failed: the machine's, or the archive's. For
+// want of memory it may call an archive inconsistent, but the allocator has
+// left its mark; `errno` was 0 before.
+static etx_status zip_status(int code) {
+  if (errno == ENOMEM) return ETX_OUT_OF_MEMORY;
+  switch (code) {
+    case ZIP_ER_MEMORY:
+      return ETX_OUT_OF_MEMORY;
+    case ZIP_ER_OPEN:
+    case ZIP_ER_NOENT:
+      return errno == 0 ? ETX_NOT_FOUND : etx_host_status(errno);
+    case ZIP_ER_READ:
+    case ZIP_ER_SEEK:
+    case ZIP_ER_TELL:
+      return ETX_HOST_FAILED;
+    default:
+      return ETX_BAD_FILE;
+  }
+}
+
+static etx_status refuse_zip(etx_diag* diag, etx_text member, int code,
+                             const char* problem) {
+  return etx_diag_fail(diag, zip_status(code), "member '%t': %s", member,
+                       problem);
+}
+
+static int by_member_name(const void* a, const void* b) {
+  const etx_pt2_member* const x = a;
+  const etx_pt2_member* const y = b;
+  return etx_text_compare(x->name, y->name);
+}
+
+// A relative path of plain parts.
+static bool is_plain_path(etx_text name) {
+  size_t start = 0;
+  for (size_t i = 0; i <= name.size; ++i) {
+    if (i < name.size && name.data[i] != '/') {
+      if (name.data[i] == '\\' || name.data[i] == '\0') return false;
+      continue;
+    }
+    const etx_text part = {name.data + start, i - start};
+    if (part.size == 0 || etx_text_is(part, ".") || etx_text_is(part, "..")) {
+      return false;
+    }
+    start = i + 1;
+  }
+  return true;
+}
+
+// Splits "root/rest" and holds every member to the root of the first.
+static etx_status take_root(etx_text full, etx_text* root, etx_text* out_rest,
+                            etx_diag* diag) {
+  const char* const slash = memchr(full.data, '/', full.size);
+  if (slash == NULL || slash == full.data || !is_plain_path(full)) {
+    return refuse_member(diag, full, "expected a path under one root folder");
+  }
+  const etx_text own_root = {full.data, (size_t)(slash - full.data) + 1};
+  if (root->size == 0) *root = own_root;
+  if (!etx_text_equal(*root, own_root)) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "member '%t' is not under the root folder '%t'", full,
+                         *root);
+  }
+  out_rest->data = slash + 1;
+  out_rest->size = full.size - own_root.size;
+  return ETX_OK;
+}
+
+static etx_status list_member(etx_pt2_archive* archive, zip_uint64_t index,
+                              etx_text* root, etx_diag* diag) {
+  zip_stat_t info;
+  if (zip_stat_index(archive->zip, index, ZIP_FL_ENC_RAW, &info) != 0) {
+    return etx_diag_fail(diag, ETX_BAD_FILE, "member %u cannot be read", index);
+  }
+  const etx_text full =
+      etx_pool_copy_text(archive->pool, etx_text_of(info.name));
+  if (full.data == NULL) return ETX_OUT_OF_MEMORY;
+  const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                              ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+  if ((info.valid & needed) != needed) {
+    return refuse_member(diag, full, "its record is not complete");
+  }
+  if (info.encryption_method != ZIP_EM_NONE) {
+    return refuse_member(diag, full, "it is encrypted");
+  }
+  if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
+    return refuse_member(
+        diag, full,
+        "it is compressed; load the archive in PyTorch and save "
+        "it again");
+  }
+  etx_pt2_member* const member = &archive->members[archive->member_count];
+  ETX_TRY(take_root(full, root, &member->name, diag));
+  member->index = index;
+  member->bytes = info.size;
+  ++archive->member_count;
+  return ETX_OK;
+}
+
+static etx_status list_members(etx_pt2_archive* archive, etx_diag* diag) {
+  const zip_int64_t count = zip_get_num_entries(archive->zip, 0);
+  if (count <= 0 || count > MAX_MEMBERS) {
+    return etx_diag_fail(diag, ETX_BAD_FILE, "the archive has %i members",
+                         (int64_t)count);
+  }
+  archive->members =
+      etx_pool_take(archive->pool, (size_t)count * sizeof *archive->members);
+  if (archive->members == NULL) return ETX_OUT_OF_MEMORY;
+  etx_text root = {NULL, 0};
+  for (zip_uint64_t i = 0; i < (zip_uint64_t)count; ++i) {
+    ETX_TRY(list_member(archive, i, &root, diag));
+  }
+  qsort(archive->members, archive->member_count, sizeof *archive->members,
+        by_member_name);
+  for (size_t i = 1; i < archive->member_count; ++i) {
+    if (!etx_text_equal(archive->members[i - 1].name,
+                        archive->members[i].name)) {
+      continue;
+    }
+    return refuse_member(diag, archive->members[i].name, "it is there twice");
+  }
+  return ETX_OK;
+}
+
+static const etx_pt2_member* find_member(const etx_pt2_archive* archive,
+                                         etx_text name) {
+  const etx_pt2_member key = {name, 0, 0};
+  return bsearch(&key, archive->members, archive->member_count,
+                 sizeof *archive->members, by_member_name);
+}
+
+// libzip compares the CRC when the last byte has been read, so one more is
+// asked for.
+static etx_status read_bytes(const etx_pt2_archive* archive,
+                             const etx_pt2_member* member, uint8_t* out,
+                             etx_diag* diag) {
+  errno = 0;
+  zip_file_t* const file = zip_fopen_index(archive->zip, member->index, 0);
+  if (file == NULL) {
+    const int code = zip_error_code_zip(zip_get_error(archive->zip));
+    return refuse_zip(diag, member->name, code, zip_strerror(archive->zip));
+  }
+  uint64_t done = 0;
+  zip_int64_t got = 0;
+  do {
+    uint8_t extra = 0;
+    got = done < member->bytes
+              ? zip_fread(file, out + done, member->bytes - done)
+              : zip_fread(file, &extra, 1);
+    if (got > 0) done += (uint64_t)got;
+  } while (got > 0 && done <= member->bytes);
+  etx_status status = ETX_OK;
+  if (got < 0) {
+    const int code = zip_error_code_zip(zip_file_get_error(file));
+    status = refuse_zip(diag, member->name, code, zip_file_strerror(file));
+  } else if (done != member->bytes) {
+    status = etx_diag_fail(diag, ETX_BAD_FILE,
+                           "member '%t' has %u bytes, its record says %u",
+                           member->name, done, member->bytes);
+  }
+  (void)zip_fclose(file);
+  return status;
+}
+
+etx_status etx_pt2_member_read(etx_pt2_archive* archive, etx_text name,
+                               etx_pool* pool, etx_bytes* out_bytes,
+                               etx_diag* diag) {
+  const etx_pt2_member* const member = find_member(archive, name);
+  if (member == NULL) return ETX_NOT_FOUND;
+  if (member->bytes > SIZE_MAX - 1) return ETX_OUT_OF_MEMORY;
+  uint8_t* const bytes = etx_pool_take(pool, (size_t)member->bytes + 1);
+  if (bytes == NULL) {
+    return etx_diag_fail(diag, ETX_OUT_OF_MEMORY,
+                         "not enough memory for the %u bytes of member '%t'",
+                         member->bytes, name);
+  }
+  ETX_TRY(read_bytes(archive, member, bytes, diag));
+  out_bytes->data = bytes;
+  out_bytes->size = (size_t)member->bytes;
+  return ETX_OK;
+}
+
+bool etx_pt2_has_member(const etx_pt2_archive* archive, const char* name) {
+  return find_member(archive, etx_text_of(name)) != NULL;
+}
+
+static bool looks_like_old_layout(zip_t* zip) {
+  return zip_name_locate(zip, "serialized_exported_program.json", 0) >= 0;
+}
+
+etx_status etx_pt2_archive_open(etx_pt2_archive* archive, etx_diag* diag) {
+  int code = 0;
+  errno = 0;
+  archive->zip =
+      zip_open(archive->path.data, ZIP_RDONLY | ZIP_CHECKCONS, &code);
+  if (archive->zip != NULL) {
+    if (!looks_like_old_layout(archive->zip)) {
+      return list_members(archive, diag);
+    }
+    return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                         "saved by an older PyTorch: load it and save it again "
+                         "with PyTorch 2.13 or later");
+  }
+  const etx_status status = zip_status(code);
+  if (status == ETX_OUT_OF_MEMORY) return status;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  (void)etx_diag_fail(diag, status, "%s%s",
+                      status == ETX_BAD_FILE ? "not a sound zip archive: " : "",
+                      zip_error_strerror(&error));
+  zip_error_fini(&error);
+  return status;
+}
+
+void etx_pt2_close(etx_pt2_archive* archive) {
+  if (archive->zip != NULL) zip_discard(archive->zip);
+  archive->zip = NULL;
+  etx_pool_close(&archive->payloads);
+}

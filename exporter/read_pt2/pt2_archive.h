@@ -1,0 +1,45 @@
+// The zip of an archive. The only place that sees libzip.
+//
+// Owns the open file: close it in any case.
+
+#ifndef ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
+#define ETX_EXPORTER_READ_PT2_PT2_ARCHIVE_H
+
+#include "exporter/host_memory.h"
+#include "format/base/diag.h"
+
+// One entry of the zip.
+typedef struct etx_pt2_member {
+  etx_text name;   // under the root folder
+  uint64_t index;  // libzip's
+  uint64_t bytes;
+} etx_pt2_member;
+
+typedef struct etx_pt2_archive {
+  etx_pool* pool;  // lives as long as the import
+  etx_text path;
+  void* zip;                // libzip's handle, NULL when closed
+  etx_pt2_member* members;  // in byte order of names
+  size_t member_count;
+  etx_text loaded_name;  // the payload read last, since many views may
+  etx_bytes loaded;      // share one
+  etx_pool payloads;     // where that payload lies
+} etx_pt2_archive;
+
+// Opens the zip at `path`, which is set, and lists its members.
+ETX_MUST_USE etx_status etx_pt2_archive_open(etx_pt2_archive* archive,
+                                             etx_diag* diag);
+
+// The bytes of a member, CRC checked. ETX_NOT_FOUND without message if there
+// is none.
+ETX_MUST_USE etx_status etx_pt2_member_read(etx_pt2_archive* archive,
+                                            etx_text name, etx_pool* pool,
+                                            etx_bytes* out_bytes,
+                                            etx_diag* diag);
+
+// True if there is a member of that name.
+bool etx_pt2_has_member(const etx_pt2_archive* archive, const char* name);
+
+void etx_pt2_close(etx_pt2_archive* archive);
+
+#endif

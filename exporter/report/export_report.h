@@ -1,0 +1,108 @@
+// The report of `etx plan`: memory of each method, copies that remain, fusions,
+// quantised and packed weights.
+
+#ifndef ETX_EXPORTER_REPORT_EXPORT_REPORT_H
+#define ETX_EXPORTER_REPORT_EXPORT_REPORT_H
+
+#include "exporter/fusions.h"
+#include "exporter/ir.h"
+#include "exporter/packed_list.h"
+#include "exporter/quantized_list.h"
+
+enum { ETX_EXPORT_SAVINGS = 10 };
+
+// Nodes [start, end).
+typedef struct etx_export_stretch {
+  uint32_t start;
+  uint32_t end;
+} etx_export_stretch;
+
+// A block of arena 1.
+typedef struct etx_export_block {
+  etx_text name;                   // of a value in it
+  etx_text op;                     // that made the value; empty: an input
+  uint64_t bytes;                  // at the upper bounds
+  uint64_t offset;                 // in arena 1
+  uint32_t start;                  // in use from this node on,
+  uint32_t end;                    // one past the last,
+  const etx_export_stretch* gaps;  // but not in these: branches that leave out
+  size_t gap_count;                // those which use it
+  bool is_stable;  // outlives calls of other methods: not in the shared range
+  uint64_t saves;  // so much less would be live at the fullest moment of the
+                   // method without it; counted at the peak, for the largest
+                   // ETX_EXPORT_SAVINGS
+} etx_export_block;
+
+// One row of the plan report.
+//
+//   naive = view + in place + sharing + planned + stable
+//
+// where sizes count as multiples of the alignment.
+typedef struct etx_export_method_report {
+  etx_text name;
+  uint64_t scratch_bytes;   // of this method's plan, from byte 0 on
+  uint64_t range_start;     // of the range that methods share: above 0 if it
+                            // lies over methods which may run beside it
+  uint64_t planned_bytes;   // of that range
+  uint64_t stable_bytes;    // of outputs that outlive other methods' calls
+  uint64_t lower_bound;     // no plan of the shared range can be smaller:
+                            // where both are equal it is the best there is
+  uint64_t naive_bytes;     // if every value had memory of its own
+  uint64_t view_bytes;      // of values that are bytes of another one
+  uint64_t in_place_bytes;  // of values made in a state, an input, a
+                            // concatenation, or an argument that dies
+  uint64_t sharing_bytes;   // of blocks where another one lay before
+  uint64_t order_bytes;     // by which another order of nodes lowered what is
+                            // live at the fullest moment
+  uint64_t order_steps;     // spent on finding it
+  uint64_t live_bytes;      // at the fullest moment, padding not counted
+  uint64_t padding_bytes;   // of the alignment, between what is live there
+  etx_export_block* peak_values;  // live there, the largest first; named by
+                                  // the last value made in them
+  size_t peak_value_count;
+  etx_export_block* blocks;  // all of arena 1; named by the first one
+  size_t block_count;
+  size_t value_count;  // planned values
+  size_t instruction_count;
+  uint32_t peak_instruction;
+  etx_text peak_operator;
+  uint64_t copied_bytes;  // by all copies that remain
+  const char* algorithm;
+  uint64_t steps;  // of the planner
+} etx_export_method_report;
+
+// A copy that could not be avoided, and why.
+typedef struct etx_export_copy_report {
+  etx_text method;
+  etx_text target;  // state, constant, input or output
+  etx_text op;      // that copies
+  uint64_t bytes;   // per call
+  etx_text reason;
+} etx_export_copy_report;
+
+typedef struct etx_export_report {
+  etx_export_method_report* methods;
+  size_t method_count;
+  etx_export_copy_report* copies;
+  size_t copy_count;
+  const etx_fusion* fusions;  // what became one operator, and what did not
+  size_t fusion_count;
+  const etx_quantized* quantized;  // weights, if some rule asked for it
+  size_t quantized_count;
+  const etx_quantize_rule* rules;  // that asked for it
+  size_t rule_count;
+  const etx_packed* packed;  // weights of layers, if it was asked for
+  size_t packed_count;
+  const etx_ir_pair* concurrent;  // methods that may run at the same time
+  size_t concurrent_count;
+  uint64_t scratch_bytes;  // maximum over methods
+  uint64_t method_bytes;   // sum over methods: one arena for each of them
+  uint64_t state_bytes;    // arena 2
+  uint64_t state_bound;    // sum of the states' sizes: the rest is padding
+  size_t state_count;
+  uint64_t constant_bytes;  // after deduplication
+  size_t constant_count;
+  uint64_t file_bytes;
+} etx_export_report;
+
+#endif

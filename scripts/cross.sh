@@ -54,5 +54,5 @@ ctest --test-dir "$build" --output-on-failure -j2 -LE '^(architecture|host)$' \
 # And a processor without dot products, which has the plain loops.
 if [ "$arch" = arm64 ]; then
   QEMU_CPU=cortex-a53 ctest --test-dir "$build" --output-on-failure -j2 \
-    -R '^runtime/kernels_(quantized_products|products|u8|u8_chain|u8_loops|loops)_test$'
+    -R '^runtime/(.*/)?kernels_(quantized_(products|linear)|products|gemm|u8|u8_chain|u8_loops|loops)_test$'
 fi

@@ -14,9 +14,11 @@
 // a tile is done for some heads then, whose keys, and then values, are read one
 // after the other, in the order of memory.
 
-#include "runtime/kernels/attention_internal.h"
+#include "runtime/kernels/attention.h"
 
 #include "format/base/checked_math.h"
+#include "runtime/kernels/attention/attention_f64.h"
+#include "runtime/kernels/attention_internal.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/math_functions.h"

@@ -1,9 +1,11 @@
 // Attention in double, a row at a time and a key after the other: nothing that
 // models wait for.
 
+#include "runtime/kernels/attention/attention_f64.h"
+
 #include <string.h>
 
-#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_internal.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/math_functions.h"
 

@@ -5,7 +5,7 @@
 #ifndef ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
 #define ETX_RUNTIME_KERNELS_ATTENTION_INTERNAL_H
 
-#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention/attention_args.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/panel_loops.h"
@@ -109,6 +109,16 @@ static inline size_t etx_attention_shared(const etx_attention_tile* t,
   const size_t shared = repeat - etx_attention_head(t, r) % repeat;
   return shared < t->count - r ? shared : t->count - r;
 }
+
+// True if row `row` of a batch may see key `key`: nothing but the mask can
+// still hide it.
+bool etx_attention_is_in_reach(const etx_attention* attention, size_t batch,
+                               size_t row, size_t key);
+
+// Where row `row` of a batch begins, in elements from the start of a side.
+ptrdiff_t etx_attention_at(const etx_attention* attention,
+                           const etx_attention_side* side, size_t batch,
+                           size_t row);
 
 // The query's rows, in place or through the tile's piece.
 etx_attention_rows etx_attention_queries(const etx_attention_tile* tile);

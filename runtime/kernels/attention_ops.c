@@ -299,8 +299,8 @@ etx_status etx_kernel_custom_quantized_sdpa_out_prepare(etx_call* call) {
 // Writes `rows` into the cache's sequence from `start` on.
 static void append(const etx_tensor* cache, const etx_tensor* rows,
                    int64_t start) {
-  const etx_view from = etx_view_of(rows);
-  etx_view to = etx_view_of(cache);
+  const etx_strided_view from = etx_view_of(rows);
+  etx_strided_view to = etx_view_of(cache);
   etx_view_slice(&to, 1, start, from.sizes[1], 1);
   etx_view_copy(&to, &from);
 }

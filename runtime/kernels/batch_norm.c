@@ -39,14 +39,14 @@ static batch batch_of(const etx_call* call, size_t eps, size_t out) {
   return b;
 }
 
-static etx_view part_of(const etx_tensor* tensor, const channels* c) {
-  etx_view view = etx_view_of(tensor);
+static etx_strided_view part_of(const etx_tensor* tensor, const channels* c) {
+  etx_strided_view view = etx_view_of(tensor);
   etx_view_slice(&view, 1, (int64_t)c->first, (int64_t)c->count, 1);
   return view;
 }
 
-static bool start_walk(etx_walk* walk, const etx_view* out,
-                       const etx_view* in) {
+static bool start_walk(etx_walk* walk, const etx_strided_view* out,
+                       const etx_strided_view* in) {
   etx_walk_init(walk, out->sizes, out->rank);
   etx_walk_add_strided(walk, out->data, etx_dtype_bytes(out->dtype),
                        out->strides);
@@ -100,7 +100,7 @@ static void write_by_channel(const batch* b, const channels* c) {
   for (size_t i = 0; i < c->count; ++i) {
     const size_t channel = c->first + i;
     const factors f = factors_of(b, c, i);
-    etx_view out = etx_view_of(b->out), in = etx_view_of(b->input);
+    etx_strided_view out = etx_view_of(b->out), in = etx_view_of(b->input);
     etx_view_select(&out, 1, (int64_t)channel);
     etx_view_select(&in, 1, (int64_t)channel);
     etx_walk walk;
@@ -153,7 +153,7 @@ static void rescale(const rescaling* r, void* out, const void* in,
 
 // All channels of a place together, place by place.
 static void write_by_place(const batch* b, const channels* c) {
-  etx_view out = part_of(b->out, c), in = part_of(b->input, c);
+  etx_strided_view out = part_of(b->out, c), in = part_of(b->input, c);
   const ptrdiff_t out_stride = out.strides[1], in_stride = in.strides[1];
   const etx_dtype dtype = b->input->dtype;
   rescaling r;
@@ -212,7 +212,7 @@ typedef struct header {
   int32_t strides[ETX_MAX_RANK];
 } header;
 
-static const etx_tensor* tensor_of(const etx_view* view, header* out) {
+static const etx_tensor* tensor_of(const etx_strided_view* view, header* out) {
   for (size_t i = 0; i < view->rank; ++i) {
     out->strides[i] = (int32_t)view->strides[i];
   }
@@ -227,7 +227,7 @@ static const etx_tensor* tensor_of(const etx_view* view, header* out) {
 // The mean of a channel as the quotient of a sum. The one that comes with a
 // variance is NaN as soon as an element is infinite.
 static double plain_mean(const batch* b, size_t channel, double count) {
-  etx_view in = etx_view_of(b->input);
+  etx_strided_view in = etx_view_of(b->input);
   double sum = 0;
   etx_view_select(&in, 1, (int64_t)channel);
   etx_walk walk;
@@ -256,7 +256,7 @@ static void measure(const batch* b, channels* c, double count) {
                             .dtype = ETX_DTYPE_FLOAT64};
   etx_tensor squares = means;
   squares.data = c->variance;
-  const etx_view view = part_of(b->input, c);
+  const etx_strided_view view = part_of(b->input, c);
   header self;
   etx_reduction r = {.wide = etx_wide_of(b->input->dtype),
                      .self = tensor_of(&view, &self),

@@ -4,6 +4,7 @@
 #ifndef ETX_RUNTIME_KERNELS_BINARY_FEW_H
 #define ETX_RUNTIME_KERNELS_BINARY_FEW_H
 
+#include "runtime/kernel.h"
 #include "runtime/kernels/binary_loops.h"
 
 // Up to so many elements: from there on the loops of the widest registers gain

@@ -7,8 +7,9 @@
 #ifndef ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
 #define ETX_RUNTIME_KERNELS_BINARY_LOOPS_H
 
+#include "format/tensor/dtype.h"
 #include "runtime/kernels/loop_independent.h"
-#include "runtime/kernels/operand.h"
+#include "runtime/kernels/simd/vector/compute_type.h"
 
 // Computes `count` elements, a multiple of ETX_LANES; `out` may be `a` or `b`.
 // See loop_run.h.

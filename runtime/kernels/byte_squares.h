@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "runtime/kernels/strided_copy.h"
+#include "runtime/kernels/views/copy_dim.h"
 
 // Copies the elements of two dimensions, of one byte each: `a`, along which the
 // source is dense, and `b`, along which the target is. False, and nothing is

@@ -16,10 +16,10 @@ static etx_status check_start(const etx_call* call, int64_t start,
                          (int64_t)count, start, (int64_t)size);
 }
 
-static void write_rows(const etx_view* cache, const etx_tensor* rows,
+static void write_rows(const etx_strided_view* cache, const etx_tensor* rows,
                        size_t dimension, int64_t start) {
-  const etx_view from = etx_view_of(rows);
-  etx_view part = *cache;
+  const etx_strided_view from = etx_view_of(rows);
+  etx_strided_view part = *cache;
   etx_view_slice(&part, dimension, start, from.sizes[dimension], 1);
   etx_view_copy(&part, &from);
 }
@@ -27,8 +27,8 @@ static void write_rows(const etx_view* cache, const etx_tensor* rows,
 // (cache, value, dim, start, out)
 static etx_status run_kv_update(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, 1);
-  const etx_view cache = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(etx_call_tensor(call, 4));
+  const etx_strided_view cache = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, 4));
   const size_t at = etx_wrap_dimension(etx_call_integer(call, 2), cache.rank);
   const int64_t start = etx_call_integer(call, 3);
   ETX_TRY(check_start(call, start, value->sizes[at], cache.sizes[at]));
@@ -52,7 +52,7 @@ static void clear_answer(const etx_tensor* out) {
 // (value, cache, start_pos, out)
 static etx_status run_update_cache(etx_call* call) {
   const etx_tensor* value = etx_call_tensor(call, 0);
-  const etx_view cache = etx_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view cache = etx_view_of(etx_call_tensor(call, 1));
   const int64_t start = etx_call_integer(call, 2);
   ETX_TRY(check_start(call, start, value->sizes[1], cache.sizes[1]));
   write_rows(&cache, value, 1, start);
@@ -68,15 +68,15 @@ etx_status etx_kernel_update_cache_out_prepare(etx_call* call) {
 
 // (value [B, S, H, D], cache, start_pos, indices [B, S], out)
 static etx_status run_update_with_indices(etx_call* call) {
-  const etx_view value = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view cache = etx_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view value = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view cache = etx_view_of(etx_call_tensor(call, 1));
   const etx_tensor* indices = etx_call_tensor(call, 3);
   const char* index = indices->data;
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(indices->dtype);
   ETX_TRY(etx_index_check(call, indices, cache.sizes[1], false));
   for (int32_t b = 0; b < indices->sizes[0]; ++b) {
     for (int32_t s = 0; s < indices->sizes[1]; ++s) {
-      etx_view from = value, to = cache;
+      etx_strided_view from = value, to = cache;
       const ptrdiff_t at = b * (ptrdiff_t)indices->strides[0] +
                            s * (ptrdiff_t)indices->strides[1];
       etx_view_select(&from, 0, b);

@@ -6,6 +6,7 @@
 #define ETX_RUNTIME_KERNELS_CHAIN_H
 
 #include "format/ops/steps.h"
+#include "runtime/kernel.h"
 #include "runtime/kernels/float_loops.h"
 
 // A tensor of the list: one element, one row, or as many as the result.

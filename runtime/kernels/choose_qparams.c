@@ -149,9 +149,9 @@ etx_qparams etx_qparams_of_row(etx_dtype computed, etx_dtype dtype,
 static etx_status run_per_token(etx_call* call) {
   const etx_tensor* input = etx_call_tensor(call, 0);
   const size_t last = (size_t)input->rank - 1;
-  const etx_view scales = etx_view_of(etx_call_tensor(call, 2));
-  const etx_view zeros = etx_view_of(etx_call_tensor(call, 3));
-  etx_view rows = etx_view_of(input);
+  const etx_strided_view scales = etx_view_of(etx_call_tensor(call, 2));
+  const etx_strided_view zeros = etx_view_of(etx_call_tensor(call, 3));
+  etx_strided_view rows = etx_view_of(input);
   etx_view_slice(&rows, last, 0, 1, 1);
   etx_walk walk;
   etx_walk_init(&walk, rows.sizes, rows.rank);

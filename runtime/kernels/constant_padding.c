@@ -91,7 +91,7 @@ static etx_status run_dense(etx_call* call) {
 // Any strides: all of out, then what self shows of itself.
 static etx_status run_strided(etx_call* call) {
   const frame f = frame_of(call);
-  etx_view self = etx_view_of(f.self), inner = etx_view_of(f.out);
+  etx_strided_view self = etx_view_of(f.self), inner = etx_view_of(f.out);
   etx_view_fill(&inner, &f.value);
   for (size_t i = 0; i < inner.rank; ++i) {
     const int64_t before = f.before[i];

@@ -18,14 +18,7 @@
 #include <stdint.h>
 
 #include "format/tensor/dtype.h"
-#include "runtime/built_types.h"
-
-typedef enum etx_wide {
-  ETX_WIDE_I64,
-  ETX_WIDE_F32,
-  ETX_WIDE_F64,
-  ETX_WIDE_NONE,  // complex, opaque, unsigned of 16 to 64 bits
-} etx_wide;
+#include "runtime/kernels/simd/vector/compute_type.h"
 
 // Elements of a block.
 enum { ETX_BLOCK = 64 };
@@ -39,12 +32,6 @@ typedef union etx_block {
 // The type that kernels compute `dtype` in. Depends on nothing else, and the
 // compiler may know.
 __attribute__((const)) etx_wide etx_wide_of(etx_dtype dtype);
-
-// True for a tensor's wide type that is double. What this guards is no part of
-// a build without float64 (built_types.h).
-static inline bool etx_is_f64(etx_wide wide) {
-  return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_WIDE_F64;
-}
 
 // The element type that a wide type is in memory: no conversion is needed.
 __attribute__((const)) etx_dtype etx_wide_dtype(etx_wide wide);

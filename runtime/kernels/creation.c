@@ -19,7 +19,7 @@ static etx_status fill(const etx_call* call, const etx_number* value) {
                    count);
     return ETX_OK;
   }
-  const etx_view out = etx_view_of(out_of(call));
+  const etx_strided_view out = etx_view_of(out_of(call));
   etx_view_fill(&out, value);
   return ETX_OK;
 }
@@ -95,8 +95,8 @@ etx_status etx_kernel_fill_scalar_out_prepare(etx_call* call) {
 }
 
 static etx_status run_fill_tensor(etx_call* call) {
-  const etx_view value = etx_view_of(etx_call_tensor(call, 1));
-  const etx_view out = etx_view_of(out_of(call));
+  const etx_strided_view value = etx_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view out = etx_view_of(out_of(call));
   etx_view_copy(&out, &value);
   return ETX_OK;
 }

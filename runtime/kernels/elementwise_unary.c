@@ -7,6 +7,7 @@
 #include "runtime/kernels/float_loops.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/loop_run.h"
+#include "runtime/kernels/operand.h"
 #include "runtime/kernels/unary_loops.h"
 #include "runtime/kernels/unary_parameters.h"
 #include "runtime/kernels/walk.h"

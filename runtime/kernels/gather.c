@@ -28,8 +28,8 @@ static etx_status run_embedding_dense(etx_call* call) {
 static etx_status run_embedding(etx_call* call) {
   const etx_tensor* weight = etx_call_tensor(call, 0);
   const etx_tensor* indices = etx_call_tensor(call, 1);
-  const etx_view from = etx_view_of(weight);
-  const etx_view out = etx_view_of(etx_call_tensor(call, 5));
+  const etx_strided_view from = etx_view_of(weight);
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, 5));
   etx_selection rows;
   ETX_TRY(etx_index_check(call, indices, weight->sizes[0], false));
   etx_selection_of_one(&rows, indices, 0);
@@ -123,13 +123,13 @@ etx_status etx_kernel_gather_out_prepare(etx_call* call) {
 }
 
 static etx_status scatter(const etx_call* call, const etx_tensor* source) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
   const etx_tensor* index = etx_call_tensor(call, 2);
   const etx_tensor* out = etx_call_tensor(call, 4);
   const size_t at = dimension_of(call);
   const size_t bytes = etx_dtype_bytes(self.dtype);
   ETX_TRY(etx_index_check(call, index, indexed_size(out, at), false));
-  const etx_view whole = etx_view_of(out);
+  const etx_strided_view whole = etx_view_of(out);
   etx_view_copy(&whole, &self);
   etx_walk rows;
   etx_indexed_row row;
@@ -223,8 +223,8 @@ static void add_rows(const etx_call* call, const etx_tensor* to) {
 static etx_status run_scatter_add(etx_call* call) {
   const etx_tensor* index = etx_call_tensor(call, 2);
   const etx_tensor* out = etx_call_tensor(call, 4);
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view whole = etx_view_of(out);
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view whole = etx_view_of(out);
   ETX_TRY(etx_index_check(call, index, indexed_size(out, dimension_of(call)),
                           false));
   if (!etx_adds_in_copy(out->dtype)) {
@@ -234,7 +234,7 @@ static etx_status run_scatter_add(etx_call* call) {
   }
   int32_t strides[ETX_MAX_RANK];
   const etx_tensor sums = etx_sum_copy(call, out, strides);
-  const etx_view copy = etx_view_of(&sums);
+  const etx_strided_view copy = etx_view_of(&sums);
   etx_view_copy(&copy, &self);
   add_rows(call, &sums);
   etx_view_copy(&whole, &copy);

@@ -49,7 +49,7 @@ static etx_status run_hadamard(etx_call* call) {
   const size_t numel = etx_tensor_numel(out);
   const size_t count = out->rank == 0 ? 1 : (size_t)out->sizes[out->rank - 1];
   if (numel == 0) return ETX_OK;
-  const etx_view to = etx_view_of(out), from = etx_view_of(mat);
+  const etx_strided_view to = etx_view_of(out), from = etx_view_of(mat);
   etx_view_copy(&to, &from);
   const etx_wide wide = etx_wide_of(out->dtype);
   const etx_dtype native = etx_wide_dtype(wide);

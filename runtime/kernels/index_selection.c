@@ -344,8 +344,8 @@ static void move_rows(moving* m, char* self, char* selected) {
 // ---- describing ----
 
 // Dimensions without an index: of self and of what is selected, in order.
-static void find_free_dims(moving* m, const etx_view* self,
-                           const etx_view* selected) {
+static void find_free_dims(moving* m, const etx_strided_view* self,
+                           const etx_strided_view* selected) {
   const ptrdiff_t self_bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(selected->dtype);
   size_t at = 0;
@@ -380,7 +380,7 @@ static void widen_unit(moving* m) {
 }
 
 static void start_cursor(cursor* c, const moving* m, size_t k,
-                         const etx_view* self) {
+                         const etx_strided_view* self) {
   const etx_tensor* index = m->s->indices[k];
   const size_t dimension = m->s->dimensions[k];
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(self->dtype);
@@ -432,8 +432,9 @@ static void join_rows(moving* m) {
   }
 }
 
-void etx_selection_move(const etx_selection* s, const etx_view* self,
-                        const etx_view* selected, etx_selection_way way) {
+void etx_selection_move(const etx_selection* s, const etx_strided_view* self,
+                        const etx_strided_view* selected,
+                        etx_selection_way way) {
   moving m;  // only what is used is filled in
   for (size_t i = 0; i < selected->rank; ++i) {
     if (selected->sizes[i] == 0) return;

@@ -57,7 +57,8 @@ typedef enum etx_selection_way {
 // Moves all selected elements. `selected` has the sizes that
 // etx_selection_sizes gives. Types are equal; when adding, self may be float32
 // where `selected` is of a half type.
-void etx_selection_move(const etx_selection* s, const etx_view* self,
-                        const etx_view* selected, etx_selection_way way);
+void etx_selection_move(const etx_selection* s, const etx_strided_view* self,
+                        const etx_strided_view* selected,
+                        etx_selection_way way);
 
 #endif

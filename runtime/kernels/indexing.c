@@ -30,8 +30,8 @@ static etx_status run_index(etx_call* call) {
     (void)etx_selection_sizes(&s, self->sizes, self->rank, sizes);
     ETX_TRY(etx_call_resize_out(call, 2, sizes));
   }
-  const etx_view from = etx_view_of(self);
-  const etx_view out = etx_view_of(etx_call_tensor(call, 2));
+  const etx_strided_view from = etx_view_of(self);
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, 2));
   etx_selection_move(&s, &from, &out, ETX_SELECTION_READS);
   return ETX_OK;
 }
@@ -72,9 +72,9 @@ etx_status etx_kernel_index_tensor_out_prepare(etx_call* call) {
 }
 
 // `values`, broadcast to these sizes.
-static etx_view spread_values(const etx_tensor* values, const int32_t* sizes,
-                              size_t rank) {
-  etx_view view;
+static etx_strided_view spread_values(const etx_tensor* values,
+                                      const int32_t* sizes, size_t rank) {
+  etx_strided_view view;
   view.data = values->data;
   view.dtype = values->dtype;
   view.rank = 0;
@@ -102,12 +102,13 @@ static etx_status check_values(const etx_call* call, const etx_tensor* values,
 
 // Adds to `self`; sums of half types in a copy (accumulate.h).
 static void add_selected(const etx_call* call, const etx_selection* s,
-                         const etx_view* self, const etx_view* values) {
+                         const etx_strided_view* self,
+                         const etx_strided_view* values) {
   if (!etx_adds_in_copy(self->dtype)) {
     etx_selection_move(s, self, values, ETX_SELECTION_ADDS);
     return;
   }
-  etx_view sums = *self;
+  etx_strided_view sums = *self;
   ptrdiff_t stride = 1;
   sums.data = call->temporary;
   sums.dtype = ETX_DTYPE_FLOAT32;
@@ -122,9 +123,10 @@ static void add_selected(const etx_call* call, const etx_selection* s,
 
 // Writes to argument `target`, to which self is copied first if it is another.
 static etx_status put(const etx_call* call, const etx_selection* s,
-                      const etx_view* values, size_t target, bool adds) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(etx_call_tensor(call, target));
+                      const etx_strided_view* values, size_t target,
+                      bool adds) {
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, target));
   if (target != 0) etx_view_copy(&out, &self);
   if (adds) {
     add_selected(call, s, &out, values);
@@ -161,7 +163,7 @@ static etx_status run_index_put(etx_call* call) {
   const size_t rank = etx_selection_sizes(&s, self->sizes, self->rank, sizes);
   ETX_TRY(check_values(call, &values, sizes, rank));
   ETX_TRY(etx_selection_check(&s, call, self, true));
-  const etx_view spread = spread_values(&values, sizes, rank);
+  const etx_strided_view spread = spread_values(&values, sizes, rank);
   return put(call, &s, &spread, target_of(call), etx_call_boolean(call, 3));
 }
 
@@ -177,7 +179,7 @@ static etx_status run_put_all(etx_call* call) {
   s.sizes[0] = *(const uint8_t*)mask->data != 0;
   const size_t rank = etx_selection_sizes(&s, self->sizes, self->rank, sizes);
   ETX_TRY(check_values(call, values, sizes, rank));
-  const etx_view spread = spread_values(values, sizes, rank);
+  const etx_strided_view spread = spread_values(values, sizes, rank);
   return put(call, &s, &spread, target_of(call), etx_call_boolean(call, 3));
 }
 
@@ -265,14 +267,14 @@ typedef struct along {
   size_t dimension;
 } along;
 
-static etx_view as_vector(const etx_tensor* tensor) {
-  etx_view view = etx_view_of(tensor);
+static etx_strided_view as_vector(const etx_tensor* tensor) {
+  etx_strided_view view = etx_view_of(tensor);
   if (view.rank == 0) etx_view_append(&view, 1, 0);
   return view;
 }
 
 static etx_status read_along(along* a, const etx_call* call, bool wraps) {
-  const etx_view self = as_vector(etx_call_tensor(call, 0));
+  const etx_strided_view self = as_vector(etx_call_tensor(call, 0));
   const etx_tensor* index = etx_call_tensor(call, 2);
   const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), self.rank);
   a->index = *index;
@@ -288,8 +290,8 @@ static etx_status read_along(along* a, const etx_call* call, bool wraps) {
 
 // (self, dim, index, out)
 static etx_status run_index_select(etx_call* call) {
-  const etx_view self = as_vector(etx_call_tensor(call, 0));
-  const etx_view out = as_vector(etx_call_tensor(call, 3));
+  const etx_strided_view self = as_vector(etx_call_tensor(call, 0));
+  const etx_strided_view out = as_vector(etx_call_tensor(call, 3));
   along a;
   ETX_TRY(read_along(&a, call, false));
   etx_selection_move(&a.s, &self, &out, ETX_SELECTION_READS);
@@ -317,9 +319,9 @@ etx_status etx_kernel_index_select_out_prepare(etx_call* call) {
 
 // (self, dim, index, source, .., out): writes or adds slices of source.
 static etx_status put_along(const etx_call* call, bool adds) {
-  const etx_view source = as_vector(etx_call_tensor(call, 3));
-  const etx_view self = as_vector(etx_call_tensor(call, 0));
-  const etx_view out =
+  const etx_strided_view source = as_vector(etx_call_tensor(call, 3));
+  const etx_strided_view self = as_vector(etx_call_tensor(call, 0));
+  const etx_strided_view out =
       as_vector(etx_call_tensor(call, call->argument_count - 1));
   along a;
   ETX_TRY(read_along(&a, call, false));
@@ -370,13 +372,13 @@ etx_status etx_temporary_index_add(const etx_call* call, size_t* out_bytes) {
 
 // (self, dim, index, value, out)
 static etx_status run_index_fill(etx_call* call) {
-  const etx_view self = as_vector(etx_call_tensor(call, 0));
-  const etx_view out = as_vector(etx_call_tensor(call, 4));
+  const etx_strided_view self = as_vector(etx_call_tensor(call, 0));
+  const etx_strided_view out = as_vector(etx_call_tensor(call, 4));
   etx_number value = {0};
   along a;
   ETX_TRY(read_along(&a, call, true));
   etx_number_store(etx_call_value(call, 3), out.dtype, &value);
-  etx_view spread = out;
+  etx_strided_view spread = out;
   spread.data = (char*)&value;
   for (size_t i = 0; i < spread.rank; ++i) spread.strides[i] = 0;
   spread.sizes[a.dimension] = a.index_size;

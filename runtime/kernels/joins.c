@@ -94,13 +94,13 @@ static void move_columns(const etx_call* call, char* joined,
 // The same for tensors of any layout, and of other types than the joined one.
 static void move_parts(const etx_call* call, const etx_tensor* joined,
                        const etx_value* list, bool divides) {
-  const etx_view whole = etx_view_of(joined);
+  const etx_strided_view whole = etx_view_of(joined);
   const size_t at = (size_t)call->prepared[DIMENSION];
   int64_t start = 0;
   for (size_t i = 0; i < list->as.tensors.count; ++i) {
-    const etx_view part = etx_view_of(item(list, i));
+    const etx_strided_view part = etx_view_of(item(list, i));
     const int32_t size = width(call, item(list, i));
-    etx_view place = whole;
+    etx_strided_view place = whole;
     if (size == 0) continue;
     if (call->prepared[IS_ONE_EACH] != 0) {
       etx_view_select(&place, at, start);

@@ -87,7 +87,7 @@ void etx_lines_visit(const etx_tensor* out, const etx_tensor* in,
                      size_t dimension,
                      void (*visit)(const etx_lines* lines, void* context),
                      void* context) {
-  etx_view to = etx_view_of(out), from = etx_view_of(in);
+  etx_strided_view to = etx_view_of(out), from = etx_view_of(in);
   etx_lines lines = {.count = 1};
   lines.out.dtype = lines.out.cast = lines.in.cast = out->dtype;
   lines.in.dtype = in->dtype;

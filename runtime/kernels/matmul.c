@@ -1,6 +1,7 @@
 // Matrix products: of two matrices, of batches of them, of matrices and
 // vectors, with and without something added.
 
+#include "runtime/kernels/chain.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/operand.h"
 #include "runtime/kernels/product.h"

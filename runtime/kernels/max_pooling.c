@@ -51,7 +51,7 @@ static const loops all_loops[] = {
      ETX_IF_DTYPE(FLOAT64, scan_larger_f64)}};
 
 typedef struct max_pool {
-  etx_pool pool;
+  etx_pooling pool;
   bool has_indices;
   etx_planes indices;
   etx_number lowest;
@@ -63,7 +63,7 @@ enum { TAP_BITS = 16, TAP_MASK = (1 << TAP_BITS) - 1 };
 // Where in the input the lanes' taps stand.
 static void store_indices(const max_pool* m, const etx_pool_lanes* l,
                           const int32_t* taps, int64_t first_row) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   int64_t* index = (int64_t*)(void*)etx_pool_place(&m->indices, l);
   const ptrdiff_t step = etx_pool_step(p, &m->indices);
   const int64_t start =
@@ -78,7 +78,7 @@ static void store_indices(const max_pool* m, const etx_pool_lanes* l,
 }
 
 // Where nothing is larger than the lowest number, the first tap inside.
-static void first_taps(const etx_pool* p, const etx_pool_lanes* l,
+static void first_taps(const etx_pooling* p, const etx_pool_lanes* l,
                        int32_t* taps) {
   const bool are_inside = l->are_inside && !p->are_lanes_channels;
   for (size_t i = 0; i < l->count; ++i) {
@@ -88,7 +88,7 @@ static void first_taps(const etx_pool* p, const etx_pool_lanes* l,
 }
 
 static void pool_lanes(const max_pool* m, const etx_pool_lanes* l) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   const loops* own = &all_loops[p->wide];
   etx_block best, block;
   int32_t taps[ETX_BLOCK];
@@ -118,7 +118,7 @@ static void pool_lanes(const max_pool* m, const etx_pool_lanes* l) {
 
 // One window by rows.
 static void pool_window(const max_pool* m, const etx_pool_lanes* l) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   const etx_span rows = etx_window_taps(&p->y, l->y);
   const etx_span columns = etx_window_taps(&p->x, l->x);
   const int64_t start_y = etx_window_start(&p->y, l->y);
@@ -159,21 +159,21 @@ static void pool_block(const void* context, const etx_pool_lanes* l) {
 // ------------------------------------------------ planes of float32
 
 typedef struct plane_pool {
-  const etx_pool* pool;
+  const etx_pooling* pool;
   const etx_panel_loops* loops;
 } plane_pool;
 
 // True if planes can be gone through row by row, without asking at each element
 // where it stands.
 static bool suits_planes(const max_pool* m) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   return p->in.dtype == ETX_DTYPE_FLOAT32 && !m->has_indices && p->has_lanes &&
          !p->are_lanes_channels && p->in.column == 1 && p->out.column == 1 &&
          p->x.stride <= 2;
 }
 
 static void pool_plane(const plane_pool* pp, const float* in, float* out) {
-  const etx_pool* p = pp->pool;
+  const etx_pooling* p = pp->pool;
   etx_row_most most = {.in_row = (ptrdiff_t)p->y.dilation * p->in.row,
                        .first = (ptrdiff_t)etx_window_start(&p->x, 0),
                        .columns = (ptrdiff_t)p->x.in,
@@ -194,7 +194,7 @@ static void pool_plane(const plane_pool* pp, const float* in, float* out) {
 
 static void pool_planes(const void* context, size_t first, size_t end) {
   const plane_pool* pp = context;
-  const etx_pool* p = pp->pool;
+  const etx_pooling* p = pp->pool;
   for (size_t i = first; i < end; ++i) {
     const int64_t image = (int64_t)i / p->in.channels;
     const int64_t channel = (int64_t)i % p->in.channels;
@@ -205,7 +205,7 @@ static void pool_planes(const void* context, size_t first, size_t end) {
 }
 
 static void pool_all_planes(const max_pool* m, const etx_parallel* parallel) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   const plane_pool pp = {p, etx_panel_loops_of(etx_instruction_set_within(
                                 parallel->instruction_set))};
   const int64_t planes = p->in.images * p->in.channels;

@@ -59,7 +59,7 @@ static void divide(etx_wide wide, etx_block* sums, size_t lane,
 }
 
 typedef struct mean_pool {
-  etx_pool pool;
+  etx_pooling pool;
   bool counts_padding;
   int64_t divisor;  // stated for all windows, or 0
 } mean_pool;
@@ -77,7 +77,7 @@ static int64_t counted(const etx_window* w, int64_t out, bool counts_padding) {
 
 static void divide_lanes(const mean_pool* m, const etx_pool_lanes* l,
                          etx_block* sums) {
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   const int64_t rows = counted(&p->y, l->y, m->counts_padding);
   for (size_t i = 0; i < l->count; ++i) {
     const int64_t x = etx_pool_column(p, l, i);
@@ -88,7 +88,7 @@ static void divide_lanes(const mean_pool* m, const etx_pool_lanes* l,
   }
 }
 
-static void sum_lanes(const etx_pool* p, const etx_pool_lanes* l,
+static void sum_lanes(const etx_pooling* p, const etx_pool_lanes* l,
                       etx_block* sums) {
   etx_block block;
   const etx_span rows = etx_window_taps(&p->y, l->y);
@@ -133,7 +133,7 @@ static etx_span positions(const etx_window* w, int64_t out) {
 
 static void pool_block(const void* context, const etx_pool_lanes* l) {
   const mean_pool* m = context;
-  const etx_pool* p = &m->pool;
+  const etx_pooling* p = &m->pool;
   etx_block sums = {{0}};
   if (p->has_lanes) {
     sum_lanes(p, l, &sums);

@@ -10,7 +10,8 @@ static const etx_tensor* out_of(const etx_call* call) {
   return etx_call_tensor(call, call->argument_count - 1);
 }
 
-static void describe_all(const etx_call* call, etx_view* to, etx_view* from) {
+static void describe_all(const etx_call* call, etx_strided_view* to,
+                         etx_strided_view* from) {
   (void)call;
   (void)to;
   (void)from;
@@ -78,8 +79,8 @@ static etx_status prepare_cast(etx_call* call, size_t from, size_t to,
     ETX_TRY(etx_call_check_real(call, from));
     ETX_TRY(etx_call_check_real(call, to));
   }
-  const etx_view to_view = etx_view_of(target);
-  const etx_view from_view = etx_view_of(source);
+  const etx_strided_view to_view = etx_view_of(target);
+  const etx_strided_view from_view = etx_view_of(source);
   etx_prepare_copy(call, to, &to_view, from, &from_view, run);
   return ETX_OK;
 }
@@ -93,8 +94,8 @@ etx_status etx_kernel_to_dim_order_copy_out_prepare(etx_call* call) {
 }
 
 static etx_status copy_source(const etx_call* call, size_t target) {
-  const etx_view from = etx_view_of(etx_call_tensor(call, 1));
-  const etx_view to = etx_view_of(etx_call_tensor(call, target));
+  const etx_strided_view from = etx_view_of(etx_call_tensor(call, 1));
+  const etx_strided_view to = etx_view_of(etx_call_tensor(call, target));
   etx_view_copy(&to, &from);
   return ETX_OK;
 }
@@ -119,7 +120,8 @@ etx_status etx_kernel_copy_in_place_prepare(etx_call* call) {
 
 // Reshapes: the same elements in the same order under other sizes.
 
-static void use_sizes_of(etx_view* dense, const etx_view* other) {
+static void use_sizes_of(etx_strided_view* dense,
+                         const etx_strided_view* other) {
   ptrdiff_t stride = 1;
   dense->rank = other->rank;
   for (size_t i = dense->rank; i-- > 0;) {
@@ -131,8 +133,8 @@ static void use_sizes_of(etx_view* dense, const etx_view* other) {
 
 // Where one of the two lies densely, it can be seen with the sizes of the
 // other.
-static void describe_reshape(const etx_call* call, etx_view* to,
-                             etx_view* from) {
+static void describe_reshape(const etx_call* call, etx_strided_view* to,
+                             etx_strided_view* from) {
   if (etx_tensor_is_contiguous(out_of(call))) {
     use_sizes_of(to, from);
   } else {
@@ -179,15 +181,15 @@ etx_status etx_kernel_squeeze_copy_dims_out_prepare(etx_call* call) {
 }
 
 // A complex tensor as its parts, which become a last dimension.
-static void see_parts(etx_view* complex, etx_dtype dtype) {
+static void see_parts(etx_strided_view* complex, etx_dtype dtype) {
   complex->dtype = dtype;
   for (size_t i = 0; i < complex->rank; ++i) complex->strides[i] *= 2;
   etx_view_append(complex, 2, 1);
 }
 
 static etx_status run_view_as_real(etx_call* call) {
-  const etx_view to = etx_view_of(out_of(call));
-  etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view to = etx_view_of(out_of(call));
+  etx_strided_view from = etx_view_of(etx_call_tensor(call, 0));
   see_parts(&from, to.dtype);
   etx_view_copy(&to, &from);
   return ETX_OK;
@@ -196,8 +198,8 @@ static etx_status run_view_as_real(etx_call* call) {
 etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
   const etx_dtype part = etx_dtype_part(etx_call_tensor(call, 0)->dtype);
   ETX_TRY(etx_call_check_dtype(call, 1, part));
-  const etx_view to = etx_view_of(out_of(call));
-  etx_view from = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view to = etx_view_of(out_of(call));
+  etx_strided_view from = etx_view_of(etx_call_tensor(call, 0));
   see_parts(&from, part);
   etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_real);
   return ETX_OK;
@@ -205,8 +207,8 @@ etx_status etx_kernel_view_as_real_copy_out_prepare(etx_call* call) {
 
 // The way back: out is seen as its parts.
 static etx_status run_view_as_complex(etx_call* call) {
-  const etx_view from = etx_view_of(etx_call_tensor(call, 0));
-  etx_view to = etx_view_of(out_of(call));
+  const etx_strided_view from = etx_view_of(etx_call_tensor(call, 0));
+  etx_strided_view to = etx_view_of(out_of(call));
   see_parts(&to, from.dtype);
   etx_view_copy(&to, &from);
   return ETX_OK;
@@ -215,8 +217,8 @@ static etx_status run_view_as_complex(etx_call* call) {
 etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
   const etx_dtype part = etx_call_tensor(call, 0)->dtype;
   ETX_TRY(etx_call_check_dtype(call, 1, etx_dtype_to_complex(part)));
-  const etx_view from = etx_view_of(etx_call_tensor(call, 0));
-  etx_view to = etx_view_of(out_of(call));
+  const etx_strided_view from = etx_view_of(etx_call_tensor(call, 0));
+  etx_strided_view to = etx_view_of(out_of(call));
   see_parts(&to, part);
   etx_prepare_copy(call, 1, &to, 0, &from, run_view_as_complex);
   return ETX_OK;
@@ -224,8 +226,8 @@ etx_status etx_kernel_view_as_complex_copy_out_prepare(etx_call* call) {
 
 // Other orders of dimensions.
 
-static void describe_permute(const etx_call* call, etx_view* to,
-                             etx_view* from) {
+static void describe_permute(const etx_call* call, etx_strided_view* to,
+                             etx_strided_view* from) {
   (void)to;
   const etx_tensor* self = etx_call_tensor(call, 0);
   for (size_t i = 0; i < from->rank; ++i) {
@@ -243,15 +245,15 @@ etx_status etx_kernel_permute_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_permute, run_permute);
 }
 
-static void swap(etx_view* view, size_t a, size_t b) {
+static void swap(etx_strided_view* view, size_t a, size_t b) {
   if (a == b) return;
   const size_t low = a < b ? a : b, high = a < b ? b : a;
   etx_view_move(view, high, low);
   etx_view_move(view, low + 1, high);
 }
 
-static void describe_transpose(const etx_call* call, etx_view* to,
-                               etx_view* from) {
+static void describe_transpose(const etx_call* call, etx_strided_view* to,
+                               etx_strided_view* from) {
   (void)to;
   const size_t rank = from->rank;
   swap(from, etx_wrap_dimension(etx_call_integer(call, 1), rank),
@@ -266,7 +268,8 @@ etx_status etx_kernel_transpose_copy_int_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_transpose, run_transpose);
 }
 
-static void describe_t(const etx_call* call, etx_view* to, etx_view* from) {
+static void describe_t(const etx_call* call, etx_strided_view* to,
+                       etx_strided_view* from) {
   (void)call;
   (void)to;
   if (from->rank == 2) swap(from, 0, 1);
@@ -280,7 +283,8 @@ etx_status etx_kernel_t_copy_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_t, run_t);
 }
 
-static void describe_flip(const etx_call* call, etx_view* to, etx_view* from) {
+static void describe_flip(const etx_call* call, etx_strided_view* to,
+                          etx_strided_view* from) {
   (void)to;
   const size_t count = etx_call_value(call, 1)->as.integers.count;
   for (size_t i = 0; i < count && from->rank > 0; ++i) {
@@ -299,8 +303,8 @@ etx_status etx_kernel_flip_out_prepare(etx_call* call) {
 }
 
 // Each dimension of out is self's, repeated by one of stride 0 before it.
-static void describe_repeat(const etx_call* call, etx_view* to,
-                            etx_view* from) {
+static void describe_repeat(const etx_call* call, etx_strided_view* to,
+                            etx_strided_view* from) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = out_of(call);
   const size_t extra = (size_t)out->rank - self->rank;

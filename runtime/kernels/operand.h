@@ -7,13 +7,6 @@
 #include "runtime/kernel.h"
 #include "runtime/kernels/convert.h"
 
-// One number of a wide type.
-typedef union etx_number {
-  int64_t i64;
-  float f32;
-  double f64;
-} etx_number;
-
 // The category by which a Scalar argument counts in type promotion.
 etx_dtype_category etx_number_category(const etx_value* value);
 

@@ -205,7 +205,7 @@ typedef struct line_walk {
 static bool start_lines(line_walk* lines, size_t dimension,
                         const etx_tensor* const tensors[3]) {
   for (size_t k = 0; k < 3; ++k) {
-    etx_view view = etx_view_of(tensors[k]);
+    etx_strided_view view = etx_view_of(tensors[k]);
     const size_t bytes = etx_dtype_bytes(view.dtype);
     lines->steps[k] = 0;
     if (view.rank > 0) {

@@ -36,11 +36,6 @@ static inline size_t etx_panel_lanes(etx_wide wide) {
   return wide == ETX_WIDE_F32 ? ETX_PANEL_LANES : ETX_PANEL_LANES / 2;
 }
 
-// Bytes of an element of a wide type.
-static inline size_t etx_wide_bytes(etx_wide wide) {
-  return wide == ETX_WIDE_F32 ? 4 : 8;
-}
-
 // Sums that a block keeps on the stack, ETX_PANEL_LANE_BYTES a row.
 typedef union etx_panel_sums {
   float f32[ETX_PANEL_OWN_ROWS][ETX_PANEL_LANES];

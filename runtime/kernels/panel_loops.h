@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/built_types.h"
 #include "runtime/instruction_set.h"
 #include "runtime/kernels/row_loops.h"
 #include "runtime/kernels/score_loops.h"

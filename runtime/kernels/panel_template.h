@@ -19,7 +19,6 @@
 #include "runtime/kernels/line_walker.h"
 #include "runtime/kernels/loop_step.h"
 #include "runtime/kernels/loop_unrolled.h"
-#include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
 
 typedef T NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));

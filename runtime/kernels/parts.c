@@ -7,27 +7,29 @@
 #include "runtime/kernels/prepared_copy.h"
 #include "runtime/kernels/short_copy.h"
 
-static etx_view out_of(const etx_call* call) {
+static etx_strided_view out_of(const etx_call* call) {
   return etx_view_of(etx_call_tensor(call, call->argument_count - 1));
 }
 
-static void select_part(const etx_call* call, size_t first, etx_view* view) {
+static void select_part(const etx_call* call, size_t first,
+                        etx_strided_view* view) {
   const size_t at =
       etx_wrap_dimension(etx_call_integer(call, first), view->rank);
   const int64_t index = etx_call_integer(call, first + 1);
   etx_view_select(view, at, index < 0 ? index + view->sizes[at] : index);
 }
 
-static void slice_part(const etx_call* call, size_t first, etx_view* view) {
+static void slice_part(const etx_call* call, size_t first,
+                       etx_strided_view* view) {
   const size_t at =
       etx_wrap_dimension(etx_call_integer(call, first), view->rank);
-  const etx_range range = etx_range_read(call, first + 1, view->sizes[at]);
+  const etx_slice_args range = etx_range_read(call, first + 1, view->sizes[at]);
   etx_view_slice(view, at, range.start, range.count, range.step);
 }
 
 // (self, dim, index, out)
-static void describe_select(const etx_call* call, etx_view* to,
-                            etx_view* from) {
+static void describe_select(const etx_call* call, etx_strided_view* to,
+                            etx_strided_view* from) {
   (void)to;
   select_part(call, 1, from);
 }
@@ -41,7 +43,8 @@ etx_status etx_kernel_select_copy_int_out_prepare(etx_call* call) {
 }
 
 // (self, dim, start, end, step, out)
-static void describe_slice(const etx_call* call, etx_view* to, etx_view* from) {
+static void describe_slice(const etx_call* call, etx_strided_view* to,
+                           etx_strided_view* from) {
   (void)to;
   slice_part(call, 1, from);
 }
@@ -55,8 +58,8 @@ etx_status etx_kernel_slice_copy_tensor_out_prepare(etx_call* call) {
 }
 
 // (self, dim, start, length, out)
-static void describe_narrow(const etx_call* call, etx_view* to,
-                            etx_view* from) {
+static void describe_narrow(const etx_call* call, etx_strided_view* to,
+                            etx_strided_view* from) {
   (void)to;
   const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
   const int64_t start = etx_call_integer(call, 2);
@@ -73,9 +76,9 @@ etx_status etx_kernel_narrow_copy_out_prepare(etx_call* call) {
 }
 
 // Self to out (nothing if out is self's own memory), then src to a part.
-static etx_view write_self(const etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = out_of(call);
+static etx_strided_view write_self(const etx_call* call) {
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = out_of(call);
   etx_view_copy(&out, &self);
   return out;
 }
@@ -90,7 +93,7 @@ static etx_status run_scatter_dense(etx_call* call) {
   return etx_copy_planned(call);
 }
 
-static etx_status prepare_scatter(etx_call* call, const etx_view* part,
+static etx_status prepare_scatter(etx_call* call, const etx_strided_view* part,
                                   etx_kernel_function general) {
   const size_t last = call->argument_count - 1;
   const etx_tensor* self = etx_call_tensor(call, 0);
@@ -100,7 +103,7 @@ static etx_status prepare_scatter(etx_call* call, const etx_view* part,
     ETX_TRY(etx_call_check_real(call, last));
   }
   ETX_TRY(etx_call_check_same_dtype(call, 0, last));
-  const etx_view from = etx_view_of(source);
+  const etx_strided_view from = etx_view_of(source);
   call->run = general;
   if (etx_tensor_is_contiguous(self) &&
       etx_tensor_is_contiguous(etx_call_tensor(call, last)) &&
@@ -112,30 +115,30 @@ static etx_status prepare_scatter(etx_call* call, const etx_view* part,
 
 // (self, src, dim, index, out)
 static etx_status run_select_scatter(etx_call* call) {
-  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
-  etx_view part = write_self(call);
+  const etx_strided_view source = etx_view_of(etx_call_tensor(call, 1));
+  etx_strided_view part = write_self(call);
   select_part(call, 2, &part);
   etx_view_copy(&part, &source);
   return ETX_OK;
 }
 
 etx_status etx_kernel_select_scatter_out_prepare(etx_call* call) {
-  etx_view part = out_of(call);
+  etx_strided_view part = out_of(call);
   select_part(call, 2, &part);
   return prepare_scatter(call, &part, run_select_scatter);
 }
 
 // (self, src, dim, start, end, step, out)
 static etx_status run_slice_scatter(etx_call* call) {
-  const etx_view source = etx_view_of(etx_call_tensor(call, 1));
-  etx_view part = write_self(call);
+  const etx_strided_view source = etx_view_of(etx_call_tensor(call, 1));
+  etx_strided_view part = write_self(call);
   slice_part(call, 2, &part);
   etx_view_copy(&part, &source);
   return ETX_OK;
 }
 
 etx_status etx_kernel_slice_scatter_out_prepare(etx_call* call) {
-  etx_view part = out_of(call);
+  etx_strided_view part = out_of(call);
   slice_part(call, 2, &part);
   return prepare_scatter(call, &part, run_slice_scatter);
 }

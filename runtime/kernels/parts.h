@@ -12,17 +12,17 @@ static inline size_t etx_wrap_dimension(int64_t dimension, size_t rank) {
   return (size_t)(dimension < 0 ? dimension + limit : dimension);
 }
 
-typedef struct etx_range {
+typedef struct etx_slice_args {
   int64_t start;
   int64_t count;
   int64_t step;
-} etx_range;
+} etx_slice_args;
 
 // Arguments `first`, +1 and +2 as start, end and step of a slice of a
 // dimension of `size`.
-static inline etx_range etx_range_read(const etx_call* call, size_t first,
-                                       int64_t size) {
-  etx_range range = {0, 0, etx_call_integer(call, first + 2)};
+static inline etx_slice_args etx_range_read(const etx_call* call, size_t first,
+                                            int64_t size) {
+  etx_slice_args range = {0, 0, etx_call_integer(call, first + 2)};
   int64_t bounds[2] = {0, size};
   for (size_t i = 0; i < 2; ++i) {
     if (etx_call_is_none(call, first + i)) continue;

@@ -16,18 +16,18 @@ static etx_window read_window(const etx_call* call, size_t first, size_t item,
 }
 
 // Columns can be lanes where a row of the result is long for the window.
-static bool suits_lanes(const etx_pool* p) {
+static bool suits_lanes(const etx_pooling* p) {
   const int64_t most = INT16_MAX;  // so that taps can be numbered
   return p->y.kernel <= most && p->x.kernel <= most &&
          (p->are_lanes_channels || p->x.kernel < 2 * p->x.out);
 }
 
-etx_pool etx_pool_read(const etx_call* call, size_t out, size_t first,
-                       bool has_dilation) {
-  etx_pool p = {.in = etx_planes_of(etx_call_tensor(call, 0)),
-                .out = etx_planes_of(etx_call_tensor(call, out)),
-                .y = read_window(call, first, 0, has_dilation),
-                .x = read_window(call, first, 1, has_dilation)};
+etx_pooling etx_pool_read(const etx_call* call, size_t out, size_t first,
+                          bool has_dilation) {
+  etx_pooling p = {.in = etx_planes_of(etx_call_tensor(call, 0)),
+                   .out = etx_planes_of(etx_call_tensor(call, out)),
+                   .y = read_window(call, first, 0, has_dilation),
+                   .x = read_window(call, first, 1, has_dilation)};
   p.wide = etx_wide_of(p.in.dtype);
   p.y.in = p.in.rows;
   p.y.out = p.out.rows;
@@ -40,7 +40,7 @@ etx_pool etx_pool_read(const etx_call* call, size_t out, size_t first,
 }
 
 typedef struct visit {
-  const etx_pool* pool;
+  const etx_pooling* pool;
   etx_pool_function function;
   const void* context;
 } visit;
@@ -50,7 +50,7 @@ static size_t block_of(int64_t rest) {
 }
 
 static void visit_columns(const visit* v, etx_pool_lanes* l) {
-  const etx_pool* p = v->pool;
+  const etx_pooling* p = v->pool;
   l->in = etx_planes_at(&p->in, l->image, l->channel);
   l->in_step = (ptrdiff_t)p->x.stride * p->in.column;
   const int64_t reach = (p->x.kernel - 1) * p->x.dilation;
@@ -64,7 +64,7 @@ static void visit_columns(const visit* v, etx_pool_lanes* l) {
 }
 
 static void visit_channels(const visit* v, etx_pool_lanes* l) {
-  const etx_pool* p = v->pool;
+  const etx_pooling* p = v->pool;
   l->in_step = p->in.channel;
   l->are_inside = true;
   for (l->channel = 0; l->channel < p->in.channels; l->channel += ETX_BLOCK) {
@@ -77,7 +77,7 @@ static void visit_channels(const visit* v, etx_pool_lanes* l) {
 // Items are rows of the result: of all channels at once if those are lanes.
 static void visit_rows(const void* context, size_t first, size_t end) {
   const visit* v = context;
-  const etx_pool* p = v->pool;
+  const etx_pooling* p = v->pool;
   const int64_t channels = p->are_lanes_channels ? 1 : p->in.channels;
   for (size_t i = first; i < end; ++i) {
     const int64_t plane = (int64_t)i / p->y.out;
@@ -92,7 +92,7 @@ static void visit_rows(const void* context, size_t first, size_t end) {
   }
 }
 
-void etx_pool_run(const etx_pool* p, const etx_parallel* parallel,
+void etx_pool_run(const etx_pooling* p, const etx_parallel* parallel,
                   etx_pool_function function, const void* context) {
   const visit v = {p, function, context};
   const int64_t planes =
@@ -103,7 +103,7 @@ void etx_pool_run(const etx_pool* p, const etx_parallel* parallel,
   etx_shares_run(parallel, (size_t)(planes * p->y.out), work, visit_rows, &v);
 }
 
-etx_pool_elements etx_pool_tap(const etx_pool* p, const etx_pool_lanes* l,
+etx_pool_elements etx_pool_tap(const etx_pooling* p, const etx_pool_lanes* l,
                                const char* row, int64_t kx, etx_block* block) {
   etx_span range = {0, (int64_t)l->count};
   if (!l->are_inside) {

@@ -13,13 +13,13 @@
 #include "runtime/kernels/planes.h"
 #include "runtime/kernels/window.h"
 
-typedef struct etx_pool {
+typedef struct etx_pooling {
   etx_planes in, out;
   etx_window y, x;
   etx_wide wide;
   bool has_lanes;           // else blocks have one lane
   bool are_lanes_channels;  // else columns of the result
-} etx_pool;
+} etx_pooling;
 
 // A block of results: of columns from `x` on, or channels from `channel` on.
 typedef struct etx_pool_lanes {
@@ -43,15 +43,15 @@ typedef void (*etx_pool_function)(const void* context,
 // Reads input, output (arguments 0 and `out`) and the window's lists from
 // argument `first` on: kernel size, stride, padding, and dilation if
 // `has_dilation`.
-etx_pool etx_pool_read(const etx_call* call, size_t out, size_t first,
-                       bool has_dilation);
+etx_pooling etx_pool_read(const etx_call* call, size_t out, size_t first,
+                          bool has_dilation);
 
 // Calls `function` for every block of results, on several threads.
-void etx_pool_run(const etx_pool* pool, const etx_parallel* parallel,
+void etx_pool_run(const etx_pooling* pool, const etx_parallel* parallel,
                   etx_pool_function function, const void* context);
 
 // The input row that tap row `ky` sees; it must lie inside.
-static inline const char* etx_pool_row(const etx_pool* p,
+static inline const char* etx_pool_row(const etx_pooling* p,
                                        const etx_pool_lanes* l, int64_t ky) {
   const int64_t y = etx_window_start(&p->y, l->y) + ky * p->y.dilation;
   return l->in + (ptrdiff_t)y * p->in.row * p->in.bytes;
@@ -59,7 +59,7 @@ static inline const char* etx_pool_row(const etx_pool* p,
 
 // The elements of a row that tap column `kx` sees, through `block` where they
 // are not of the wide type or not dense.
-etx_pool_elements etx_pool_tap(const etx_pool* p, const etx_pool_lanes* l,
+etx_pool_elements etx_pool_tap(const etx_pooling* p, const etx_pool_lanes* l,
                                const char* row, int64_t kx, etx_block* block);
 
 // Where the first lane's result lies in planes like those of the output.
@@ -71,13 +71,13 @@ static inline char* etx_pool_place(const etx_planes* planes,
 }
 
 // From one lane's result to the next, in elements.
-static inline ptrdiff_t etx_pool_step(const etx_pool* p,
+static inline ptrdiff_t etx_pool_step(const etx_pooling* p,
                                       const etx_planes* planes) {
   return p->are_lanes_channels ? planes->channel : planes->column;
 }
 
 // Column of the result that a lane stands for.
-static inline int64_t etx_pool_column(const etx_pool* p,
+static inline int64_t etx_pool_column(const etx_pooling* p,
                                       const etx_pool_lanes* l, size_t lane) {
   return l->x + (p->are_lanes_channels ? 0 : (int64_t)lane);
 }

@@ -110,8 +110,9 @@ etx_status etx_copy_planned(etx_call* call) {
   return ETX_OK;
 }
 
-bool etx_copy_plan(etx_call* call, size_t to_argument, const etx_view* to,
-                   size_t from_argument, const etx_view* from) {
+bool etx_copy_plan(etx_call* call, size_t to_argument,
+                   const etx_strided_view* to, size_t from_argument,
+                   const etx_strided_view* from) {
   description d = {.to_argument = (uint8_t)to_argument,
                    .from_argument = (uint8_t)from_argument};
   etx_copy copy;
@@ -130,8 +131,9 @@ bool etx_copy_plan(etx_call* call, size_t to_argument, const etx_view* to,
   return true;
 }
 
-void etx_prepare_copy(etx_call* call, size_t to_argument, const etx_view* to,
-                      size_t from_argument, const etx_view* from,
+void etx_prepare_copy(etx_call* call, size_t to_argument,
+                      const etx_strided_view* to, size_t from_argument,
+                      const etx_strided_view* from,
                       etx_kernel_function general) {
   description d;
   call->run = general;
@@ -141,7 +143,7 @@ void etx_prepare_copy(etx_call* call, size_t to_argument, const etx_view* to,
 }
 
 static void describe_with(const etx_call* call, etx_copy_describe describe,
-                          etx_view* to, etx_view* from) {
+                          etx_strided_view* to, etx_strided_view* from) {
   *from = etx_view_of(etx_call_tensor(call, 0));
   *to = etx_view_of(etx_call_tensor(call, call->argument_count - 1));
   describe(call, to, from);
@@ -150,7 +152,7 @@ static void describe_with(const etx_call* call, etx_copy_describe describe,
 etx_status etx_prepare_described(etx_call* call, etx_copy_describe describe,
                                  etx_kernel_function general) {
   const size_t last = call->argument_count - 1;
-  etx_view to, from;
+  etx_strided_view to, from;
   ETX_TRY(etx_call_check_same_dtype(call, 0, last));
   describe_with(call, describe, &to, &from);
   etx_prepare_copy(call, last, &to, 0, &from, general);
@@ -158,7 +160,7 @@ etx_status etx_prepare_described(etx_call* call, etx_copy_describe describe,
 }
 
 etx_status etx_run_described(const etx_call* call, etx_copy_describe describe) {
-  etx_view to, from;
+  etx_strided_view to, from;
   describe_with(call, describe, &to, &from);
   etx_view_copy(&to, &from);
   return ETX_OK;

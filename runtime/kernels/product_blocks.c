@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "runtime/kernels/ask_later.h"
+#include "runtime/kernels/chain.h"
+#include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/product_internal.h"
 #include "runtime/kernels/short_copy.h"
 

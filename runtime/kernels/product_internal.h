@@ -6,17 +6,12 @@
 
 #include "runtime/kernels/panel.h"
 #include "runtime/kernels/panel_loops.h"
-#include "runtime/kernels/product.h"
+#include "runtime/kernels/simd/f32/gemm_args.h"
 
 // Some rows and columns of the result.
 typedef struct etx_product_area {
   size_t row, rows, column, columns;
 } etx_product_area;
-
-// Dot products (etx_dot_block): float32, both operands with inner elements side
-// by side, at least one of them.
-void etx_product_dots(const etx_product* product, const etx_panel_loops* loops,
-                      const etx_product_area* area);
 
 // Sums tap by tap, float32 and narrower floats: blocks of right are copied to
 // the stack in groups of columns, or are the panels that right has. What the
@@ -36,14 +31,5 @@ void etx_product_lanes(const etx_product* product, const etx_panel_loops* loops,
 void etx_product_panels(const etx_product* product,
                         const etx_panel_loops* loops,
                         const etx_product_area* area);
-
-// out = beta * added + alpha * out for some columns of a row whose sums are in
-// the wide type; nothing if nothing is added.
-void etx_product_add(const etx_product* product, etx_wide wide, size_t row,
-                     size_t column, size_t columns, void* sums);
-
-// The same of float32, and then what the chain adds (etx_chain_added).
-void etx_product_add_all(const etx_product* product, size_t row, size_t column,
-                         size_t columns, float* sums);
 
 #endif

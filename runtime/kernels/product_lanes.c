@@ -12,6 +12,7 @@
 //
 // Each sum is taken tap by tap, as in product_blocks.c, to the same bits.
 
+#include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/product_internal.h"
 #include "runtime/kernels/short_copy.h"
 

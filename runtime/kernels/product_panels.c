@@ -1,6 +1,7 @@
 // Products of integers and doubles in panels (panel.h) of right's columns, read
 // where they lie if there are only a few rows.
 
+#include "runtime/kernels/matmul/gemm_epilogue.h"
 #include "runtime/kernels/product_internal.h"
 #include "runtime/kernels/short_copy.h"
 

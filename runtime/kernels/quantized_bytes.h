@@ -19,8 +19,9 @@
 #ifndef ETX_RUNTIME_KERNELS_QUANTIZED_BYTES_H
 #define ETX_RUNTIME_KERNELS_QUANTIZED_BYTES_H
 
+#include "runtime/kernel.h"
 #include "runtime/kernels/byte_loops.h"
-#include "runtime/kernels/quantized_linear.h"
+#include "runtime/kernels/quantized/quantized_linear_args.h"
 
 // Whether weights are as the loops know them: int8 with one scale for a
 // row, or 4 bits in groups of 32, 64 or 128.

@@ -6,7 +6,7 @@
 #include "runtime/kernels/parts.h"
 #include "runtime/kernels/prepared_copy.h"
 
-static bool is_empty(const etx_view* view) {
+static bool is_empty(const etx_strided_view* view) {
   for (size_t i = 0; i < view->rank; ++i) {
     if (view->sizes[i] == 0) return true;
   }
@@ -15,8 +15,8 @@ static bool is_empty(const etx_view* view) {
 
 // (self, size, stride, storage_offset, out): self's memory, which the rule has
 // seen to be large enough.
-static void describe_as_strided(const etx_call* call, etx_view* to,
-                                etx_view* from) {
+static void describe_as_strided(const etx_call* call, etx_strided_view* to,
+                                etx_strided_view* from) {
   const bool has_none = is_empty(to);
   from->rank = to->rank;
   for (size_t i = 0; i < to->rank; ++i) {
@@ -53,8 +53,8 @@ etx_status etx_kernel_as_strided_copy_out_prepare(etx_call* call) {
 
 // (self, offset, dim1, dim2, out): the diagonal steps along both dimensions at
 // once.
-static void describe_diagonal(const etx_call* call, etx_view* to,
-                              etx_view* from) {
+static void describe_diagonal(const etx_call* call, etx_strided_view* to,
+                              etx_strided_view* from) {
   const int64_t offset = etx_call_integer(call, 1);
   const size_t a = etx_wrap_dimension(etx_call_integer(call, 2), from->rank);
   const size_t b = etx_wrap_dimension(etx_call_integer(call, 3), from->rank);
@@ -77,8 +77,8 @@ etx_status etx_kernel_diagonal_copy_out_prepare(etx_call* call) {
 }
 
 // (self, dimension, size, step, out)
-static void describe_unfold(const etx_call* call, etx_view* to,
-                            etx_view* from) {
+static void describe_unfold(const etx_call* call, etx_strided_view* to,
+                            etx_strided_view* from) {
   const size_t at = etx_wrap_dimension(etx_call_integer(call, 1), from->rank);
   const int64_t size = etx_call_integer(call, 2);
   const int64_t step = etx_call_integer(call, 3);
@@ -99,7 +99,7 @@ etx_status etx_kernel_unfold_copy_out_prepare(etx_call* call) {
 }
 
 // Sees [.., H * f, W * f] of `view` as [.., f, f, H, W].
-static void divide_pixels(etx_view* view, int64_t factor) {
+static void divide_pixels(etx_strided_view* view, int64_t factor) {
   const size_t height = view->rank - 2;
   const int64_t rows = view->sizes[height], columns = view->sizes[height + 1];
   etx_view_divide(view, height + 1, columns / factor, factor);
@@ -109,7 +109,7 @@ static void divide_pixels(etx_view* view, int64_t factor) {
 }
 
 // Sees channels [.., C * f * f, H, W] as [.., C, f, f, H, W].
-static void divide_channels(etx_view* view, int64_t factor) {
+static void divide_channels(etx_strided_view* view, int64_t factor) {
   const size_t channel = view->rank - 3;
   const int64_t channels = view->sizes[channel] / (factor * factor);
   etx_view_divide(view, channel, channels * factor, factor);
@@ -117,8 +117,8 @@ static void divide_channels(etx_view* view, int64_t factor) {
 }
 
 // (self, factor, out)
-static void describe_shuffle(const etx_call* call, etx_view* to,
-                             etx_view* from) {
+static void describe_shuffle(const etx_call* call, etx_strided_view* to,
+                             etx_strided_view* from) {
   divide_channels(from, etx_call_integer(call, 1));
   divide_pixels(to, etx_call_integer(call, 1));
 }
@@ -131,8 +131,8 @@ etx_status etx_kernel_pixel_shuffle_out_prepare(etx_call* call) {
   return etx_prepare_described(call, describe_shuffle, run_pixel_shuffle);
 }
 
-static void describe_unshuffle(const etx_call* call, etx_view* to,
-                               etx_view* from) {
+static void describe_unshuffle(const etx_call* call, etx_strided_view* to,
+                               etx_strided_view* from) {
   if (is_empty(to)) return;
   divide_pixels(from, etx_call_integer(call, 1));
   divide_channels(to, etx_call_integer(call, 1));
@@ -148,8 +148,8 @@ etx_status etx_kernel_pixel_unshuffle_out_prepare(etx_call* call) {
 
 // (input [C, H, W], tile_size, out [rows * columns, C, t, t]): tiles row by
 // row.
-static void describe_tile_crop(const etx_call* call, etx_view* to,
-                               etx_view* from) {
+static void describe_tile_crop(const etx_call* call, etx_strided_view* to,
+                               etx_strided_view* from) {
   const int64_t tile = etx_call_integer(call, 1);
   const int64_t rows = from->sizes[1] / tile, columns = from->sizes[2] / tile;
   etx_view_divide(from, 2, columns, tile);  // C H columns t
@@ -181,7 +181,7 @@ static int64_t wrap_shift(int64_t shift, int64_t size) {
 }
 
 // A dimension may be named more than once.
-static void add_shift(rolling* r, const etx_view* self, size_t at,
+static void add_shift(rolling* r, const etx_strided_view* self, size_t at,
                       int64_t shift) {
   size_t k = 0;
   while (k < r->count && r->dims[k] != at) ++k;
@@ -194,9 +194,10 @@ static void add_shift(rolling* r, const etx_view* self, size_t at,
 }
 
 // Part `parts` of the grid: bit k says that dimension k is past its shift.
-static void copy_part(const rolling* r, uint32_t parts, const etx_view* self,
-                      const etx_view* out) {
-  etx_view from = *self, to = *out;
+static void copy_part(const rolling* r, uint32_t parts,
+                      const etx_strided_view* self,
+                      const etx_strided_view* out) {
+  etx_strided_view from = *self, to = *out;
   for (size_t k = 0; k < r->count; ++k) {
     const size_t at = r->dims[k];
     const int64_t shift = r->shifts[k], rest = self->sizes[at] - shift;
@@ -213,7 +214,8 @@ static void copy_part(const rolling* r, uint32_t parts, const etx_view* self,
   etx_view_copy(&to, &from);
 }
 
-static void roll(const rolling* r, const etx_view* self, const etx_view* out) {
+static void roll(const rolling* r, const etx_strided_view* self,
+                 const etx_strided_view* out) {
   for (uint32_t parts = 0; parts < UINT32_C(1) << r->count; ++parts) {
     copy_part(r, parts, self, out);
   }
@@ -221,8 +223,8 @@ static void roll(const rolling* r, const etx_view* self, const etx_view* out) {
 
 // (self, shifts, dims, out)
 static etx_status run_roll(etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
-  const etx_view out = etx_view_of(etx_call_tensor(call, 3));
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, 3));
   const size_t count = etx_call_value(call, 2)->as.integers.count;
   rolling r = {0};
   if (etx_tensor_numel(etx_call_tensor(call, 0)) == 0) return ETX_OK;
@@ -239,7 +241,7 @@ static etx_status run_roll_flat(etx_call* call) {
   const etx_tensor* self = etx_call_tensor(call, 0);
   const etx_tensor* out = etx_call_tensor(call, 3);
   const int64_t numel = (int64_t)etx_tensor_numel(self);
-  etx_view from = etx_view_of(self), to = etx_view_of(out);
+  etx_strided_view from = etx_view_of(self), to = etx_view_of(out);
   rolling r = {0};
   if (numel == 0) return ETX_OK;
   if (!etx_tensor_is_contiguous(self) || !etx_tensor_is_contiguous(out)) {

@@ -145,8 +145,8 @@ static etx_status run_scatter_reduce(etx_call* call) {
       {counts + numel, out->sizes, strides, out->rank, etx_wide_dtype(wide)},
       counts,
       etx_call_boolean(call, 5)};
-  const etx_view from = etx_view_of(self), to = etx_view_of(out);
-  const etx_view sums = etx_view_of(&s.sums);
+  const etx_strided_view from = etx_view_of(self), to = etx_view_of(out);
+  const etx_strided_view sums = etx_view_of(&s.sums);
   if (numel == 0) return ETX_OK;
   memset(counts, 0, numel * sizeof *counts);
   etx_view_copy(&sums, &from);

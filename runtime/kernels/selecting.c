@@ -223,7 +223,7 @@ static void give_all(const etx_tensor* out, const etx_tensor* mask,
 
 // (self, mask, source, out): source's elements in order, as many as needed.
 static etx_status run_masked_scatter(etx_call* call) {
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
   const etx_tensor* mask = etx_call_tensor(call, 1);
   const etx_tensor* source = etx_call_tensor(call, 2);
   const etx_tensor* out = etx_call_tensor(call, 3);
@@ -233,7 +233,7 @@ static etx_status run_masked_scatter(etx_call* call) {
                            "'source' has %z elements, the mask takes %z",
                            etx_tensor_numel(source), wanted);
   }
-  const etx_view to = etx_view_of(out);
+  const etx_strided_view to = etx_view_of(out);
   etx_view_copy(&to, &self);
   if (wanted > 0) give_all(out, mask, source);
   return ETX_OK;

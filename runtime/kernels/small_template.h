@@ -6,7 +6,7 @@
 
 #include "runtime/kernels/loop_unrolled.h"
 #include "runtime/kernels/panel_loops.h"
-#include "runtime/kernels/product.h"
+#include "runtime/kernels/simd/f32/gemm_args.h"
 #include "runtime/kernels/turn_template.h"
 
 enum {

@@ -13,15 +13,10 @@
 #include <stddef.h>
 
 #include "format/base/size_limits.h"
+#include "runtime/kernels/views/copy_dim.h"
 
 // Dimensions of a description: a repeated tensor has two for each of its own.
 enum { ETX_COPY_RANK = 2 * ETX_MAX_RANK };
-
-typedef struct etx_copy_dim {
-  ptrdiff_t size;  // at least 0
-  ptrdiff_t to;    // bytes to the next element of the target
-  ptrdiff_t from;  // the same of the source; 0 repeats, negative goes back
-} etx_copy_dim;
 
 typedef struct etx_copy {
   size_t bytes;  // of an element

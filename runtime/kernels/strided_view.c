@@ -4,8 +4,8 @@
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/walk.h"
 
-etx_view etx_view_of(const etx_tensor* tensor) {
-  etx_view view;  // without the zeros that an initialiser would write
+etx_strided_view etx_view_of(const etx_tensor* tensor) {
+  etx_strided_view view;  // without the zeros that an initialiser would write
   view.data = tensor->data;
   view.offset = 0;
   view.dtype = tensor->dtype;
@@ -17,17 +17,17 @@ etx_view etx_view_of(const etx_tensor* tensor) {
   return view;
 }
 
-void etx_view_shift(etx_view* view, ptrdiff_t elements) {
+void etx_view_shift(etx_strided_view* view, ptrdiff_t elements) {
   const ptrdiff_t bytes = elements * (ptrdiff_t)etx_dtype_bytes(view->dtype);
   view->offset += bytes;
   if (view->data != NULL) view->data += bytes;
 }
 
-static void move_data(etx_view* view, size_t dimension, int64_t count) {
+static void move_data(etx_strided_view* view, size_t dimension, int64_t count) {
   etx_view_shift(view, (ptrdiff_t)count * view->strides[dimension]);
 }
 
-void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
+void etx_view_slice(etx_strided_view* view, size_t dimension, int64_t start,
                     int64_t count, int64_t step) {
   // An empty slice may start behind the last element; its address is unused.
   if (count > 0) move_data(view, dimension, start);
@@ -36,7 +36,7 @@ void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
   view->strides[dimension] *= count > 1 ? (ptrdiff_t)step : 1;
 }
 
-void etx_view_select(etx_view* view, size_t dimension, int64_t index) {
+void etx_view_select(etx_strided_view* view, size_t dimension, int64_t index) {
   move_data(view, dimension, index);
   --view->rank;
   for (size_t i = dimension; i < view->rank; ++i) {
@@ -45,13 +45,13 @@ void etx_view_select(etx_view* view, size_t dimension, int64_t index) {
   }
 }
 
-void etx_view_append(etx_view* view, int64_t size, ptrdiff_t stride) {
+void etx_view_append(etx_strided_view* view, int64_t size, ptrdiff_t stride) {
   ETX_ASSERT(view->rank < ETX_COPY_RANK);
   view->sizes[view->rank] = (int32_t)size;
   view->strides[view->rank++] = stride;
 }
 
-void etx_view_divide(etx_view* view, size_t dimension, int64_t outer,
+void etx_view_divide(etx_strided_view* view, size_t dimension, int64_t outer,
                      int64_t inner) {
   etx_view_append(view, inner, view->strides[dimension]);
   view->sizes[dimension] = (int32_t)outer;
@@ -59,7 +59,7 @@ void etx_view_divide(etx_view* view, size_t dimension, int64_t outer,
   etx_view_move(view, view->rank - 1, dimension + 1);
 }
 
-void etx_view_move(etx_view* view, size_t from, size_t to) {
+void etx_view_move(etx_strided_view* view, size_t from, size_t to) {
   const int32_t size = view->sizes[from];
   const ptrdiff_t stride = view->strides[from];
   for (; from > to; --from) {
@@ -75,8 +75,8 @@ void etx_view_move(etx_view* view, size_t from, size_t to) {
 }
 
 // Strides of `from` for each dimension of `to`.
-static void broadcast_strides(const etx_view* to, const etx_view* from,
-                              ptrdiff_t* out) {
+static void broadcast_strides(const etx_strided_view* to,
+                              const etx_strided_view* from, ptrdiff_t* out) {
   for (size_t i = 0; i < to->rank; ++i) out[i] = 0;
   for (size_t i = 0; i < to->rank && i < from->rank; ++i) {
     const size_t source = from->rank - 1 - i;
@@ -87,7 +87,7 @@ static void broadcast_strides(const etx_view* to, const etx_view* from,
 }
 
 // True if there is nothing to do.
-static bool is_same(const etx_view* to, const etx_view* from,
+static bool is_same(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* strides) {
   if (to->data != from->data || to->dtype != from->dtype) return false;
   for (size_t i = 0; i < to->rank; ++i) {
@@ -97,7 +97,7 @@ static bool is_same(const etx_view* to, const etx_view* from,
 }
 
 // The description of a copy of elements of one type.
-static void describe(const etx_view* to, const ptrdiff_t* from_strides,
+static void describe(const etx_strided_view* to, const ptrdiff_t* from_strides,
                      etx_copy* out) {
   const ptrdiff_t bytes = (ptrdiff_t)etx_dtype_bytes(to->dtype);
   out->bytes = (size_t)bytes;
@@ -109,7 +109,7 @@ static void describe(const etx_view* to, const ptrdiff_t* from_strides,
   }
 }
 
-static void convert(const etx_view* to, const etx_view* from,
+static void convert(const etx_strided_view* to, const etx_strided_view* from,
                     const ptrdiff_t* from_strides) {
   etx_walk walk;
   etx_walk_init(&walk, to->sizes, to->rank);
@@ -123,14 +123,14 @@ static void convert(const etx_view* to, const etx_view* from,
   }
 }
 
-void etx_view_describe(const etx_view* to, const etx_view* from,
+void etx_view_describe(const etx_strided_view* to, const etx_strided_view* from,
                        etx_copy* out) {
   ptrdiff_t strides[ETX_COPY_RANK];
   broadcast_strides(to, from, strides);
   describe(to, strides, out);
 }
 
-void etx_view_copy(const etx_view* to, const etx_view* from) {
+void etx_view_copy(const etx_strided_view* to, const etx_strided_view* from) {
   ptrdiff_t strides[ETX_COPY_RANK];
   etx_copy copy;
   broadcast_strides(to, from, strides);
@@ -143,7 +143,7 @@ void etx_view_copy(const etx_view* to, const etx_view* from) {
   etx_copy_strided(&copy, to->data, from->data);
 }
 
-void etx_view_fill(const etx_view* to, const void* value) {
+void etx_view_fill(const etx_strided_view* to, const void* value) {
   static const ptrdiff_t still[ETX_COPY_RANK] = {0};
   etx_copy copy;
   describe(to, still, &copy);

@@ -14,48 +14,49 @@
 #include "runtime/kernels/strided_copy.h"
 #include "runtime/tensor.h"
 
-typedef struct etx_view {
+typedef struct etx_strided_view {
   char* data;        // first element; NULL while a kernel is prepared
   ptrdiff_t offset;  // bytes of data from where the tensor's data starts
   etx_dtype dtype;
   size_t rank;  // at most ETX_COPY_RANK
   int32_t sizes[ETX_COPY_RANK];
   ptrdiff_t strides[ETX_COPY_RANK];  // in elements, may be 0 or negative
-} etx_view;
+} etx_strided_view;
 
 // The tensor as it is.
-etx_view etx_view_of(const etx_tensor* tensor);
+etx_strided_view etx_view_of(const etx_tensor* tensor);
 
 // Starts `elements` further on in memory.
-void etx_view_shift(etx_view* view, ptrdiff_t elements);
+void etx_view_shift(etx_strided_view* view, ptrdiff_t elements);
 
 // Keeps `count` elements of `dimension` from `start` on, `step` apart.
-void etx_view_slice(etx_view* view, size_t dimension, int64_t start,
+void etx_view_slice(etx_strided_view* view, size_t dimension, int64_t start,
                     int64_t count, int64_t step);
 
 // Keeps element `index` of `dimension`, which vanishes.
-void etx_view_select(etx_view* view, size_t dimension, int64_t index);
+void etx_view_select(etx_strided_view* view, size_t dimension, int64_t index);
 
 // Appends a dimension; it may show elements that others show too.
-void etx_view_append(etx_view* view, int64_t size, ptrdiff_t stride);
+void etx_view_append(etx_strided_view* view, int64_t size, ptrdiff_t stride);
 
 // Divides `dimension` into `outer` times `inner` elements, inner ones
 // following each other. Both are the whole size together.
-void etx_view_divide(etx_view* view, size_t dimension, int64_t outer,
+void etx_view_divide(etx_strided_view* view, size_t dimension, int64_t outer,
                      int64_t inner);
 
 // Moves a dimension to another place; those between make room.
-void etx_view_move(etx_view* view, size_t from, size_t to);
+void etx_view_move(etx_strided_view* view, size_t from, size_t to);
 
 // Copies `from`, broadcast to `to`'s sizes (right-aligned; leading sizes of 1
 // beyond `to`'s rank are dropped), converting types as etx_convert does. The
 // two may be the same memory only in the same layout; then nothing is done.
-void etx_view_copy(const etx_view* to, const etx_view* from);
+void etx_view_copy(const etx_strided_view* to, const etx_strided_view* from);
 
 // The same as a description, for views of one type.
-void etx_view_describe(const etx_view* to, const etx_view* from, etx_copy* out);
+void etx_view_describe(const etx_strided_view* to, const etx_strided_view* from,
+                       etx_copy* out);
 
 // Copies the element at `value`, of the view's type, to every place.
-void etx_view_fill(const etx_view* to, const void* value);
+void etx_view_fill(const etx_strided_view* to, const void* value);
 
 #endif

@@ -40,8 +40,8 @@ etx_status etx_kernel_part_view_default_prepare(etx_call* call) {
 
 // (copy_to, copy_from, index): copy_to has been sized to index + 1 rows.
 static etx_status run_et_copy_index(etx_call* call) {
-  const etx_view from = etx_view_of(etx_call_tensor(call, 1));
-  etx_view row = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view from = etx_view_of(etx_call_tensor(call, 1));
+  etx_strided_view row = etx_view_of(etx_call_tensor(call, 0));
   etx_view_select(&row, 0, etx_call_integer(call, 2));
   etx_view_copy(&row, &from);
   return ETX_OK;

@@ -96,13 +96,13 @@ static etx_status run_dense(const etx_call* call, bool keeps_lower) {
   return ETX_OK;
 }
 
-static void clear_rows(const etx_view* matrix, bool keeps_lower,
+static void clear_rows(const etx_strided_view* matrix, bool keeps_lower,
                        int64_t diagonal) {
   static const uint64_t zero[2] = {0, 0};
   for (int64_t row = 0; row < matrix->sizes[0]; ++row) {
     const zeros z = zeros_of(keeps_lower, row, diagonal, matrix->sizes[1]);
     if (z.start >= z.end) continue;
-    etx_view rest = *matrix;
+    etx_strided_view rest = *matrix;
     etx_view_slice(&rest, 1, z.start, z.end - z.start, 1);
     etx_view_select(&rest, 0, row);
     etx_view_fill(&rest, zero);
@@ -111,14 +111,14 @@ static void clear_rows(const etx_view* matrix, bool keeps_lower,
 
 // (self, diagonal, out), any strides: matrix by matrix.
 static etx_status run_strided(const etx_call* call, bool keeps_lower) {
-  const etx_view out = etx_view_of(etx_call_tensor(call, 2));
-  const etx_view self = etx_view_of(etx_call_tensor(call, 0));
+  const etx_strided_view out = etx_view_of(etx_call_tensor(call, 2));
+  const etx_strided_view self = etx_view_of(etx_call_tensor(call, 0));
   const size_t outer = out.rank - 2;
   int32_t position[ETX_MAX_RANK] = {0};
   if (etx_tensor_numel(etx_call_tensor(call, 2)) == 0) return ETX_OK;
   etx_view_copy(&out, &self);
   for (;;) {
-    etx_view matrix = out;
+    etx_strided_view matrix = out;
     for (size_t i = 0; i < outer; ++i) {
       etx_view_select(&matrix, 0, position[i]);
     }

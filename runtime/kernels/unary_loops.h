@@ -5,7 +5,7 @@
 #define ETX_RUNTIME_KERNELS_UNARY_LOOPS_H
 
 #include "runtime/kernels/loop_independent.h"
-#include "runtime/kernels/operand.h"
+#include "runtime/kernels/simd/vector/compute_type.h"
 
 enum { ETX_UNARY_PARAMETERS = 3 };
 

@@ -4,6 +4,7 @@
 #ifndef ETX_RUNTIME_KERNELS_UNARY_PARAMETERS_H
 #define ETX_RUNTIME_KERNELS_UNARY_PARAMETERS_H
 
+#include "runtime/kernels/operand.h"
 #include "runtime/kernels/unary_loops.h"
 
 typedef enum etx_unary_reader {

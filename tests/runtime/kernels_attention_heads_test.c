@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_internal.h"
 #include "runtime/kernels/convert.h"
 #include "tests/support/assert_status.h"
 #include "tests/support/test_random.h"

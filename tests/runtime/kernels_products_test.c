@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/kernels/half_float.h"
+#include "runtime/kernels/operand.h"
 #include "runtime/kernels/product.h"
 #include "tests/format/format_test.h"
 #include "tests/support/guarded_memory.h"

@@ -1,0 +1,6 @@
+#include "runtime/kernels/x86/u8_loops_wide.h"
+
+const etx_u8_loops* etx_u8_loops_of(etx_instruction_set set) {
+  if (set >= ETX_SET_AVX512VNNI) return &etx_u8_loops_avx512vnni;
+  return set >= ETX_SET_AVX2 ? &etx_u8_loops_avx2 : &etx_u8_loops_base;
+}

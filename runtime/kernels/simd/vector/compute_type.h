@@ -1,0 +1,38 @@
+// The three types that kernels compute in, and a number of one of them.
+// convert.h says which element types are computed in which.
+
+#ifndef ETX_RUNTIME_KERNELS_SIMD_VECTOR_COMPUTE_TYPE_H
+#define ETX_RUNTIME_KERNELS_SIMD_VECTOR_COMPUTE_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/built_types.h"
+
+typedef enum etx_wide {
+  ETX_WIDE_I64,
+  ETX_WIDE_F32,
+  ETX_WIDE_F64,
+  ETX_WIDE_NONE,  // complex, opaque, unsigned of 16 to 64 bits
+} etx_wide;
+
+// Bytes of an element.
+static inline size_t etx_wide_bytes(etx_wide wide) {
+  return wide == ETX_WIDE_F32 ? 4 : 8;
+}
+
+// True for a tensor's compute type that is double. What this guards is no part
+// of a build without float64 (built_types.h).
+static inline bool etx_is_f64(etx_wide wide) {
+  return ETX_HAS_DTYPE(FLOAT64) && wide == ETX_WIDE_F64;
+}
+
+// One number.
+typedef union etx_number {
+  int64_t i64;
+  float f32;
+  double f64;
+} etx_number;
+
+#endif

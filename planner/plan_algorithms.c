@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "format/base/span.h"
+#include "planner/plan.h"
+#include "planner/plan_bound.h"
 #include "planner/plan_check.h"
 #include "planner/plan_sort.h"
 #include "planner/plan_validate.h"
@@ -276,7 +278,8 @@ static bool take(contest* now) {
   return etx_plan_take_u32(now->work, count, &now->best) &&
          etx_plan_take_u32(now->work, count, &now->trial) &&
          etx_plan_take_u32(now->work, count, &now->order) &&
-         etx_plan_parts_take(&now->parts, now->problem, now->work);
+         etx_plan_parts_take(&now->parts, now->problem, now->work) &&
+         etx_plan_bound_parts(&now->parts, now->work);
 }
 
 // Fixed blocks without bytes reach up to their offset, too.

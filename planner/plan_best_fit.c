@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 #include "planner/plan_holes.h"
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"

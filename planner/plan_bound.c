@@ -132,7 +132,8 @@ etx_status etx_plan_bound(const etx_plan_problem* problem, etx_arena* work,
                           uint64_t* out_bytes) {
   const size_t mark = etx_arena_mark(work);
   etx_plan_parts parts;
-  const bool taken = etx_plan_parts_take(&parts, problem, work);
+  const bool taken = etx_plan_parts_take(&parts, problem, work) &&
+                     etx_plan_bound_parts(&parts, work);
   if (taken && !work->counting) *out_bytes = parts.all.bound_bytes;
   etx_arena_rewind(work, mark);
   return taken ? ETX_OK : ETX_OUT_OF_MEMORY;

@@ -4,7 +4,7 @@
 // ExecuTorch's exporter plans (exir/memory_planning.py, "greedy"); to have it
 // in the contest is to be never worse.
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 #include "planner/plan_ranks.h"
 #include "planner/plan_work.h"
 

@@ -4,7 +4,7 @@
 #ifndef ETX_PLANNER_PLAN_CHECK_H
 #define ETX_PLANNER_PLAN_CHECK_H
 
-#include "planner/plan.h"
+#include "planner/problem/plan_problem.h"
 
 // ETX_OK if every lifespan has a length, every alignment is a power of two,
 // every fixed offset obeys its alignment, and all blocks stacked above the

@@ -11,7 +11,7 @@
 #ifndef ETX_PLANNER_PLAN_EVENTS_H
 #define ETX_PLANNER_PLAN_EVENTS_H
 
-#include "planner/plan.h"
+#include "planner/problem/plan_problem.h"
 
 typedef struct etx_plan_events {
   const etx_plan_block* blocks;  // the problem's

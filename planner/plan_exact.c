@@ -12,7 +12,7 @@
 // to the smallest alignment, so the arena is the smallest but for less than
 // that.
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 #include "planner/plan_ranks.h"
 #include "planner/plan_work.h"
 

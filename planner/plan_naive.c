@@ -1,7 +1,7 @@
 // Every block its own bytes, above all fixed ones. The upper bound, and the
 // plan to try when reuse is under suspicion.
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 
 // Adds one block; false if the plan grows past the ceiling.
 static bool stack_block(const etx_plan_part* part, uint32_t b, uint32_t* top,

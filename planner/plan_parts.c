@@ -1,6 +1,5 @@
 #include "planner/plan_parts.h"
 
-#include "planner/plan_bound.h"
 #include "planner/plan_check.h"
 #include "planner/plan_sort.h"
 #include "planner/plan_work.h"
@@ -236,7 +235,7 @@ bool etx_plan_parts_take(etx_plan_parts* parts, const etx_plan_problem* problem,
       etx_plan_take_u64(work, 2 * problem->block_count, &d.scratch);
   if (taken && !work->counting) draw(&d, parts);
   etx_arena_rewind(work, mark);
-  return taken && etx_plan_bound_parts(parts, work);
+  return taken;
 }
 
 etx_plan_part etx_plan_parts_at(const etx_plan_parts* parts, uint32_t index) {

@@ -17,7 +17,7 @@
 #ifndef ETX_PLANNER_PLAN_PARTS_H
 #define ETX_PLANNER_PLAN_PARTS_H
 
-#include "planner/plan.h"
+#include "planner/problem/plan_problem.h"
 
 // "None", of blocks and of sections.
 #define ETX_PLAN_NONE UINT32_MAX
@@ -53,7 +53,7 @@ typedef struct etx_plan_parts {
 } etx_plan_parts;
 
 // Cuts a checked problem into memory from `work`; false if too little is free.
-// With a counting arena it only counts.
+// With a counting arena it only counts. The bounds are left to plan_bound.h.
 bool etx_plan_parts_take(etx_plan_parts* parts, const etx_plan_problem* problem,
                          etx_arena* work);
 

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "planner/plan_algorithms.h"
+#include "planner/algorithms/plan_algorithm.h"
 #include "planner/plan_fitting.h"
 #include "planner/plan_paint.h"
 #include "planner/plan_ranks.h"

@@ -3,7 +3,7 @@
 #ifndef ETX_PLANNER_PLAN_VALIDATE_H
 #define ETX_PLANNER_PLAN_VALIDATE_H
 
-#include "planner/plan.h"
+#include "planner/problem/plan_problem.h"
 
 typedef enum etx_plan_verdict {
 #define VERDICT(name, text) ETX_PLAN_##name,

@@ -4,7 +4,7 @@
 // what they found for the one is taken over for the other. Only what they found
 // is: memory, owners and overlaps are checked for each call.
 
-#include "runtime/method_internal.h"
+#include "runtime/shapes/prepare_cache.h"
 
 // Calls of an operator that are looked at: a layer has a few of each.
 enum { MOST_TRIED = 4 };

@@ -8,7 +8,7 @@
 // promise (see etx_method_set_input): such tensors are compared only with
 // themselves.
 
-#include "runtime/method_internal.h"
+#include "runtime/shapes/call_overlap.h"
 
 // Where a tensor's bytes are: addresses, or, in what the caller lends, which is
 // compared only with itself, positions in it.

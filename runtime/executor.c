@@ -5,24 +5,14 @@
 // method whose way or sizes depend on data is run record by record instead,
 // shapes and work together, and its steps are counted.
 
+#include "runtime/method/method_error.h"
+#include "runtime/method/method_names.h"
 #include "runtime/method_internal.h"
-
-void etx_method_name_record(const etx_method* method,
-                            const etx_method_record* record, etx_diag* diag) {
-  const etx_op* op = record->call.op;
-  if (diag == NULL) return;
-  if (!ETX_MESSAGES) diag->line = record->instruction + 1;
-  if (op == NULL || strstr(diag->text, op->name) != NULL) {
-    etx_diag_append(diag, " (method '%t', instruction %u)",
-                    etx_pte_plan_name(&method->plan),
-                    (uint64_t)record->instruction);
-    return;
-  }
-  etx_diag_append(diag, " (method '%t', instruction %u, '%s%s%s')",
-                  etx_pte_plan_name(&method->plan),
-                  (uint64_t)record->instruction, op->name,
-                  op->overload[0] != '\0' ? "." : "", op->overload);
-}
+#include "runtime/run/method_run.h"
+#include "runtime/run/run_chains.h"
+#include "runtime/run/run_observer.h"
+#include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/method_symbols.h"
 
 static etx_status check_ready(const etx_method* method, etx_diag* diag) {
   char hold[ETX_PORT_TEXT_BYTES];
@@ -74,13 +64,6 @@ static void copy_back(etx_method* method) {
   }
 }
 
-etx_status etx_method_fail(etx_method* method, const etx_method_record* record,
-                           etx_status status, etx_diag* diag) {
-  etx_method_take_message(method, status, diag);
-  etx_method_name_record(method, record, diag);
-  return status;
-}
-
 // Each of the two loops gives the position of the step that failed, or their
 // number.
 size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
@@ -91,21 +74,6 @@ size_t etx_method_run_all(const etx_method* method, etx_status* out_status) {
     if (*out_status != ETX_OK) return i;
   }
   return count;
-}
-
-static const etx_method_record* record_of(const etx_call* call) {
-  const void* const record =
-      (const uint8_t*)call - offsetof(etx_method_record, call);
-  return (const etx_method_record*)record;
-}
-
-etx_status etx_method_run_observed(const etx_run_observer* observer,
-                                   etx_call* call) {
-  const size_t instruction = record_of(call)->instruction;
-  observer->before(observer->context, instruction, call);
-  const etx_status status = call->run(call);
-  observer->after(observer->context, instruction, call);
-  return status;
 }
 
 static size_t run_all_observed(const etx_method* method,
@@ -138,7 +106,7 @@ static etx_status run_steps(etx_method* method, etx_diag* diag) {
   const bool is_whole = end == count || end < method->first_state_step;
   if (writes_state && is_whole) *method->state.torn = 0;
   if (end == count) return ETX_OK;
-  return etx_method_fail(method, record_of(method->steps[end].call), status,
+  return etx_method_fail(method, etx_record_of_call(method->steps[end].call), status,
                          diag);
 }
 

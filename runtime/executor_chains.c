@@ -1,7 +1,13 @@
 // A run of a method whose way or sizes depend on data: record by record, shapes
 // and work together. Its steps are counted, so that it comes to an end.
 
+#include "runtime/run/run_chains.h"
+
+#include "runtime/method/method_error.h"
 #include "runtime/method_internal.h"
+#include "runtime/run/run_observer.h"
+#include "runtime/shapes/method_shapes.h"
+#include "runtime/shapes/method_sizes.h"
 
 static bool all_true(const etx_value* value) {
   if (value->kind == ETX_VALUE_BOOL) return value->as.boolean;

@@ -3,8 +3,13 @@
 #include "runtime/method.h"
 
 #include "format/pte/reserved_names.h"
+#include "runtime/load/method_layout.h"
+#include "runtime/load/method_records.h"
+#include "runtime/load/method_values.h"
 #include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
+#include "runtime/run/method_run.h"
+#include "runtime/shapes/method_shapes.h"
 
 // For the message only: the first instruction that calls a delegate.
 static bool find_delegate_call(const etx_pte_plan* plan, size_t* out_position,

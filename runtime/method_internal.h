@@ -1,4 +1,4 @@
-// What the files behind method.h share.
+// What a loaded method is made of: the structs behind method.h.
 //
 // A method's values live in one array, as the file has them. A tensor value
 // has a second record, etx_method_tensor, that knows where its bytes are:
@@ -20,11 +20,8 @@
 #ifndef ETX_RUNTIME_METHOD_INTERNAL_H
 #define ETX_RUNTIME_METHOD_INTERNAL_H
 
-#include "format/base/arena.h"
 #include "format/base/build_parts.h"
-#include "format/ops/op_shapes.h"
 #include "runtime/method.h"
-#include "runtime/operator_cache.h"
 
 #define ETX_NO_INDEX UINT32_MAX
 
@@ -166,182 +163,12 @@ static inline size_t etx_method_bound_numel(const etx_method_tensor* tensor) {
   return numel;
 }
 
-// Bytes that may be touched from its data on: what is left of its root's home.
-size_t etx_method_capacity(const etx_method* method,
-                           const etx_method_tensor* tensor);
-
-// method_layout.c: how many of everything, and where in the structures block.
-
-// Clears the method and finds its plan and the blob's description.
-ETX_MUST_USE etx_status etx_method_find(etx_method* method,
-                                        const etx_program* program,
-                                        etx_text name, etx_diag* diag);
-// Sets the counts of a method that was found, and how many bytes of scratch and
-// state it needs. `operators` is the plan's, here and below: one for a whole
-// load.
-ETX_MUST_USE etx_status etx_method_count(etx_method* method,
-                                         etx_operator_cache* operators,
-                                         etx_memory_needed* out_needed,
-                                         etx_diag* diag);
-// Takes every array from `arena`; false if it is too small.
-bool etx_method_lay_out(etx_method* method, etx_arena* arena);
-// Start of every arena in the scratch block; SIZE_MAX for the shared one.
-// Returns the end of the last. False on overflow. `out_offsets` may be NULL.
-bool etx_method_arena_offsets(const etx_program* program,
-                              const etx_pte_plan* plan, size_t* out_offsets,
-                              size_t* out_end);
-
-// method_unplanned.c: outputs of instructions that the file gives no memory.
-
-typedef struct etx_unplanned_cursor {
-  size_t chain, instruction, argument, item;
-  size_t examined;  // writes to values without memory so far
-} etx_unplanned_cursor;
-
-// The next value that an instruction writes, the file gives no memory, and the
-// runtime therefore has to: each once, in order of first write. False at the
-// end.
-ETX_MUST_USE etx_status etx_method_next_unplanned(
-    const etx_program* program, const etx_pte_plan* plan,
-    etx_operator_cache* operators, etx_unplanned_cursor* cursor,
-    bool* out_found, uint32_t* out_value, etx_diag* diag);
-
-// True if some instruction of the method writes the value.
-bool etx_plan_writes(const etx_pte_plan* plan, uint32_t value);
-
-// method_values.c and method_records.c: the file's values as slots, its
-// instructions as records.
-
-ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,
-                                                 etx_operator_cache* operators,
-                                                 etx_diag* diag);
-ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,
-                                                  etx_operator_cache* operators,
-                                                  etx_diag* diag);
-
-// method_shapes.c: the shape phase.
-
-// Back to the start of a run: roots and sizes as they are before the first
-// record, with the inputs' present sizes.
-void etx_method_restart(etx_method* method);
-// All data pointers from homes and roots.
-void etx_method_point(etx_method* method);
-// Sizes, root and prepared kernel of one record; runs scalars and views.
-ETX_MUST_USE etx_status etx_method_shape_record(etx_method* method,
-                                                etx_method_record* record,
-                                                etx_diag* diag);
-// The whole phase, and the steps. Leaves `is_prepared` false if the method
-// turns out to need the other mode.
-ETX_MUST_USE etx_status etx_method_shape_all(etx_method* method,
-                                             etx_diag* diag);
-// True if the value was used before in this phase and so may not change; the
-// method then goes over to the other mode.
-bool etx_method_is_too_late(etx_method* method, const etx_value* value);
-
-// method_sizes.c: sizes of what calls write. Without dynamic sizes there is
-// nothing to set, and in files that are believed nothing to check.
-
-enum { ETX_METHOD_SIZES = ETX_VERIFIER || ETX_DYNAMIC };
-
-// Sets the sizes of a tensor that is dynamic. Whoever accepted them has seen
-// that strides fit.
-void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes);
-// Gives it sizes if they are others than it has; refuses those that it has no
-// room for, and all but its own to one that is not dynamic.
-ETX_MUST_USE etx_status etx_method_resize(etx_method* method,
-                                          etx_method_tensor* tensor,
-                                          const int32_t* sizes, etx_diag* diag);
-// Gives what a kernel writes the sizes that the shape rule finds, or those that
-// `like`, whose arguments look the same, gave its result (NULL: none does).
-ETX_MUST_USE etx_status etx_method_size_outputs(etx_method* method,
-                                                etx_method_record* record,
-                                                const etx_method_record* like);
-// Gives the result of a view its sizes.
-ETX_MUST_USE etx_status etx_method_size_view(etx_method* method,
-                                             const etx_method_record* record,
-                                             etx_method_tensor* target);
-// Gives an output the sizes that its kernel has found: etx_resizer.resize, with
-// the method as context. Refuses more elements than the file has room for, and
-// other sizes than those of a tensor that is fixed.
-ETX_MUST_USE etx_status etx_method_resize_output(void* context,
-                                                 const etx_value* output,
-                                                 const int32_t* sizes);
-// Makes `target` use the memory and the sizes of `source`, which has the same
-// type and rank.
-ETX_MUST_USE etx_status etx_method_rebind(etx_method* method,
-                                          etx_method_tensor* target,
-                                          const etx_method_tensor* source,
-                                          etx_diag* diag);
-// Checks that the new content of each mutable input fits where it is copied to.
-ETX_MUST_USE etx_status etx_method_check_shown(const etx_method* method,
-                                               etx_diag* diag);
-// Checks that a tensor has memory for its present sizes.
-ETX_MUST_USE etx_status etx_method_check_memory(const etx_method* method,
-                                                const etx_value* value,
-                                                etx_diag* diag);
-
-// call_alike.c: calls that repeat one before them, as layers of a model do.
-
-// A record of an earlier call of the same operator that was prepared in this
-// phase, and whose arguments but for the result look the same: equal numbers,
-// tensors of equal types, sizes and strides. What the shape rule said of it
-// holds for `record`. NULL if none is near.
-const etx_method_record* etx_method_find_alike(const etx_method* method,
-                                               const etx_method_record* record);
-// True if the results of two such calls look the same, too, now that they have
-// their sizes: what the kernel chose for the one is right for the other.
-bool etx_method_has_alike_result(const etx_method_record* a,
-                                 const etx_method_record* b);
-
-// call_overlap.c
-
-// Refuses a call that writes where it also reads, unless its operator allows
-// exactly that.
-ETX_MUST_USE etx_status etx_method_check_overlap(
-    const etx_method* method, const etx_method_record* record, etx_diag* diag);
-
-// method_symbols.c: input sizes against symbols.
-
-// One input's sizes (or integer) alone, before it is accepted.
-ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,
-                                                     size_t input,
-                                                     const int32_t* sizes,
-                                                     etx_diag* diag);
-ETX_MUST_USE etx_status etx_method_check_input_integer(const etx_method* method,
-                                                       size_t input,
-                                                       int64_t integer,
-                                                       etx_diag* diag);
-// All inputs together: solves the symbols.
-ETX_MUST_USE etx_status etx_method_solve_symbols(etx_method* method,
-                                                 etx_diag* diag);
-
-// Hands the message that a kernel left, or at least the sentence of `status`,
-// on to the caller's diag. Returns `status`.
-etx_status etx_method_take_message(etx_method* method, etx_status status,
-                                   etx_diag* diag);
-
-// executor_chains.c: a run of a method that prepares as it runs.
-ETX_MUST_USE etx_status etx_method_run_chains(etx_method* method,
-                                              etx_diag* diag);
-
-// executor.c
-
-// Runs all steps. Gives the position of the one that failed, or their number.
-size_t etx_method_run_all(const etx_method* method, etx_status* out_status);
-// Calls the kernel of a record between the two of an observer.
-etx_status etx_method_run_observed(const etx_run_observer* observer,
-                                   etx_call* call);
-// Says where a kernel failed, with its message. Returns `status`.
-etx_status etx_method_fail(etx_method* method, const etx_method_record* record,
-                           etx_status status, etx_diag* diag);
-// Appends " (method 'm', instruction 3, 'aten::add.out')" to the
-// message, the operator only if the message does not name it.
-void etx_method_name_record(const etx_method* method,
-                            const etx_method_record* record, etx_diag* diag);
-
-// method_ports.c: the name of an input, or "input_3" written into `hold`.
-enum { ETX_PORT_TEXT_BYTES = 24 };
-etx_text etx_method_input_name(const etx_method* method, size_t index,
-                               char hold[ETX_PORT_TEXT_BYTES]);
+// The record that a call belongs to.
+static inline const etx_method_record* etx_record_of_call(
+    const etx_call* call) {
+  const void* const record =
+      (const uint8_t*)call - offsetof(etx_method_record, call);
+  return (const etx_method_record*)record;
+}
 
 #endif

@@ -4,10 +4,12 @@
 // counting arena it says how many bytes there must be, over a real one it hands
 // them out, so the two cannot differ.
 
+#include "runtime/load/method_layout.h"
+
 #include "format/base/checked_math.h"
 #include "format/pte/reserved_names.h"
-#include "runtime/method_internal.h"
 #include "runtime/method_temporary.h"
+#include "runtime/program/unplanned_outputs.h"
 
 etx_status etx_method_find(etx_method* method, const etx_program* program,
                            etx_text name, etx_diag* diag) {
@@ -48,27 +50,6 @@ static void count_all(etx_method* method, size_t* unplanned) {
   for (size_t i = 0; i < method->chain_count; ++i) {
     method->record_count += etx_pte_instruction_count(plan, i);
   }
-}
-
-bool etx_method_arena_offsets(const etx_program* program,
-                              const etx_pte_plan* plan, size_t* out_offsets,
-                              size_t* out_end) {
-  uint64_t end = 0;
-  const size_t count = etx_pte_buffer_size_count(plan);
-  for (size_t i = 0; i < count; ++i) {
-    const bool is_shared = i == ETX_MEMORY_STATE && program->shares_state;
-    const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(plan, i);
-    if (out_offsets != NULL) out_offsets[i] = SIZE_MAX;
-    if (i == 0 || is_shared) continue;
-    // Both terms are far from the largest number.
-    end = (end + ETX_MEMORY_ALIGNMENT - 1) &
-          ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
-    if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
-    if (out_offsets != NULL) out_offsets[i] = (size_t)end;
-    end += bytes;
-  }
-  *out_end = (size_t)end;
-  return true;
 }
 
 // Adds memory for outputs that the file gives none.

@@ -1,10 +1,10 @@
 // The file's instructions as records: operators resolved, arguments as
 // pointers to slots. All that can be refused without sizes is refused here.
 
+#include "runtime/load/method_records.h"
+
 #include "runtime/argument_check.h"
-#include "runtime/call_shape.h"
-#include "runtime/method_internal.h"
-#include "runtime/operator_cache.h"
+#include "runtime/method/method_error.h"
 
 static etx_status refuse_slot(uint32_t index, const char* what,
                               const char* wanted, etx_diag* diag) {

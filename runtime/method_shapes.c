@@ -6,10 +6,16 @@
 // (a loop counter, a slot that is two views in turn) is left to the executor,
 // which then takes phase and work of each record together.
 
-#include "runtime/method_internal.h"
+#include "runtime/shapes/method_shapes.h"
 
-size_t etx_method_capacity(const etx_method* method,
-                           const etx_method_tensor* tensor) {
+#include "runtime/method/method_error.h"
+#include "runtime/shapes/call_overlap.h"
+#include "runtime/shapes/method_sizes.h"
+#include "runtime/shapes/prepare_cache.h"
+
+// Bytes that may be touched from its data on: what is left of its root's home.
+static size_t capacity_of(const etx_method* method,
+                          const etx_method_tensor* tensor) {
   if (tensor->root == ETX_NO_INDEX) return 0;
   const size_t bytes = method->tensors[tensor->root].home_bytes;
   return bytes > tensor->root_offset ? bytes - tensor->root_offset : 0;
@@ -55,15 +61,6 @@ void etx_method_restart(etx_method* method) {
       method->values[input->value].as.integer = input->integer;
     }
   }
-}
-
-bool etx_method_is_too_late(etx_method* method, const etx_value* value) {
-  if (method->prepares_as_it_runs) return false;
-  method->prepares_as_it_runs =
-      value->kind == ETX_VALUE_TENSOR
-          ? etx_method_tensor_of(method, value)->is_fixed
-          : (method->marks[value->position] & ETX_MARK_FIXED) != 0;
-  return method->prepares_as_it_runs;
 }
 
 static void fix(etx_method* method, const etx_value* value) {
@@ -114,7 +111,7 @@ etx_status etx_method_rebind(etx_method* method, etx_method_tensor* target,
 etx_status etx_method_check_memory(const etx_method* method,
                                    const etx_value* value, etx_diag* diag) {
   const etx_method_tensor* tensor = etx_method_tensor_of(method, value);
-  const size_t capacity = etx_method_capacity(method, tensor);
+  const size_t capacity = capacity_of(method, tensor);
   if (tensor->bytes <= capacity) return ETX_OK;
   return etx_diag_fail(
       diag, ETX_BAD_FILE, "value %u needs %z bytes and has %z at this point",
@@ -168,7 +165,7 @@ static inline etx_status take_value(etx_method* method,
       record->has_fixed_reads = false;
     }
   }
-  if (tensor->bytes > etx_method_capacity(method, tensor)) {
+  if (tensor->bytes > capacity_of(method, tensor)) {
     return etx_method_check_memory(method, value, method->kernel_diag);
   }
   return is_written ? check_owner(method, record, tensor) : ETX_OK;
@@ -311,17 +308,6 @@ static etx_status shape_view(etx_method* method, etx_method_record* record) {
   use_memory_of(method, target, source, start_of_view(record));
   fix(method, target->value);
   return ETX_OK;
-}
-
-etx_status etx_method_take_message(etx_method* method, etx_status status,
-                                   etx_diag* diag) {
-  if (!ETX_MESSAGES || diag == NULL || diag->status != ETX_OK) return status;
-  if (method->kernel_diag->status == ETX_OK) {
-    return etx_diag_fail(diag, status, "%s", etx_status_text(status));
-  }
-  *diag = *method->kernel_diag;
-  diag->status = status;
-  return status;
 }
 
 etx_status etx_method_shape_record(etx_method* method,

@@ -1,9 +1,10 @@
 // Sizes of what calls write: found by the operator's shape rule, checked
 // against the room that the file gives, and set.
 
+#include "runtime/shapes/method_sizes.h"
+
 #include "format/tensor/layout.h"
 #include "runtime/call_shape.h"
-#include "runtime/method_internal.h"
 
 void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   const etx_tensor* view = &tensor->value->as.tensor;
@@ -12,6 +13,15 @@ void etx_method_set_sizes(etx_method_tensor* tensor, const int32_t* sizes) {
   tensor->bytes = etx_tensor_bytes(view);
   // Whoever accepted the sizes has seen that strides fit.
   (void)etx_layout_strides(sizes, tensor->dim_order, rank, tensor->strides);
+}
+
+bool etx_method_is_too_late(etx_method* method, const etx_value* value) {
+  if (method->prepares_as_it_runs) return false;
+  method->prepares_as_it_runs =
+      value->kind == ETX_VALUE_TENSOR
+          ? etx_method_tensor_of(method, value)->is_fixed
+          : (method->marks[value->position] & ETX_MARK_FIXED) != 0;
+  return method->prepares_as_it_runs;
 }
 
 // Sizes of a tensor that is not dynamic, which has as many dimensions.

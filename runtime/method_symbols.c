@@ -2,8 +2,10 @@
 // Every row gives the symbol by itself, so solving is a division that must
 // leave nothing over, and rows that name the same symbol must agree.
 
+#include "runtime/shapes/method_symbols.h"
+
 #include "format/base/checked_math.h"
-#include "runtime/method_internal.h"
+#include "runtime/method/method_names.h"
 
 static etx_blob_input_dim row_at(const etx_method* method, size_t index) {
   return etx_blob_input_dim_at(&method->program->blob, method->blob_index,

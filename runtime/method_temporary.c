@@ -5,7 +5,7 @@
 
 #include "format/tensor/layout.h"
 #include "runtime/argument_check.h"
-#include "runtime/operator_cache.h"
+#include "runtime/method/method_error.h"
 
 // Operators with temporaries are products, convolutions and the like: few
 // tensors, short lists.

@@ -4,6 +4,7 @@
 #define ETX_RUNTIME_METHOD_TEMPORARY_H
 
 #include "runtime/method_internal.h"
+#include "runtime/operator_cache.h"
 
 // The largest number of temporary bytes that a kernel of `plan` may need at
 // upper-bound sizes. Reads one instruction at a time from the file, and only

@@ -3,13 +3,37 @@
 // block. There are few of them if any, so each is looked up by walking the
 // instructions again, which needs no memory.
 
-#include "runtime/argument_check.h"
-#include "runtime/call_shape.h"
-#include "runtime/method_internal.h"
+#include "runtime/program/unplanned_outputs.h"
+
+#include "format/pte/reserved_names.h"
+#include "runtime/method.h"
+
+bool etx_method_arena_offsets(const etx_program* program,
+                              const etx_pte_plan* plan, size_t* out_offsets,
+                              size_t* out_end) {
+  uint64_t end = 0;
+  const size_t count = etx_pte_buffer_size_count(plan);
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_shared = i == ETX_MEMORY_STATE && program->shares_state;
+    const uint64_t bytes = (uint64_t)etx_pte_buffer_size_at(plan, i);
+    if (out_offsets != NULL) out_offsets[i] = SIZE_MAX;
+    if (i == 0 || is_shared) continue;
+    // Both terms are far from the largest number.
+    end = (end + ETX_MEMORY_ALIGNMENT - 1) &
+          ~(uint64_t)(ETX_MEMORY_ALIGNMENT - 1);
+    if (bytes > PTRDIFF_MAX || end + bytes > PTRDIFF_MAX) return false;
+    if (out_offsets != NULL) out_offsets[i] = (size_t)end;
+    end += bytes;
+  }
+  *out_end = (size_t)end;
+  return true;
+}
 
 // Writes to values without memory that are looked at: more than any real file
 // has, so that the walks below do not grow with the square of a hostile one.
 enum { MAX_EXAMINED = 512 };
+
+#define NO_VALUE UINT32_MAX
 
 // The operator that an instruction calls with arguments of the right kinds;
 // NULL if there is none, or it makes a view.
@@ -100,25 +124,25 @@ static bool is_blob_view(const etx_program* program, const etx_pte_plan* plan,
 }
 
 // The value whose slot an instruction makes point at other memory, or
-// ETX_NO_INDEX.
+// NO_VALUE.
 static uint32_t rebound_by(etx_operator_cache* operators,
                            const etx_pte_instruction* instruction) {
   if (instruction->kind == ETX_PTE_MOVE_CALL) {
     return (uint32_t)instruction->target;
   }
-  if (instruction->kind != ETX_PTE_KERNEL_CALL) return ETX_NO_INDEX;
+  if (instruction->kind != ETX_PTE_KERNEL_CALL) return NO_VALUE;
   const etx_plan_operator* known =
       etx_operator_cache_at(operators, (size_t)instruction->index);
   const etx_op* op = known->op;
   if (op == NULL || instruction->argument_count != known->call_count) {
-    return ETX_NO_INDEX;
+    return NO_VALUE;
   }
   const size_t last = instruction->argument_count - 1;
   if (!etx_op_makes_view(op) && op->result != ETX_RESULT_SELF) {
-    return ETX_NO_INDEX;
+    return NO_VALUE;
   }
   if (instruction->arguments[last] == instruction->arguments[0]) {
-    return ETX_NO_INDEX;
+    return NO_VALUE;
   }
   return (uint32_t)instruction->arguments[last];
 }

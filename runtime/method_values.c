@@ -1,8 +1,10 @@
 // The file's values as slots, and for each tensor where its bytes are.
 
+#include "runtime/load/method_values.h"
+
 #include "format/tensor/layout.h"
 #include "runtime/argument_check.h"
-#include "runtime/method_internal.h"
+#include "runtime/program/unplanned_outputs.h"
 
 static etx_status refuse(const etx_method* method, size_t value,
                          etx_status status, const char* why, etx_diag* diag) {

@@ -5,7 +5,7 @@
 
 #include "format/pte/reserved_names.h"
 #include "format/tensor/layout.h"
-#include "runtime/method_internal.h"
+#include "runtime/program/unplanned_outputs.h"
 
 static void run_in_order(void* context, void (*task)(void*, size_t),
                          void* argument, size_t count) {

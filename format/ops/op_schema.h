@@ -115,7 +115,7 @@ static inline etx_argument_cursor etx_argument_first(const char* arguments) {
 // from a .def row.
 bool etx_argument_next(etx_argument_cursor* cursor, etx_argument* out_argument);
 
-// The row of an operator id.
+// The row of an operator id. The table is in format/shapes/op_table.c.
 const etx_op* etx_op_at(etx_op_id id);
 
 // Finds a row by the name a file states: name and overload are joined with a

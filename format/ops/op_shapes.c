@@ -1,10 +1,9 @@
-// Arithmetic on sizes that may be symbolic, and what all rules share. Rules
-// are in op_shapes_<family>.c.
+// Arithmetic on sizes that may be symbolic, and the refusals of the rules.
+// Rules are in op_shapes_<family>.c.
 
 #include "format/ops/op_shapes.h"
 
 #include "format/base/checked_math.h"
-#include "format/ops/op_shapes_internal.h"
 
 bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim) {
   return call->math == NULL || etx_dim_is_number(dim);

@@ -113,10 +113,30 @@ bool etx_dim_equal(const etx_shape_call* call, etx_dim a, etx_dim b);
 void etx_dim_bounds(const etx_shape_call* call, etx_dim a, int64_t* low,
                     int64_t* high);
 
-// Prototypes of all rules, from the rows: etx_shape_<rule>.
-#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
-  etx_status etx_shape_##shape_rule(etx_shape_call* call);
-#include "format/ops/op_schema.def"
-#undef OP
+// True if `dim` is a number (every size is one without an etx_dim_math).
+bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
+// True if `dim` equals `number` for every value of its symbols.
+bool etx_shape_is(const etx_shape_call* call, etx_dim dim, int64_t number);
+// True if no value of the symbols makes `a` equal to `b`.
+bool etx_shape_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
+
+// A size for a message: a number itself, a symbolic size's upper bound.
+int64_t etx_shape_shown(const etx_shape_call* call, etx_dim dim);
+
+// For rules: refuses with a message (formats as diag.h does) that ends in the
+// operator's name. Returns ETX_BAD_ARGUMENT.
+etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
+                            ...);
+
+// The same with another status.
+etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
+                               const char* format, ...);
+#if !ETX_MESSAGES
+#define etx_shape_refuse(call, ...) \
+  (0 ? (etx_shape_refuse)((call), __VA_ARGS__) : (etx_status)ETX_BAD_ARGUMENT)
+#define etx_shape_refuse_as(call, status, ...) \
+  (0 ? (etx_shape_refuse_as)((call), (status), __VA_ARGS__) \
+     : (etx_status)(status))
+#endif
 
 #endif

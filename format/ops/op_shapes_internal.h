@@ -6,25 +6,6 @@
 
 #include "format/ops/op_shapes.h"
 
-// Refuses with a message (formats as diag.h does) that ends in the operator's
-// name. Returns ETX_BAD_ARGUMENT.
-etx_status etx_shape_refuse(const etx_shape_call* call, const char* format,
-                            ...);
-
-// The same with another status.
-etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
-                               const char* format, ...);
-#if !ETX_MESSAGES
-#define etx_shape_refuse(call, ...) \
-  (0 ? (etx_shape_refuse)((call), __VA_ARGS__) : (etx_status)ETX_BAD_ARGUMENT)
-#define etx_shape_refuse_as(call, status, ...) \
-  (0 ? (etx_shape_refuse_as)((call), (status), __VA_ARGS__) \
-     : (etx_status)(status))
-#endif
-
-// A size for a message: a number itself, a symbolic size's upper bound.
-int64_t etx_shape_shown(const etx_shape_call* call, etx_dim dim);
-
 // Reads a tensor; refuses if the argument is None or something else.
 etx_status etx_shape_tensor(const etx_shape_call* call, size_t argument,
                             etx_shape* out_shape);
@@ -46,13 +27,6 @@ etx_status etx_shape_dimension(const etx_shape_call* call, size_t argument,
 // Wraps a dimension that is already at hand.
 etx_status etx_shape_wrap(const etx_shape_call* call, int64_t value,
                           size_t rank, size_t* out_dimension);
-
-// True if `dim` is a number (every size is one without an etx_dim_math).
-bool etx_shape_is_number(const etx_shape_call* call, etx_dim dim);
-// True if `dim` equals `number` for every value of its symbols.
-bool etx_shape_is(const etx_shape_call* call, etx_dim dim, int64_t number);
-// True if no value of the symbols makes `a` equal to `b`.
-bool etx_shape_differ(const etx_shape_call* call, etx_dim a, etx_dim b);
 
 // Refuses unless the two sizes are equal; `what` names them in the message.
 etx_status etx_shape_want_equal(const etx_shape_call* call, const char* what,
@@ -118,5 +92,11 @@ etx_status etx_shape_u8_result(const etx_shape_call* call, size_t first,
 void etx_shape_remove(etx_shape* shape, size_t dimension);
 etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,
                             size_t dimension, etx_dim dim);
+
+// Prototypes of all rules, from the rows: etx_shape_<rule>.
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  etx_status etx_shape_##shape_rule(etx_shape_call* call);
+#include "format/ops/op_schema.def"
+#undef OP
 
 #endif

@@ -1,34 +1,9 @@
-// Views of the blob, and the door: where it lies, its structure, then its
-// meaning (etx_blob_check.c).
+// Views of an opened blob. Opening it is in etx_blob_open.c.
 
 #include "format/pte/etx_blob.h"
 
 #include "format/flatbuffers/fb_members.h"
 #include "format/pte/etx_blob_schema_internal.h"
-#include "format/pte/etx_named.h"
-
-#define FB_SCHEMA "format/pte/etx_blob_schema.def"
-#define FB_FIELD_COUNT(table) ETX_BLOB_##table##_FIELD_COUNT
-#include "format/flatbuffers/fb_schema_tables.inc"
-
-const etx_fb_schema etx_blob_schema = {FB_SCHEMA_DATA, {'E', 'T', 'X', 'P'}};
-
-static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
-                            etx_diag* diag) {
-  etx_blob opened;
-  const etx_fb_schema* const schema = ETX_VERIFIER ? &etx_blob_schema : NULL;
-  ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, schema, &opened.fb, &opened.root,
-                         diag));
-  if (ETX_VERIFIER) ETX_TRY(etx_blob_check(&opened, pte, diag));
-  *blob = opened;
-  return ETX_OK;
-}
-
-etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
-  const etx_status status = open_blob(blob, pte, diag);
-  // A stock file has none, which is no refusal.
-  return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
-}
 
 void etx_blob_fingerprint(const etx_blob* blob,
                           uint8_t out_fingerprint[ETX_FINGERPRINT_BYTES]) {

@@ -1,10 +1,13 @@
-// What the blob says must be true of the program it lies in. The blob's own
-// rows are looked at one by one; then every tensor of the program that lies in
-// the state's arena under a name must be the state of that name.
+// Opening the blob: where it is, its structure, then its meaning. What it says
+// must be true of the program it lies in: its own rows are looked at one by
+// one; then every tensor of the program that lies in the state's arena under a
+// name must be the state of that name.
 
 #include "format/base/checked_math.h"
 #include "format/base/size_limits.h"
+#include "format/pte/etx_blob.h"
 #include "format/pte/etx_blob_schema_internal.h"
+#include "format/pte/etx_named.h"
 #include "format/pte/pte_segments.h"
 #include "format/pte/reserved_names.h"
 
@@ -385,8 +388,8 @@ static etx_status check_fingerprint(checker* c) {
 
 // A runtime of static methods reads no rows that only others have: it asks if
 // there are any. Which methods may run at the same time is for other tools.
-etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
-                          etx_diag* diag) {
+static etx_status check_blob(const etx_blob* blob, const etx_pte* pte,
+                             etx_diag* diag) {
   checker c;
   c.blob = blob;
   c.pte = pte;
@@ -396,4 +399,21 @@ etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
   ETX_TRY(check_methods(&c));
   if (ETX_DYNAMIC) ETX_TRY(check_concurrent(&c));
   return check_plans(&c);
+}
+
+static etx_status open_blob(etx_blob* blob, const etx_pte* pte,
+                            etx_diag* diag) {
+  etx_blob opened;
+  const etx_fb_schema* const schema = ETX_VERIFIER ? &etx_blob_schema : NULL;
+  ETX_TRY(etx_named_open(pte, ETX_BLOB_KEY, schema, &opened.fb, &opened.root,
+                         diag));
+  if (ETX_VERIFIER) ETX_TRY(check_blob(&opened, pte, diag));
+  *blob = opened;
+  return ETX_OK;
+}
+
+etx_status etx_blob_open(etx_blob* blob, const etx_pte* pte, etx_diag* diag) {
+  const etx_status status = open_blob(blob, pte, diag);
+  // A stock file has none, which is no refusal.
+  return status == ETX_NOT_FOUND ? status : etx_diag_seal(diag, status);
 }

@@ -5,7 +5,6 @@
 #define ETX_FORMAT_PTE_ETX_BLOB_SCHEMA_INTERNAL_H
 
 #include "format/flatbuffers/fb_verifier.h"
-#include "format/pte/etx_blob.h"
 
 // Ids of the fields: ETX_BLOB_State_sizes is 2.
 #define TABLE(table) enum {
@@ -17,9 +16,5 @@
 #include "format/pte/etx_blob_schema.def"
 
 extern const etx_fb_schema etx_blob_schema;
-
-// Verifies an opened blob, whose structure is good, against the program.
-ETX_MUST_USE etx_status etx_blob_check(const etx_blob* blob, const etx_pte* pte,
-                                       etx_diag* diag);
 
 #endif

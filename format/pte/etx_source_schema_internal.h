@@ -5,7 +5,6 @@
 #define ETX_FORMAT_PTE_ETX_SOURCE_SCHEMA_INTERNAL_H
 
 #include "format/flatbuffers/fb_verifier.h"
-#include "format/pte/etx_source.h"
 
 // Ids of the fields: ETX_SOURCE_Source_lines is 2.
 #define TABLE(table) enum {

@@ -1,4 +1,5 @@
 #include "format/flatbuffers/fb_builder.h"
+#include "format/pte/etx_source.h"
 #include "format/pte/etx_source_schema_internal.h"
 
 static etx_fb_ref build_names(etx_fb_builder* b, const etx_text* names,

@@ -45,7 +45,7 @@ typedef struct etx_pte_totals {
 // Plans whose totals are kept: more than most files have.
 enum { ETX_PTE_KEPT_TOTALS = 8 };
 
-// An opened file. Fields are private to pte_program.c and pte_verifier.c.
+// An opened file. Fields are private to format/pte.
 typedef struct etx_pte {
   etx_bytes file;
   etx_fb_buffer fb;          // the FlatBuffer part, at the start of the file

@@ -1,5 +1,5 @@
 // The program schema as names of field ids and as data for the verifier. Seen
-// by the files of format/pte only.
+// by format/pte and format/pte_writer only.
 
 #ifndef ETX_FORMAT_PTE_PTE_SCHEMA_INTERNAL_H
 #define ETX_FORMAT_PTE_PTE_SCHEMA_INTERNAL_H

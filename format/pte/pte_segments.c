@@ -148,6 +148,19 @@ etx_bytes etx_pte_initial_data(const etx_pte* pte, uint32_t data_buffer_index) {
   return data;
 }
 
+etx_bytes etx_pte_delegate_data(const etx_pte_plan* plan, size_t index) {
+  const etx_fb_buffer* fb = &plan->pte->fb;
+  const etx_pte_delegate delegate = etx_pte_delegate_at(plan, index);
+  if (!delegate.inline_data) {
+    return etx_pte_segment_data(plan->pte, delegate.data_index);
+  }
+  const etx_fb_vector rows = etx_fb_vector_in(
+      fb, plan->pte->root, ETX_PTE_Program_backend_delegate_data);
+  const uint32_t row = etx_fb_table_at(fb, rows, delegate.data_index);
+  return etx_fb_bytes(
+      fb, etx_fb_vector_in(fb, row, ETX_PTE_BackendDelegateInlineData_data));
+}
+
 static uint32_t named_at(const etx_pte* pte, size_t index) {
   const etx_fb_buffer* fb = &pte->fb;
   const etx_fb_vector named =

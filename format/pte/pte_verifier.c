@@ -9,17 +9,6 @@
 #include "format/pte/pte_schema_internal.h"
 #include "format/pte/pte_verifier_internal.h"
 
-etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
-  if (count > v->items_left) {
-    return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
-                         "the lists of the program have more than %u items "
-                         "together",
-                         (uint64_t)ETX_MAX_PTE_ITEMS);
-  }
-  v->items_left -= count;
-  return ETX_OK;
-}
-
 // Says which part of the method the following checks are about; NULL for the
 // method as a whole.
 static void enter(etx_pte_verifier* v, const char* part, size_t index) {

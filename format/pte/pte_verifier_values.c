@@ -3,6 +3,17 @@
 #include "format/flatbuffers/fb_row.h"
 #include "format/pte/pte_verifier_internal.h"
 
+etx_status etx_pte_verifier_spend(etx_pte_verifier* v, uint64_t count) {
+  if (count > v->items_left) {
+    return etx_diag_fail(v->diag, ETX_OUT_OF_RANGE,
+                         "the lists of the program have more than %u items "
+                         "together",
+                         (uint64_t)ETX_MAX_PTE_ITEMS);
+  }
+  v->items_left -= count;
+  return ETX_OK;
+}
+
 // Verifies that `sizes` and `dim_order` fit together. Strides are 32 bits wide
 // in every runtime of this format, and an element count must fit a size_t even
 // if a size of 0 is taken for 1, as strides do.

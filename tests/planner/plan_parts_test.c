@@ -3,6 +3,7 @@
 
 #include "plan_fixture.h"
 
+#include "planner/plan_bound.h"
 #include "planner/plan_fitting.h"
 #include "planner/plan_parts.h"
 
@@ -12,6 +13,7 @@ static etx_plan_parts cut(const etx_plan_problem* problem, etx_arena* work) {
   etx_plan_parts parts;
   etx_arena_init(work, memory, sizeof memory);
   assert_true(etx_plan_parts_take(&parts, problem, work));
+  assert_true(etx_plan_bound_parts(&parts, work));
   return parts;
 }
 

@@ -1,0 +1,83 @@
+// Opening a program, and the totals of its plans, which the verifier counts
+// while it looks at them. The accessors are below, in pte_program.c.
+
+#include "format/base/arena.h"
+#include "format/pte/pte_header.h"
+#include "format/pte/pte_program.h"
+#include "format/pte/pte_segments.h"
+#include "format/pte/pte_verifier.h"
+
+// The only check of a build without a verifier: that this is a program at all.
+static etx_status believe(etx_pte* pte, etx_diag* diag) {
+  const etx_fb_buffer* fb = &pte->fb;
+  if (!etx_fb_has_identifier(fb, "ET12")) {
+    return etx_diag_fail(diag, ETX_BAD_FILE, "these bytes are no program");
+  }
+  pte->root = etx_fb_root(fb);
+  (void)etx_pte_pieces_open(pte);
+  return ETX_OK;
+}
+
+static etx_status open_file(etx_pte* pte, etx_bytes file,
+                            const etx_pte_limits* limits, etx_diag* diag) {
+  etx_pte_header header;
+  if (limits != NULL && limits->max_file_bytes != 0 &&
+      file.size > limits->max_file_bytes) {
+    return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                         "the file has %z bytes, at most %u are allowed",
+                         file.size, limits->max_file_bytes);
+  }
+  if ((uintptr_t)file.data % ETX_ARENA_ALIGNMENT != 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "the file's bytes are not aligned to %u",
+                         (uint64_t)ETX_ARENA_ALIGNMENT);
+  }
+  ETX_TRY(etx_pte_header_read(file, &header, diag));
+  if (header.program_bytes > INT32_MAX) {
+    return etx_diag_fail(diag, ETX_BAD_FILE,
+                         "the program has %u bytes, at most %u are possible",
+                         header.program_bytes, (uint64_t)INT32_MAX);
+  }
+  etx_pte opened;
+  memset(&opened, 0, sizeof opened);
+  opened.file = file;
+  opened.fb = (etx_fb_buffer){file.data, (uint32_t)header.program_bytes};
+  opened.segment_base = header.segment_base;
+  opened.segment_bytes = header.segment_bytes;
+  opened.has_header = header.is_present;
+  opened.header_length = header.length;
+  opened.plan_fault = ETX_BAD_FILE;
+  ETX_TRY(ETX_VERIFIER ? etx_pte_verify(&opened, limits, diag)
+                       : believe(&opened, diag));
+  *pte = opened;
+  return ETX_OK;
+}
+
+etx_status etx_pte_open(etx_pte* pte, etx_bytes file,
+                        const etx_pte_limits* limits, etx_diag* diag) {
+  return etx_diag_seal(diag, open_file(pte, file, limits, diag));
+}
+
+// In a build without a verifier.
+static void count_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < etx_pte_value_count(plan); ++i) {
+    const etx_pte_value value = etx_pte_value_at(plan, i);
+    etx_pte_totals_add(out, &value);
+  }
+  etx_pte_cursor cursor = {0, 0, {0, 0}};
+  etx_pte_instruction instruction;
+  while (etx_pte_instruction_next(plan, &cursor, &instruction)) {
+    out->items += instruction.argument_count;
+  }
+}
+
+void etx_pte_plan_totals(const etx_pte_plan* plan, etx_pte_totals* out) {
+  if (!ETX_VERIFIER) {
+    count_totals(plan, out);
+  } else if (plan->index < ETX_PTE_KEPT_TOTALS) {
+    *out = plan->pte->totals[plan->index];
+  } else {
+    etx_pte_verifier_count(plan, out);
+  }
+}

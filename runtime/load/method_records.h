@@ -1,0 +1,14 @@
+// The file's instructions as records.
+
+#ifndef ETX_RUNTIME_LOAD_METHOD_RECORDS_H
+#define ETX_RUNTIME_LOAD_METHOD_RECORDS_H
+
+#include "runtime/method_internal.h"
+#include "runtime/operator_cache.h"
+
+// Fills the method's records, once its values are there.
+ETX_MUST_USE etx_status etx_method_decode_records(etx_method* method,
+                                                  etx_operator_cache* operators,
+                                                  etx_diag* diag);
+
+#endif

@@ -1,0 +1,14 @@
+// The file's values as slots.
+
+#ifndef ETX_RUNTIME_LOAD_METHOD_VALUES_H
+#define ETX_RUNTIME_LOAD_METHOD_VALUES_H
+
+#include "runtime/method_internal.h"
+#include "runtime/operator_cache.h"
+
+// Fills the method's values, tensors, inputs and outputs.
+ETX_MUST_USE etx_status etx_method_decode_values(etx_method* method,
+                                                 etx_operator_cache* operators,
+                                                 etx_diag* diag);
+
+#endif

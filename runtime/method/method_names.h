@@ -1,0 +1,17 @@
+// Names of inputs and outputs; a stock file has none, so they are numbered.
+
+#ifndef ETX_RUNTIME_METHOD_METHOD_NAMES_H
+#define ETX_RUNTIME_METHOD_METHOD_NAMES_H
+
+#include "runtime/method.h"
+
+enum { ETX_PORT_TEXT_BYTES = 24 };
+
+// The name of an input, or "input_3" written into `hold`; the same of an
+// output.
+etx_text etx_method_input_name(const etx_method* method, size_t index,
+                               char hold[ETX_PORT_TEXT_BYTES]);
+etx_text etx_method_output_name(const etx_method* method, size_t index,
+                                char hold[ETX_PORT_TEXT_BYTES]);
+
+#endif

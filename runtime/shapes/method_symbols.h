@@ -1,0 +1,21 @@
+// Sizes of inputs against the symbols of the file.
+
+#ifndef ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
+#define ETX_RUNTIME_SHAPES_METHOD_SYMBOLS_H
+
+#include "runtime/method_internal.h"
+
+// One input's sizes (or integer) alone, before it is accepted.
+ETX_MUST_USE etx_status etx_method_check_input_sizes(const etx_method* method,
+                                                     size_t input,
+                                                     const int32_t* sizes,
+                                                     etx_diag* diag);
+ETX_MUST_USE etx_status etx_method_check_input_integer(const etx_method* method,
+                                                       size_t input,
+                                                       int64_t integer,
+                                                       etx_diag* diag);
+// All inputs together: solves the symbols.
+ETX_MUST_USE etx_status etx_method_solve_symbols(etx_method* method,
+                                                 etx_diag* diag);
+
+#endif

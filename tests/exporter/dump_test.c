@@ -14,7 +14,7 @@
 
 #include "exporter/fingerprint.h"
 #include "exporter/ir_print.h"
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 static reading r;
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "exporter/host_file.h"
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 static etx_pool pool;
 static etx_diag diag;

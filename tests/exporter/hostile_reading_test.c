@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "exporter/fingerprint.h"
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 static reading r;
 static scratch_directory directory;

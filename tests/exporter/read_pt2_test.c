@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 #define PT2 ETX_TEST_DATA "/pt2/"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 static reading r;
 static scratch_directory directory;

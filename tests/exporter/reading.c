@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 
-#include "reading.h"
+#include "tests/exporter/reading.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #ifndef ETX_PLANNER_PLAN_GAPS_H
 #define ETX_PLANNER_PLAN_GAPS_H
 
-#include "planner/problem/plan_problem.h"
+#include "planner/plan.h"
 
 // Problems of more blocks keep the plan they have, with a weak bound: every
 // block is compared with every other.

@@ -15,7 +15,7 @@
 #ifndef ETX_PLANNER_PLAN_SPREAD_H
 #define ETX_PLANNER_PLAN_SPREAD_H
 
-#include "planner/problem/plan_problem.h"
+#include "planner/plan.h"
 
 // Problems of more blocks keep the plan they have: every block is compared with
 // every other.

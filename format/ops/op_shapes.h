@@ -139,4 +139,10 @@ etx_status etx_shape_refuse_as(const etx_shape_call* call, etx_status status,
      : (etx_status)(status))
 #endif
 
+// Prototypes of all rules, from the rows: etx_shape_<rule>.
+#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
+  etx_status etx_shape_##shape_rule(etx_shape_call* call);
+#include "format/ops/op_schema.def"
+#undef OP
+
 #endif

@@ -93,10 +93,4 @@ void etx_shape_remove(etx_shape* shape, size_t dimension);
 etx_status etx_shape_insert(const etx_shape_call* call, etx_shape* shape,
                             size_t dimension, etx_dim dim);
 
-// Prototypes of all rules, from the rows: etx_shape_<rule>.
-#define OP(symbol, name, overload, arguments, result, shape_rule, in_place) \
-  etx_status etx_shape_##shape_rule(etx_shape_call* call);
-#include "format/ops/op_schema.def"
-#undef OP
-
 #endif

@@ -1,0 +1,248 @@
+// What a program says of its methods without loading one: inputs, outputs, and
+// the results of constant methods.
+
+#include "format/pte/reserved_names.h"
+#include "format/tensor/layout.h"
+#include "runtime/program.h"
+#include "runtime/program/unplanned_outputs.h"
+
+size_t etx_program_method_count(const etx_program* program) {
+  return etx_pte_plan_count(&program->pte);
+}
+
+static size_t count_instructions(const etx_pte_plan* plan) {
+  size_t count = 0;
+  for (size_t i = 0; i < etx_pte_chain_count(plan); ++i) {
+    count += etx_pte_instruction_count(plan, i);
+  }
+  return count;
+}
+
+// Whether what the method answers is stored and at hand; states do not count.
+static bool answers_constants(const etx_program* program,
+                              const etx_pte_plan* plan) {
+  for (size_t i = 0; i < etx_pte_output_count(plan); ++i) {
+    const etx_pte_value value =
+        etx_pte_value_at(plan, (size_t)etx_pte_output_at(plan, i));
+    if (value.kind != ETX_PTE_TENSOR) continue;
+    const etx_pte_tensor* const tensor = &value.as.tensor;
+    if (tensor->has_allocation) return false;
+    etx_bytes data;
+    if (etx_program_stored(program, tensor, &data)) continue;
+    if (tensor->location == ETX_PTE_EXTERNAL ||
+        etx_pte_tensor_numel(tensor) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+etx_status etx_program_method_at(const etx_program* program, size_t index,
+                                 etx_method_info* out_info) {
+  if (index >= etx_pte_plan_count(&program->pte)) return ETX_OUT_OF_RANGE;
+  const etx_pte_plan plan = etx_pte_plan_at(&program->pte, index);
+  out_info->name = etx_pte_plan_name(&plan);
+  out_info->input_count = etx_pte_input_count(&plan);
+  out_info->output_count = etx_pte_output_count(&plan);
+  out_info->instruction_count = count_instructions(&plan);
+  out_info->scratch_bytes =
+      etx_pte_buffer_size_count(&plan) > ETX_MEMORY_SCRATCH
+          ? (uint64_t)etx_pte_buffer_size_at(&plan, ETX_MEMORY_SCRATCH)
+          : 0;
+  out_info->is_constant =
+      out_info->instruction_count == 0 && out_info->input_count == 0 &&
+      out_info->output_count > 0 && answers_constants(program, &plan);
+  return ETX_OK;
+}
+
+etx_status etx_program_find_plan(const etx_program* program, etx_text name,
+                                 etx_pte_plan* out_plan, etx_diag* diag) {
+  if (etx_pte_plan_find(&program->pte, name, out_plan)) return ETX_OK;
+  return etx_diag_seal(
+      diag, etx_diag_fail(diag, ETX_NOT_FOUND, "the program has no method '%t'",
+                          name));
+}
+
+// Finds the plan of a method and the blob's description of it: SIZE_MAX if
+// there is none.
+static etx_status find_described(const etx_program* program, etx_text method,
+                                 etx_pte_plan* out_plan, size_t* out_blob,
+                                 etx_diag* diag) {
+  ETX_TRY(etx_program_find_plan(program, method, out_plan, diag));
+  if (!program->has_blob ||
+      !etx_blob_method_find(&program->blob, method, out_blob)) {
+    *out_blob = SIZE_MAX;
+  }
+  return ETX_OK;
+}
+
+static etx_status fill_port(const etx_pte_plan* plan, int32_t value,
+                            etx_port_info* out_port) {
+  memset(out_port, 0, sizeof *out_port);
+  out_port->value = etx_pte_value_at(plan, (size_t)value);
+  out_port->kind = out_port->value.kind;
+  out_port->mutated_input = -1;
+  return ETX_OK;
+}
+
+static etx_status refuse_port(size_t index, etx_text method, const char* what,
+                              size_t count, etx_diag* diag) {
+  return etx_diag_fail(diag, ETX_OUT_OF_RANGE,
+                       "%s %z asked for, method '%t' has %z", what, index,
+                       method, count);
+}
+
+static etx_status read_input(const etx_program* program, etx_text method,
+                             size_t index, etx_port_info* out_info,
+                             etx_diag* diag) {
+  etx_pte_plan plan;
+  size_t blob = SIZE_MAX;
+  ETX_TRY(find_described(program, method, &plan, &blob, diag));
+  const size_t count = etx_pte_input_count(&plan);
+  if (index >= count) return refuse_port(index, method, "input", count, diag);
+  ETX_TRY(fill_port(&plan, etx_pte_input_at(&plan, index), out_info));
+  if (blob == SIZE_MAX) {
+    // A stock file says so only by what it does.
+    out_info->is_mutable =
+        out_info->kind == ETX_PTE_TENSOR &&
+        etx_plan_writes(&plan, (uint32_t)etx_pte_input_at(&plan, index));
+    return ETX_OK;
+  }
+  const etx_blob_input input = etx_blob_input_at(&program->blob, blob, index);
+  out_info->name = input.name;
+  out_info->is_mutable = input.is_mutable;
+  const size_t rows = etx_blob_input_dim_count(&program->blob, blob);
+  for (size_t i = 0; i < rows; ++i) {
+    const etx_blob_input_dim row =
+        etx_blob_input_dim_at(&program->blob, blob, i);
+    if (row.input == index && row.dim < 0) out_info->varies = true;
+  }
+  return ETX_OK;
+}
+
+etx_status etx_program_input_at(const etx_program* program, etx_text method,
+                                size_t index, etx_port_info* out_info,
+                                etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       read_input(program, method, index, out_info, diag));
+}
+
+static etx_status read_output(const etx_program* program, etx_text method,
+                              size_t index, etx_port_info* out_info,
+                              etx_diag* diag) {
+  etx_pte_plan plan;
+  size_t blob = SIZE_MAX;
+  ETX_TRY(find_described(program, method, &plan, &blob, diag));
+  const size_t count = etx_pte_output_count(&plan);
+  if (index >= count) return refuse_port(index, method, "output", count, diag);
+  ETX_TRY(fill_port(&plan, etx_pte_output_at(&plan, index), out_info));
+  if (blob == SIZE_MAX) return ETX_OK;
+  const etx_blob_output output =
+      etx_blob_output_at(&program->blob, blob, index);
+  out_info->name = output.name;
+  out_info->mutated_input = output.mutated_input;
+  return ETX_OK;
+}
+
+etx_status etx_program_output_at(const etx_program* program, etx_text method,
+                                 size_t index, etx_port_info* out_info,
+                                 etx_diag* diag) {
+  return etx_diag_seal(diag,
+                       read_output(program, method, index, out_info, diag));
+}
+
+static etx_status constant_tensor(const etx_program* program,
+                                  const etx_pte_tensor* tensor, etx_text name,
+                                  etx_value* out_value, etx_constant_hold* hold,
+                                  etx_diag* diag) {
+  const bool empty = etx_pte_tensor_numel(tensor) == 0;
+  const bool is_stored = etx_pte_tensor_is_stored(tensor);
+  etx_bytes bytes = {NULL, 0};
+  if (tensor->has_allocation || (!is_stored && !empty)) {
+    return etx_diag_fail(diag, ETX_BAD_STATE,
+                         "output of method '%t' is no constant of the file",
+                         name);
+  }
+  if (is_stored && !etx_program_stored(program, tensor, &bytes)) {
+    return etx_diag_fail(diag, ETX_NOT_FOUND,
+                         "method '%t' answers '%t' of a data file (.ptd), and "
+                         "none was given",
+                         name, tensor->name);
+  }
+  void* const data = (void*)(uintptr_t)bytes.data;
+  // Verified to fit when the file was opened.
+  (void)etx_layout_strides(tensor->sizes, tensor->dim_order, tensor->rank,
+                           hold->strides);
+  out_value->kind = ETX_VALUE_TENSOR;
+  out_value->as.tensor = (etx_tensor){data, tensor->sizes, hold->strides,
+                                      tensor->rank, tensor->dtype};
+  return ETX_OK;
+}
+
+// A value of the file that needs no memory of a method's.
+static etx_status constant_value(const etx_program* program,
+                                 const etx_pte_value* value, etx_text name,
+                                 etx_value* out_value, etx_constant_hold* hold,
+                                 etx_diag* diag) {
+  switch (value->kind) {
+    case ETX_PTE_NULL:
+      out_value->kind = ETX_VALUE_NONE;
+      return ETX_OK;
+    case ETX_PTE_INT:
+      out_value->kind = ETX_VALUE_INT;
+      out_value->as.integer = value->as.integer;
+      return ETX_OK;
+    case ETX_PTE_BOOL:
+      out_value->kind = ETX_VALUE_BOOL;
+      out_value->as.boolean = value->as.boolean;
+      return ETX_OK;
+    case ETX_PTE_DOUBLE:
+      out_value->kind = ETX_VALUE_DOUBLE;
+      out_value->as.real = value->as.real;
+      return ETX_OK;
+    case ETX_PTE_STRING:
+      out_value->kind = ETX_VALUE_STRING;
+      out_value->as.string = value->as.string;
+      return ETX_OK;
+    case ETX_PTE_TENSOR:
+      return constant_tensor(program, &value->as.tensor, name, out_value, hold,
+                             diag);
+    default:
+      return etx_diag_fail(diag, ETX_UNSUPPORTED,
+                           "constant method '%t' answers a list", name);
+  }
+}
+
+etx_status etx_program_constant(const etx_program* program, etx_text name,
+                                etx_value* out_value, etx_constant_hold* hold,
+                                etx_diag* diag) {
+  return etx_program_constant_at(program, name, 0, out_value, hold, diag);
+}
+
+static etx_status read_constant(const etx_program* program, etx_text name,
+                                size_t index, etx_value* out_value,
+                                etx_constant_hold* hold, etx_diag* diag) {
+  etx_pte_plan plan;
+  ETX_TRY(etx_program_find_plan(program, name, &plan, diag));
+  if (etx_pte_input_count(&plan) != 0 || count_instructions(&plan) != 0 ||
+      etx_pte_output_count(&plan) == 0) {
+    return etx_diag_fail(diag, ETX_BAD_ARGUMENT,
+                         "method '%t' is no constant method: it has %z inputs, "
+                         "%z instructions, %z outputs",
+                         name, etx_pte_input_count(&plan),
+                         count_instructions(&plan),
+                         etx_pte_output_count(&plan));
+  }
+  const size_t count = etx_pte_output_count(&plan);
+  if (index >= count) return refuse_port(index, name, "output", count, diag);
+  const etx_pte_value value =
+      etx_pte_value_at(&plan, (size_t)etx_pte_output_at(&plan, index));
+  return constant_value(program, &value, name, out_value, hold, diag);
+}
+
+etx_status etx_program_constant_at(const etx_program* program, etx_text name,
+                                   size_t index, etx_value* out_value,
+                                   etx_constant_hold* hold, etx_diag* diag) {
+  return etx_diag_seal(
+      diag, read_constant(program, name, index, out_value, hold, diag));
+}

@@ -50,11 +50,9 @@ def main():
     tree = source_tree.SourceTree(arguments.source)
     build = object_symbols.Build(arguments.source, arguments.build)
     report = source_tree.Report("circles")
-    uses = list(file_graph.include_uses(tree))
-    if build.sanitized():
-        report.note("symbols are not judged: the build is sanitized")
-    else:
-        uses += file_graph.symbol_uses(tree, build)
+    uses = [*file_graph.include_uses(tree),
+            *file_graph.symbol_uses(tree, build)]
+    report.note(build.note())
     if not uses:
         raise SystemExit("circles: nothing found: is --source right?")
     graph = graph_of(uses)

@@ -105,6 +105,15 @@ class Build:
                     defined[name] = letter
         return found
 
+    def note(self):
+        """What a report says of this build, or nothing."""
+        if self.sanitized():
+            return "symbols are not judged: the build is sanitized"
+        if self.missing:
+            return (f"{len(self.missing)} sources are not built: what they "
+                    "use is not seen")
+        return ""
+
     def archives(self):
         """Targets that are static libraries: {target: its archive}."""
         found = {}

@@ -167,7 +167,8 @@ class Report:
         self._kinds[title][1].append((place, found))
 
     def note(self, text):
-        self._notes.append(text)
+        if text:
+            self._notes.append(text)
 
     def count(self):
         return sum(len(errors) for _, errors in self._kinds.values())

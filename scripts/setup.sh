@@ -8,12 +8,12 @@
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config libyaml-dev libjansson-dev libzip-dev)
-for_tests=(libcmocka-dev binutils g++ flatbuffers-compiler groff-base valgrind)
+for_tests=(libcmocka-dev binutils g++ flatbuffers-compiler groff-base python3 valgrind)
 case ${1:-build} in
   build) ;;
   test) packages+=("${for_tests[@]}") ;;
   browser) packages=(chromium fonts-dejavu-core python3) ;;
-  ci) packages+=("${for_tests[@]}" clang lld libc6-dbg qemu-user python3 python3-venv
+  ci) packages+=("${for_tests[@]}" clang lld libc6-dbg qemu-user python3-venv
                  gcc-aarch64-linux-gnu libc6-dev-arm64-cross
                  gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
                  gcc-s390x-linux-gnu libc6-dev-s390x-cross) ;;

@@ -142,7 +142,7 @@ row "etx, no kernels, no messages, static methods alone, as a part of a static p
   "$builds/image-static/core-image"
 make_without size-least "MESSAGES DYNAMIC VERIFIER"
 make_small_image image-least "MESSAGES DYNAMIC VERIFIER"
-row "etx, the same for files that are believed" "$builds/image-least/core-image"
+row "etx, the same without the verifier" "$builds/image-least/core-image"
 
 # The largest that each may become: growth is to be noticed.
 check_budget() {

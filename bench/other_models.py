@@ -67,7 +67,7 @@ def sound(kind, config, **sizes):
     return make
 
 
-def settled(module, inputs):
+def with_statistics(module, inputs):
     """Keeps the results of deep convolutions from vanishing, as they do with the
     libraries' initial weights: draws larger weights, and sets the statistics of
     batch norms to those of this input."""
@@ -82,7 +82,7 @@ def settled(module, inputs):
 
 
 def efficientnet():
-    return settled(*image(
+    return with_statistics(*image(
         "EfficientNetForImageClassification", "EfficientNetConfig",
         width_coefficient=1.0, depth_coefficient=1.0, image_size=224,
         hidden_dim=1280, num_labels=1000)())
@@ -118,7 +118,7 @@ class Residual(nn.Sequential):
         return x + super().forward(x)
 
 
-class Excited(nn.Module):
+class SqueezeExcite(nn.Module):
     """MobileNetV3's squeeze and excitation: channels are scaled by a function of
     the means of all channels."""
 
@@ -148,7 +148,7 @@ def mobilenet_v3():
         kind = Residual if stride == 1 and inner == outer else nn.Sequential
         return kind(Block(inner, wide, 1, act=act),
                     Block(wide, wide, kernel, stride, wide, act),
-                    Excited(wide) if excited else nn.Identity(),
+                    SqueezeExcite(wide) if excited else nn.Identity(),
                     nn.Conv2d(wide, outer, 1, bias=False),
                     nn.BatchNorm2d(outer))
     return nn.Sequential(

@@ -131,8 +131,7 @@ static etx_status answer(loaded models[KIND_COUNT], const char* cache,
   double seconds;
   if (sscanf(line, "load %127s %15s", name, kind) == 2) {
     snprintf(folder, sizeof folder, "%.700s/%s", cache, name);
-    return load(&models[kind_of(kind)], folder, kind, parallel,
-                diag);
+    return load(&models[kind_of(kind)], folder, kind, parallel, diag);
   }
   if (sscanf(line, "go %15s %lf", kind, &seconds) == 2) {
     return go(&models[kind_of(kind)], seconds, diag);

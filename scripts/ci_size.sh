@@ -139,7 +139,7 @@ row "etx, no kernels, no messages" "$builds/size-silent/core-format-alone.so"
 row "etx, no kernels, no messages, as a part of a static program" "$builds/size-silent/core-image"
 make_without size-static "MESSAGES DYNAMIC"
 make_small_image image-static "MESSAGES DYNAMIC"
-row "etx, no kernels, no messages, static methods alone, as a part of a static program" \
+row "etx, no kernels, no messages, static methods only, as a part of a static program" \
   "$builds/image-static/core-image"
 make_without size-least "MESSAGES DYNAMIC VERIFIER"
 make_small_image image-least "MESSAGES DYNAMIC VERIFIER"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "samples/translate/signal_cleanup.h"
+#include "samples/translate/interrupt_cleanup.h"
 
 // Temporary names that killed runs with our process number may have left.
 enum { MAX_NAMES = 100 };
@@ -68,7 +68,7 @@ static int make_temporary(etx_atomic_output* output) {
 
 // Clears the name of the temporary file, which no longer exists.
 static void forget(etx_atomic_output* output) {
-  etx_signal_cleanup_remove_file(NULL);
+  etx_interrupt_cleanup_remove_file(NULL);
   output->temporary[0] = '\0';
 }
 
@@ -85,7 +85,7 @@ etx_status etx_atomic_output_open(etx_atomic_output* output, const char* path,
     output->temporary[0] = '\0';
     return refuse(output, strerror(error), diag);
   }
-  etx_signal_cleanup_remove_file(output->temporary);
+  etx_interrupt_cleanup_remove_file(output->temporary);
   output->file = fdopen(descriptor, "wb");
   if (output->file != NULL) return ETX_OK;
   const int error = errno;

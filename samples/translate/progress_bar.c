@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "samples/translate/signal_cleanup.h"
+#include "samples/translate/interrupt_cleanup.h"
 
 enum { WIDTH = 30 };
 
@@ -62,7 +62,7 @@ void etx_progress_bar_show(void* context, size_t done) {
   // The file may have grown since it was opened.
   const double share =
       bytes < (double)bar->bytes ? bytes / (double)bar->bytes : 1;
-  etx_signal_cleanup_clear_line(true);
+  etx_interrupt_cleanup_clear_line(true);
   print(share, now - bar->start);
 }
 
@@ -70,6 +70,6 @@ void etx_progress_bar_clear(etx_progress_bar* bar) {
   if (!bar->is_shown || bar->last <= 0) return;
   fputs("\r\x1b[K", stderr);
   fflush(stderr);
-  etx_signal_cleanup_clear_line(false);
+  etx_interrupt_cleanup_clear_line(false);
   bar->last = 0;
 }

@@ -1,7 +1,7 @@
 // A signal handler can only use static variables, and of these only those that
 // are written atomically.
 
-#include "samples/translate/signal_cleanup.h"
+#include "samples/translate/interrupt_cleanup.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -45,12 +45,12 @@ static void install_handlers(void) {
   }
 }
 
-void etx_signal_cleanup_remove_file(const char* path) {
+void etx_interrupt_cleanup_remove_file(const char* path) {
   if (path != NULL) install_handlers();
   __atomic_store_n(&temporary_path, path, __ATOMIC_RELAXED);
 }
 
-void etx_signal_cleanup_clear_line(bool is_shown) {
+void etx_interrupt_cleanup_clear_line(bool is_shown) {
   if (is_shown) install_handlers();
   __atomic_store_n(&is_line_shown, is_shown, __ATOMIC_RELAXED);
 }

@@ -37,9 +37,9 @@ class Worker:
 
     def translate(self) -> int:
         """Translates and checks all sentences; returns how many there are."""
-        answers = self._translator.translate(self._sources)
-        assert [*map(self._decode, answers)] == self._expected
-        return len(answers)
+        translations = self._translator.translate(self._sources)
+        assert [*map(self._decode, translations)] == self._expected
+        return len(translations)
 
     def mapping(self) -> dict[str, int]:
         """Bytes of the program file's mappings in this process."""

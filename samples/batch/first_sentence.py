@@ -58,8 +58,8 @@ def export(path: str) -> None:
 def main() -> None:
     export("translate.pte")
     translator = BlockTranslator(etx.load("translate.pte"), MODEL / "vocab.txt")
-    answers, _ = translator.translate([sentence.encode() for sentence in sys.argv[1:]])
-    print(*map(bytes.decode, answers), sep="\n")
+    translations, _ = translator.translate([sentence.encode() for sentence in sys.argv[1:]])
+    print(*map(bytes.decode, translations), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Everything that docs/speed.md says beside other runtimes, measured anew and
-# written there: some ten minutes on a machine with nothing else to do.
+# Measures etx beside other runtimes and writes the tables to docs/speed.md:
+# about ten minutes on a machine with nothing else to do.
 #
 #   bench/all.sh PYTHON MODELS BUILD [LINES]
 #
-# PYTHON is that of the environment that setup.sh made, MODELS the directory
-# where everything is made once, BUILD a build of etx, LINES where raw lines go.
-# With ETX_BENCH_MAKE=etx only etx's own files are made: what is missing of
-# others is left out.
+# PYTHON is the interpreter of the environment of setup.sh, MODELS the directory
+# where files are made once, BUILD a build of etx, LINES a directory for the raw
+# measurements. With ETX_BENCH_MAKE=etx only etx's own files are made;
+# contenders without files are left out.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -44,7 +44,7 @@ make trained "$models/trained"
 "$python" "$here/build_models.py" --cache "$models" --etx "$build" \
   ${own[@]:+--only "${own[@]}"}
 
-# Files that were just written would otherwise be read while others measure.
+# Write new files to the disk now, not while something is measured.
 sync
 SECONDS=0
 measure peers opus-mt "$models"

@@ -2,8 +2,8 @@
 
     python bench/build.py --cache DIRECTORY --etx BUILD [CONTENDER ...]
 
-What is there already is left alone; a file is made under another name and gets
-its own when it is whole. What a package cannot make is said and left out.
+Existing files are kept. A file is made under another name and renamed when it
+is complete. A file that a package cannot make is reported and left out.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def transformers(path, options):
 
 
 class Words:
-    """The tokenizer that the converter of CTranslate2 asks for."""
+    """A tokenizer with the methods that the converter of CTranslate2 calls."""
     eos_token, unk_token, pad_token = "</s>", "<unk>", "<pad>"
 
     def get_vocab(self):
@@ -122,8 +122,9 @@ def openvino_int8(path, options):
 
 
 def exported(options, rows=1, step="decode"):
-    """The two methods as torch.export has them, over the same buffers. `step` is
-    what `decode` does: `choose` ends with the token, `decode` with logits."""
+    """The two methods as exported programs over the same buffers. `step` is the
+    function that becomes `decode`: `choose` ends with the token, `decode` with
+    logits."""
     translator = opus_mt.Translator(opus_mt.load(options.cache), rows)
     programs = {}
     for name, example in opus_mt.method_examples(rows).items():
@@ -187,7 +188,7 @@ def main():
     os.makedirs(options.cache, exist_ok=True)
     for name in options.contenders:
         path = os.path.join(options.cache, name)
-        # etx itself is what changes between runs.
+        # etx changes between runs, so its files are always made again.
         if os.path.exists(path) and not name.startswith("etx-"):
             continue
         making, start = path + ".making", time.monotonic()
@@ -196,7 +197,7 @@ def main():
         try:
             with torch.no_grad():
                 MAKERS[name](making, options)
-        except Exception as error:  # whatever a package raises
+        except Exception as error:  # packages raise anything
             text = " ".join(str(error).split())[:200]
             print(f"{name}: skipped: {type(error).__name__}: {text}")
             continue

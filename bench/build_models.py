@@ -1,10 +1,10 @@
-"""Makes the files of the models of one call for every contender, each once.
+"""Makes the files of the models with a single call for every contender, once.
 
     python bench/build_models.py --cache DIRECTORY --etx BUILD [MODEL ...]
 
-A model has a folder; in it are its inputs, the result that PyTorch gives and a
-folder or file for each contender. What is there already is left alone, but
-etx's own. What a package cannot make is said and left out.
+A model has a folder with its inputs, PyTorch's result and a folder for each
+contender. Existing files are kept, except for etx's own. A file that a package
+cannot make is reported and left out.
 """
 
 import argparse
@@ -105,10 +105,10 @@ def executorch(path, name, options, is_int8=False):
           os.path.join(path, "model.pte"), is_int8)
 
 
-# ------------------------------------- ranges of activations known before
+# ------------------------------------- static ranges of activations
 
 def calibrated(name):
-    """The graph that PyTorch's PT2E makes with XNNPACK's recipe."""
+    """The graph that PyTorch's PT2E makes with XNNPACK's quantiser."""
     from executorch_files import quantised
     program, inputs = exported(name)
     return quantised({"forward": program}, {"forward": inputs},
@@ -200,7 +200,7 @@ MAKERS = {
 
 def make(name, maker, options):
     path = os.path.join(options.cache, name, maker)
-    # etx itself is what changes between runs.
+    # etx changes between runs, so its files are always made again.
     if os.path.exists(path) and not maker.startswith("etx-"):
         return
     if maker.endswith("-int8") and name not in models.INT8:
@@ -213,7 +213,7 @@ def make(name, maker, options):
     try:
         with torch.no_grad():
             MAKERS[maker](making, name, options)
-    except Exception as error:  # whatever a package raises
+    except Exception as error:  # packages raise anything
         text = " ".join(str(error).split())[:200]
         print(f"{name}, {maker}: skipped: {type(error).__name__}: {text}",
               flush=True)

@@ -1,5 +1,5 @@
-"""A contender as the run sees it: a process that answers lines with lines of
-JSON, and that is stopped while another one is measured."""
+"""One contender: a process that answers lines with lines of JSON, and that is
+stopped while another one is measured."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Contender:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def measure(self, line="go"):
-        """One answer, and the load of others while it was computed."""
+        """One answer, and how many processors others used meanwhile."""
         self.resume()
         busy, own, start = (busy_seconds(), self.processor_seconds(),
                             time.monotonic())
@@ -83,7 +83,7 @@ def quartiles(values):
 
 
 def ratios(mine, theirs, key):
-    """Of rounds that both have: the contender's time through etx's, as median
+    """The contender's time divided by etx's, over rounds that both have: median
     and quartiles."""
     found = [theirs[i][key] / mine[i][key]
              for i in sorted(set(mine) & set(theirs))]

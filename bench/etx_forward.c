@@ -1,4 +1,4 @@
-// etx with models of one call: the protocol of forward_peers.py.
+// etx with models of a single call: the protocol of forward_peers.py.
 //
 //   bench_forward CACHE THREADS
 //
@@ -30,13 +30,13 @@ typedef struct loaded {
   etx_module module;
   etx_module_shared shared;
   etx_method* method;
-  etx_pool pool;  // of the inputs
+  etx_pool pool;  // owns the inputs
   etx_host_tensor inputs[MOST_INPUTS];
 } loaded;
 
 static const char* const kinds[KIND_COUNT] = {"float32", "int8", "int8-static"};
 
-// The number of a kind; of an unknown one the first.
+// The index of a kind; 0 for an unknown one.
 static size_t kind_of(const char* name) {
   size_t kind = KIND_COUNT;
   while (--kind > 0 && strcmp(name, kinds[kind]) != 0) continue;
@@ -131,13 +131,12 @@ static etx_status answer(loaded models[KIND_COUNT], const char* cache,
   double seconds;
   if (sscanf(line, "load %127s %15s", name, kind) == 2) {
     snprintf(folder, sizeof folder, "%.700s/%s", cache, name);
-    return load(&models[kind_of(kind)], folder, kind, parallel,
-                diag);
+    return load(&models[kind_of(kind)], folder, kind, parallel, diag);
   }
   if (sscanf(line, "go %15s %lf", kind, &seconds) == 2) {
     return go(&models[kind_of(kind)], seconds, diag);
   }
-  return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "an unknown line");
+  return etx_diag_fail(diag, ETX_BAD_ARGUMENT, "unknown command");
 }
 
 static void answer_all(const char* cache, const etx_parallel* parallel) {

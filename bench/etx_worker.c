@@ -2,8 +2,8 @@
 // translation, as a line of JSON.
 //
 //   bench_worker MODEL.pte THREADS STEPS   encode, then greedy decode steps
-//   bench_worker --limits THREADS          what the machine reads and
-//   multiplies
+//   bench_worker --limits THREADS          the machine's rates of memory reads
+//                                          and multiply-adds
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -27,10 +27,10 @@ typedef struct worker {
   etx_method* decode;
   int64_t source[MOST_SOURCE];
   size_t source_count;  // of all rows
-  size_t rows;          // sentences at once, as the program has it
+  size_t rows;          // sentences at once, a fixed size of the program
   size_t steps;
   int32_t source_sizes[2], token_sizes[2];
-  int64_t first;  // what decoding starts with
+  int64_t first;  // the token that decoding starts with
   int64_t position;
   int64_t next[MOST_ROWS];
   int64_t tokens[MOST_STEPS];  // of the first row
@@ -57,7 +57,8 @@ static void read_rows(worker* w) {
                                &ids, &w->diag));
   w->rows = (size_t)ids.value.as.tensor.sizes[0];
   if (w->rows < 1 || w->rows > MOST_ROWS || w->source_count % w->rows != 0) {
-    fputs("bench_worker: the sources are not so many\n", stderr);
+    fputs("bench_worker: the number of sources does not fit the program\n",
+          stderr);
     exit(1);
   }
   w->source_sizes[0] = w->token_sizes[0] = (int32_t)w->rows;
@@ -88,13 +89,14 @@ static void open_model(worker* w, const char* path,
   must(w, etx_method_set_value(w->decode, 1, &position, &w->diag));
 }
 
-// `decode` ends with the next token of each row.
+// `decode` returns the next token of each row.
 static void step(worker* w) {
   const etx_value* chosen = NULL;
   must(w, etx_method_run(w->decode, &w->diag));
   must(w, etx_method_output(w->decode, 0, &chosen));
   if (chosen->as.tensor.dtype != ETX_DTYPE_INT64) {
-    fputs("bench_worker: 'decode' gives no tokens: make pt2 again\n", stderr);
+    fputs("bench_worker: 'decode' does not return tokens: make pt2 again\n",
+          stderr);
     exit(1);
   }
   memcpy(w->next, chosen->as.tensor.data, w->rows * sizeof *w->next);
@@ -119,7 +121,7 @@ static void translate(worker* w) {
   puts("]}");
 }
 
-// The first line: the numbers of all sources behind what decoding starts with.
+// The first line: the start token, then the tokens of all sources.
 static void read_source(worker* w) {
   static char line[16 * MOST_SOURCE];
   if (fgets(line, sizeof line, stdin) == NULL) exit(1);

@@ -1,11 +1,12 @@
-"""ExecuTorch's files: XNNPACK where it can, the stock kernels for the rest."""
+"""ExecuTorch's files: XNNPACK for the operators that it has, portable kernels
+for the rest."""
 
 import torch
 
 
 def quantised(programs, examples, is_dynamic=True):
-    """Weights by channel, by XNNPACK's own recipe: rows of inputs as they come,
-    or all activations by what they reach to with the examples."""
+    """Quantises with XNNPACK's quantiser: weights per channel, activations
+    dynamically per row, or statically with the ranges of the examples."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
         XNNPACKQuantizer, get_symmetric_quantization_config)
     from torchao.quantization.pt2e.quantize_pt2e import (convert_pt2e,
@@ -15,7 +16,7 @@ def quantised(programs, examples, is_dynamic=True):
     out = {}
     for name, example in examples.items():
         graph = programs[name].module()
-        # What lay in a module's buffer is a parameter in a graph's.
+        # Buffers of the module become parameters of the graph.
         graph.requires_grad_(False)
         graph = prepare_pt2e(graph, XNNPACKQuantizer().set_global(recipe))
         graph(*example)

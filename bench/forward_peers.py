@@ -1,11 +1,11 @@
-"""The models of one call in one library, in a process of its own.
+"""The models with a single call in one library, in a process of its own.
 
     python bench/forward_peers.py LIBRARY CACHE THREADS
 
-Reads lines, answers each with a line of JSON:
-    load MODEL KIND    -> how long it took, its result
-    go KIND SECONDS    -> milliseconds a call, over so many seconds
-A model stays loaded until another one comes with the same kind.
+Reads lines and answers each with a line of JSON:
+    load MODEL KIND    -> the time of loading, the result
+    go KIND SECONDS    -> milliseconds per call, over that many seconds
+A model stays loaded until another one of the same kind is loaded.
 """
 
 import glob
@@ -32,7 +32,7 @@ class Torch:
     def load(self, folder, kind):
         import models
         if kind != "float32":
-            raise ValueError("float32 alone")
+            raise ValueError("only float32")
         module, inputs = models.ALL[os.path.basename(folder)]()
 
         def call():
@@ -54,7 +54,7 @@ class OnnxRuntime:
             self.options, providers=["CPUExecutionProvider"])
         binding = session.io_binding()
         inputs = arrays(folder, "stateless")
-        # The exporter leaves out inputs that nothing reads.
+        # The exporter drops inputs that nothing reads.
         for port in session.get_inputs():
             binding.bind_cpu_input(port.name, inputs[int(port.name[1:])])
         for port in session.get_outputs():
@@ -67,8 +67,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """Told to compute in float32: by itself it takes a narrower type where
-    the processor has one."""
+    """Is told to compute in float32; by default it uses a narrower type if the
+    processor has one."""
 
     def __init__(self, threads):
         import openvino
@@ -89,7 +89,7 @@ class OpenVino:
             request.set_tensor(name, self.library.Tensor(
                 kept[int(name[1:])], shared_memory=True))
 
-        def call(inputs=kept):  # which the request only borrows
+        def call(inputs=kept):  # keeps them alive: the request borrows them
             request.infer()
             return request.get_output_tensor(0).data
         return call
@@ -150,7 +150,7 @@ def main():
                               words[2])
             else:
                 answer = go(calls[words[1]], float(words[2]))
-        except Exception as error:  # whatever a package raises
+        except Exception as error:  # packages raise anything
             answer = {"error": " ".join(str(error).split())[:200]}
         print(json.dumps(answer), flush=True)
 

@@ -1,5 +1,5 @@
-"""Models of one call, weights random from a seed: what is measured beside the
-translator. `MODELS` names them; each gives a module and its inputs.
+"""Models with a single call and random weights from a seed. `MODELS` maps names
+to functions that give a module and its inputs.
 """
 
 import torch
@@ -17,7 +17,7 @@ def ids(count, vocabulary):
 
 
 class Encode(nn.Module):
-    """The translator's encoder with what the decoder's layers read of it."""
+    """The translator's encoder with the keys and values that the decoder reads."""
 
     def __init__(self, count):
         super().__init__()
@@ -66,7 +66,7 @@ def mobilenet():
     return settled(First(model, "pixel_values"), (floats(1, 3, 224, 224),))
 
 
-# ---- a step of two layers in the manner of Llama, with a cache ----
+# ---- a step of two Llama layers with a cache ----
 
 WIDTH, HEADS, SHARED, HEAD, INNER, LAYERS = 1024, 16, 4, 64, 2816, 2
 LIVE, CAPACITY = 128, 256
@@ -140,7 +140,7 @@ class Llama(nn.Module):
 
 
 class LlamaInPlace(Llama):
-    """Caches are state; only the new row is written."""
+    """The caches are state; only the new row is written."""
 
     def forward(self, x, position):
         turn = self.turn_at(position)
@@ -154,7 +154,8 @@ class LlamaInPlace(Llama):
 
 
 class LlamaGrowing(Llama):
-    """Caches come in and go out, one longer: for those without state."""
+    """The caches are inputs and, one position longer, outputs: for libraries
+    without state."""
 
     def forward(self, x, position, *past):
         turn, out = self.turn_at(position), []
@@ -190,12 +191,12 @@ MODELS = {
     "mobilenet-v2": mobilenet,
     "resnet-18": resnet,
 }
-# Those, and others that are made and measured if they are named.
+# These, and others that are made and measured only if they are named.
 ALL = {**MODELS, **other_models.MODELS}
-# What contenders without state have instead.
+# Replacements for contenders without state.
 STATELESS = {"llama-2-layer-step": llama_growing}
-# Those that are made with int8 weights too.
+# Models that are also made with int8 weights.
 INT8 = ["encode-32", "encode-128", "bert-base-128", "llama-2-layer-step"]
-# Convolutions whose activations are quantised by ranges that are known before.
+# Models that are also made with static quantisation.
 STATIC = ["mobilenet-v2", "resnet-18", "mobilenet-v3", "resnet-50",
           "squeezenet", "shufflenet", "efficientnet-b0"]

@@ -1,11 +1,11 @@
-"""What every contender translates with: a Marian model of the size of the
-opus-mt translators, its weights random from a seed, or the sample's own, which is
-small and trained (shapes.py).
+"""The translator that every contender uses: a Marian model of the size of the
+opus-mt translators with random weights from a seed, or the small trained one of
+the sample (shapes.py).
 
-Its parts are written out below in three forms, for exporters that take a graph
-without the loop around it: the encoder with the keys and values of the
-decoder's cross-attention, a decoder step that is handed its cache and hands
-out a longer one, and both as methods over buffers of a fixed size.
+Exporters take a graph without the loop around it, so the parts of the model are
+written out below in three forms: the encoder with the keys and values of the
+decoder's cross-attention; a decoder step whose cache is an input and, one
+position longer, an output; and both as methods over buffers of a fixed size.
 """
 
 import math
@@ -20,7 +20,7 @@ from shapes import (BATCH, CAPACITY, END, HEAD, HEADS, INNER, LAYERS, NAME,
 
 
 def source(row=0):
-    """32 token numbers that no run changes; the last is the end mark."""
+    """32 tokens, the same in every run; the last is the end mark."""
     generator = torch.Generator().manual_seed(SEED + row)
     ids = torch.randint(1, PADDING, (SOURCE,), generator=generator).tolist()
     ids[-1] = END
@@ -47,12 +47,12 @@ def configuration():
 
 
 def make():
-    """The model of the package transformers."""
+    """The model as one of the package transformers."""
     return trained() if NAME == "trained" else random()
 
 
 def trained():
-    """With the weights that the sample's archives hold."""
+    """The model with the weights of the sample's archives."""
     from transformers import MarianMTModel
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                           os.pardir, "samples", "translate", "model", "pt2")
@@ -70,11 +70,11 @@ def trained():
 
 
 def random():
-    """With weights from the seed.
+    """The model with random weights from the seed.
 
-    Random weights want to say one word for ever; other signs in the last layer
-    norm make them wander, so that a wrong cache shows. Nothing ends early: the
-    end mark and the padding are never the likeliest.
+    Random weights give the same word again and again. Random signs in the last
+    layer norm make the words vary, so that a wrong cache shows. Translations
+    never end early: the end mark and the padding have very low logits.
     """
     from transformers import MarianMTModel
     torch.manual_seed(SEED)
@@ -172,7 +172,8 @@ class Decoder(nn.Module):
 
 
 class GrowingDecoder(Decoder):
-    """token, position, own cache, crossings -> logits, the cache one longer."""
+    """token, position, own cache, cross cache -> logits, own cache with one
+    more position."""
 
     def __init__(self, model):
         super().__init__(model, CAPACITY)
@@ -192,7 +193,7 @@ class GrowingDecoder(Decoder):
 
 
 class Translator(Decoder):
-    """Caches as buffers that two methods share, for so many sentences."""
+    """The caches are buffers that two methods share, for `rows` sentences."""
 
     def __init__(self, model, rows=1):
         super().__init__(model, CAPACITY)
@@ -233,12 +234,13 @@ class Translator(Decoder):
 
 
     def choose(self, token, position):
-        """The next tokens themselves: a greedy step as a program has it."""
+        """The next tokens: a greedy step that ends with argmax."""
         return self.decode(token, position).argmax(-1)
 
 
 class Method(nn.Module):
-    """One method of a Translator, for exporters that know only `forward`."""
+    """One method of a Translator as a module, for exporters that take only
+    `forward`."""
 
     def __init__(self, translator, name):
         super().__init__()

@@ -1,6 +1,6 @@
-"""Models of one call that nothing was tuned for, in the manner of those that
-people put on devices, weights random from a seed: which of them is slower than
-elsewhere shows what to look at next. `MODELS` names them as models.py does.
+"""Models with a single call that nothing was tuned for. They resemble typical
+models on devices and have random weights from a seed. One that is slower than in
+other runtimes shows what to improve next. `MODELS` is as in models.py.
 """
 
 import torch
@@ -19,11 +19,11 @@ def floats(*sizes):
     return torch.randn(sizes, generator=torch.Generator().manual_seed(SEED))
 
 
-# ---- of transformers ----
+# ---- from the package transformers ----
 
 
 class First(nn.Module):
-    """The first result, asked by the input's name."""
+    """A model with one named input, reduced to its first result."""
 
     def __init__(self, model, name):
         super().__init__()
@@ -34,7 +34,7 @@ class First(nn.Module):
 
 
 def text(kind, config, count, **sizes):
-    """Token ids to the first result."""
+    """A maker of a model from token ids to its first result."""
     def make():
         import transformers
         settings = getattr(transformers, config)(**sizes)
@@ -47,7 +47,7 @@ def text(kind, config, count, **sizes):
 
 
 def image(kind, config, size=224, more=None, **sizes):
-    """Colours of an image to the first result."""
+    """A maker of a model from an image to its first result."""
     def make():
         import transformers
         settings = getattr(transformers, config)(**sizes)
@@ -58,7 +58,7 @@ def image(kind, config, size=224, more=None, **sizes):
 
 
 def sound(kind, config, **sizes):
-    """A second of sound to the first result."""
+    """A maker of a model from a second of sound to its first result."""
     def make():
         import transformers
         settings = getattr(transformers, config)(**sizes)
@@ -67,9 +67,10 @@ def sound(kind, config, **sizes):
     return make
 
 
-def settled(module, inputs):
-    """As libraries draw weights, results of deep convolutions vanish: larger
-    weights and the statistics of this very input keep them from that."""
+def with_statistics(module, inputs):
+    """Keeps the results of deep convolutions from vanishing, as they do with the
+    libraries' initial weights: draws larger weights, and sets the statistics of
+    batch norms to those of this input."""
     torch.manual_seed(SEED)
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
@@ -81,7 +82,7 @@ def settled(module, inputs):
 
 
 def efficientnet():
-    return settled(*image(
+    return with_statistics(*image(
         "EfficientNetForImageClassification", "EfficientNetConfig",
         width_coefficient=1.0, depth_coefficient=1.0, image_size=224,
         hidden_dim=1280, num_labels=1000)())
@@ -98,7 +99,7 @@ def detr():
                  decoder_layers=3)()
 
 
-# ---- in the manner of others ----
+# ---- written out here ----
 
 
 def own(make, *sizes):
@@ -117,8 +118,9 @@ class Residual(nn.Sequential):
         return x + super().forward(x)
 
 
-class Excited(nn.Module):
-    """MobileNetV3's: channels are weighed by what all of them hold."""
+class SqueezeExcite(nn.Module):
+    """MobileNetV3's squeeze and excitation: channels are scaled by a function of
+    the means of all channels."""
 
     def __init__(self, channels):
         super().__init__()
@@ -146,7 +148,7 @@ def mobilenet_v3():
         kind = Residual if stride == 1 and inner == outer else nn.Sequential
         return kind(Block(inner, wide, 1, act=act),
                     Block(wide, wide, kernel, stride, wide, act),
-                    Excited(wide) if excited else nn.Identity(),
+                    SqueezeExcite(wide) if excited else nn.Identity(),
                     nn.Conv2d(wide, outer, 1, bias=False),
                     nn.BatchNorm2d(outer))
     return nn.Sequential(
@@ -156,7 +158,8 @@ def mobilenet_v3():
 
 
 class Split(nn.Module):
-    """YOLO's: halves of the channels go on, all stages are joined."""
+    """YOLO's C2f block: half of the channels goes through each bottleneck, and
+    all stages are concatenated."""
 
     def __init__(self, inner, outer, count):
         super().__init__()
@@ -189,7 +192,7 @@ class Pyramid(nn.Module):
 
 
 class Detector(nn.Module):
-    """In the manner of YOLOv8, the smallest."""
+    """Like the smallest YOLOv8."""
 
     def __init__(self):
         super().__init__()
@@ -276,7 +279,8 @@ def squeezenet():
 
 
 class Shuffle(nn.Module):
-    """ShuffleNetV2's: half of the channels pass, then both are mixed."""
+    """ShuffleNetV2's unit: half of the channels passes unchanged, then the
+    channels of both halves are shuffled."""
 
     def __init__(self, channels):
         super().__init__()
@@ -316,7 +320,7 @@ class Recurrent(nn.Module):
 
 
 class Separator(nn.Module):
-    """Dilated convolutions over time, in the manner of Conv-TasNet."""
+    """Dilated convolutions over time, like Conv-TasNet."""
 
     def __init__(self):
         super().__init__()
@@ -352,7 +356,7 @@ class Upscaler(nn.Module):
 
 
 class Generator(nn.Sequential):
-    """Noise to an image, in the manner of DCGAN."""
+    """Noise to an image, like DCGAN."""
 
     def __init__(self):
         layers, width = [], 100
@@ -367,7 +371,7 @@ class Generator(nn.Sequential):
 
 
 class Vocoder(nn.Module):
-    """Frames of a spectrum to sound, in the manner of HiFi-GAN."""
+    """Frames of a spectrogram to sound, like HiFi-GAN."""
 
     def __init__(self):
         super().__init__()

@@ -1,10 +1,10 @@
-"""A contender in a process of its own: answers each line of standard input with
-one translation, as a line of JSON.
+"""One contender in a process of its own: answers each line of standard input
+with one translation, as a line of JSON.
 
     python bench/peers.py NAME CACHE THREADS
 
-The first line it reads is the source, what it prints first is how long loading
-took and which version it is.
+It first reads a line with the source, and first prints a line with the time of
+loading and the version.
 """
 
 import json
@@ -21,7 +21,7 @@ NAMES = ["torch-float32", "ctranslate2-float32", "ctranslate2-int8",
 
 
 class Stepwise:
-    """Contenders that are driven step by step from here."""
+    """Contenders whose steps are called one by one."""
 
     def translate(self):
         start = time.perf_counter()
@@ -38,7 +38,7 @@ class Stepwise:
 
 
 class Torch(Stepwise):
-    """The package transformers, its own cache, one call a step."""
+    """The package transformers with its own cache, one call per step."""
 
     def __init__(self, cache, kind, threads, source):
         import torch
@@ -70,7 +70,8 @@ class Torch(Stepwise):
 
 
 class CTranslate2:
-    """Knows no single step: a translation of many tokens less one of one."""
+    """Has no single step: the time of a step is computed from a translation of
+    many tokens less one of a single token."""
 
     def __init__(self, cache, kind, threads, source):
         import ctranslate2
@@ -106,7 +107,7 @@ def names(prefix):
 
 
 class OnnxRuntime(Stepwise):
-    """A cache that is handed in and out, bound so that nothing is copied."""
+    """The cache is input and output, bound so that nothing is copied."""
 
     def __init__(self, cache, kind, threads, source):
         import numpy
@@ -153,8 +154,8 @@ class OnnxRuntime(Stepwise):
 
 
 class OpenVino(Stepwise):
-    """Keeps its cache as state. Told to compute in float32: by itself it takes
-    a narrower type where the processor has one."""
+    """Keeps its cache as state. It is told to compute in float32; by default it
+    uses a narrower type if the processor has one."""
 
     def __init__(self, cache, kind, threads, source):
         import numpy
@@ -193,7 +194,7 @@ class OpenVino(Stepwise):
 
 
 class ExecuTorch(Stepwise):
-    """Its runtime under Python, with XNNPACK: the call costs some us."""
+    """Its runtime with XNNPACK, called from Python, which costs some us."""
 
     def __init__(self, cache, kind, threads, source):
         from importlib.metadata import version

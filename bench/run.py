@@ -1,16 +1,16 @@
-"""Measures etx and its peers in one run, in turns.
+"""Measures etx and other runtimes in one run, in turns.
 
     python bench/run.py --cache DIRECTORY --etx BUILD --lines lines.jsonl
     python bench/run.py --lines lines.jsonl --markdown docs/speed.md
 
-Each contender is a process of its own that stays loaded, and is stopped while
-another one is measured, so that nobody's waiting threads take a processor. A
-round has every contender once, in an order that moves on by one each round, and
-the machine's own limits. What is compared is a round: the median of the ratios
-of the rounds says more than two times of a machine that drifts.
+Each contender is a process of its own that stays loaded. It is stopped while
+another one is measured, so that its waiting threads take no processor. A round
+has every contender once, in an order that rotates, and the machine's own
+limits. Times are compared within a round, and the table has the median of these
+ratios, because the speed of a machine drifts between rounds.
 
-`foreign` is how many processors other programs used meanwhile. Above 0.1 a
-figure is not to be trusted to the last tenth.
+`foreign` is how many processors other programs used meanwhile. Above 0.1, a
+figure is only an order of magnitude.
 """
 
 import argparse
@@ -35,14 +35,14 @@ WEIGHT_BYTES = {"float32": 4 * shapes.STEP_WEIGHTS,
                 "int8": shapes.STEP_WEIGHTS,
                 # With a float32 scale for 128 of them.
                 "int4": shapes.STEP_WEIGHTS * 17 // 32}
-# What translates many sentences at once.
+# Contenders that translate many sentences at once.
 BATCHES = ["etx-float32", "etx-int8", "ctranslate2-float32",
            "ctranslate2-int8"]
 FILES = {"torch": "transformers", "onnxruntime": "onnx"}
 
 
 def source(rows):
-    """The same numbers as opus_mt.py gives, which needs torch."""
+    """The sources of opus_mt.py, from a process of its own: it needs torch."""
     program = ("import opus_mt; print(opus_mt.PADDING, "
                f"*opus_mt.sources({rows}).flatten().tolist())")
     return subprocess.run([sys.executable, "-c", program], cwd=HERE,
@@ -56,7 +56,7 @@ def names_of(options):
 
 
 def words_of(name, options, threads):
-    """What starts a contender, and the files it needs."""
+    """The command of a contender, and the file or folder that it needs."""
     library, kind = name.rsplit("-", 1)
     folder = f"{FILES.get(library, library)}-{kind}"
     if name in OWN:
@@ -101,7 +101,7 @@ def measure(options, threads, lines):
         turn = number % len(contenders)
         for contender in contenders[turn:] + contenders[:turn]:
             answer = contender.measure()
-            # A run may be ended early: a line says all that is known.
+            # A run may be ended early, so each line is complete by itself.
             lines.write(json.dumps(
                 {"round": number, "name": contender.name, **facts,
                  **contender.loaded, **contender.memory(), **answer}) + "\n")
@@ -120,7 +120,7 @@ def equal_tokens(first, second):
 
 
 def ratio_text(mine, theirs):
-    """Of rounds that both have: the contender's time through etx's."""
+    """The contender's time divided by etx's, over rounds that both have."""
     return "{:.2f} ({:.2f} to {:.2f})".format(
         *ratios(mine, theirs, "token_ms"))
 
@@ -162,7 +162,7 @@ def rows_of(rounds, threads):
     return rows
 
 
-HEAD = ["contender", "ms a step, median", "least", "tokens a second", "its time / etx's",
+HEAD = ["contender", "ms a step, median", "minimum", "tokens a second", "its time / etx's",
         "of the reads", "encode ms", "load ms", "peak MB", "own MB",
         "equal tokens", "foreign", "version"]
 
@@ -201,7 +201,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cache", metavar="DIRECTORY",
-                        help="what build.py made; without it nothing is run")
+                        help="files of build.py; without it nothing is run")
     parser.add_argument("--etx", metavar="BUILD", help="a build directory")
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=15)
@@ -210,7 +210,7 @@ def main():
                         choices=[1, shapes.BATCH],
                         help="sentences at once")
     parser.add_argument("--section", default="peers", metavar="NAME",
-                        help="of the document, between its markers")
+                        help="markers in FILE that the table goes between")
     parser.add_argument("--only", nargs="*", metavar="CONTENDER",
                         choices=OWN + peers.NAMES)
     parser.add_argument("--markdown", metavar="FILE")

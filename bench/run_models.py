@@ -1,11 +1,11 @@
-"""Measures the models of one call, etx and its peers in turns.
+"""Measures the models with a single call: etx and other runtimes in turns.
 
     python bench/run_models.py --cache DIRECTORY --etx BUILD --lines lines.jsonl
     python bench/run_models.py --lines lines.jsonl --markdown docs/speed.md
 
-As run.py does it: a process for each library, stopped while another one is
-measured, each once a round in an order that moves on. A contender whose result
-is not that of PyTorch is marked.
+As in run.py, each library has a process that is stopped while another one is
+measured, and each has one turn per round in an order that rotates. A contender
+whose result differs from PyTorch's is marked.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from figures import machine, write_markdown  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = ["etx", "torch", "onnxruntime", "openvino", "executorch"]
 KINDS = ["float32", "int8", "int8-static"]
-# Beyond which share of its largest number a result differs from PyTorch's.
+# Tolerance of a result, relative to the largest number of PyTorch's.
 ALLOWED = {"float32": 1e-3, "int8": 0.2, "int8-static": 0.5}
 # Seconds that a contender is measured in a round.
 SECONDS = 0.06
@@ -41,7 +41,8 @@ def start(library, options, threads):
 
 
 def difference(result, expected):
-    """The largest, as a share of the largest number (if any is not 0)."""
+    """The largest difference, relative to the largest expected number if that
+    is not 0."""
     pairs = list(zip(result, expected))
     return (max(abs(a - b) for a, b in pairs) /
             (max(abs(b) for _, b in pairs) or 1.0)) if pairs else 1.0
@@ -147,7 +148,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cache", metavar="DIRECTORY",
-                        help="what build_models.py made")
+                        help="files of build_models.py")
     parser.add_argument("--etx", metavar="BUILD", help="a build directory")
     parser.add_argument("--lines", required=True, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=15)
@@ -157,7 +158,7 @@ def main():
     parser.add_argument("--models", nargs="*", metavar="MODEL")
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--section", default="models", metavar="NAME",
-                        help="of that file, 'models' if not given")
+                        help="markers in that file; default 'models'")
     options = parser.parse_args()
     if options.cache:
         with open(options.lines, "w") as lines:

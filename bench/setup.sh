@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a Python environment of its own for the contenders.
+# Makes a Python environment for the contenders.
 #
 #   bench/setup.sh DIRECTORY
 set -euo pipefail

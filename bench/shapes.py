@@ -1,5 +1,5 @@
-"""Sizes of the translators that are measured. ETX_BENCH_SHAPE names the one
-meant: `opus-mt`, with random weights, or `trained`, the one of the sample."""
+"""Sizes of the translators. ETX_BENCH_SHAPE chooses one: `opus-mt`, with random
+weights, or `trained`, the one of the sample."""
 
 import os
 
@@ -11,9 +11,9 @@ VOCABULARY, WIDTH, HEADS, INNER, LAYERS = {
 HEAD = WIDTH // HEADS
 PADDING, END = VOCABULARY - 1, 0
 SOURCE, STEPS, CAPACITY = 32, 32, 64
-# Sentences at once, and steps of each, where there are many.
+# Sentences at once, and steps of each, for a batch.
 BATCH, BATCH_STEPS = 32, 8
 SEED = 7
-# Weights that a step reads: the layers' and the output's, biases left out.
+# Weights that a step reads: those of layers and output, without biases.
 STEP_WEIGHTS = (LAYERS * (6 * WIDTH * WIDTH + 2 * WIDTH * INNER) +
                 WIDTH * VOCABULARY)

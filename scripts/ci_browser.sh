@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The page of etx mem in Debian's chromium, without a window.
+# Tests the page of etx mem in Debian's chromium, headless.
 #
 #   scripts/ci_browser.sh <build directory>
 set -euo pipefail
@@ -7,5 +7,5 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 "$here/scripts/setup.sh" browser
-# Here it must not be skipped, so its own words and its own exit code count.
+# Call it directly, not by ctest: here it must not be skipped.
 python3 "$here/tests/cli/check_page.py" "$build/etx" "$here"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything with clang, and compares the files that the gcc-built and
-# the clang-built etx write for every set of methods in the tree.
+# Builds and tests everything with clang, and checks that the builds of gcc and
+# clang plan every set of methods in the tree to the same bytes.
 #
 #   scripts/ci_clang.sh <clang build directory> <gcc build directory>
 set -euo pipefail

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Our files in the stock runtime: plans every set for --target executorch and
-# runs it with executorch.runtime from PyPI; small models of known architectures
-# against PyTorch. Where the packages cannot be installed it says so and leaves.
+# Runs files of etx in ExecuTorch's runtime: plans every set for --target
+# executorch and runs it with executorch.runtime from PyPI. Then compares small
+# models of known architectures with PyTorch. If the packages cannot be
+# installed, it prints that and ends with 0.
 #
 #   scripts/ci_interop.sh <build directory>
 set -euo pipefail
@@ -18,7 +19,7 @@ for set in tiny kv counter swap prefix mixed integers planes gru cnn branches ll
   weights whisper quantized; do
   sets+=("$here/tests/data/pt2/$set")
 done
-# Both use one processor: beside each other.
+# Each of the two uses one processor, so they run at the same time.
 "$python" "$here/tests/interop/run_translator.py" "$build/etx" "$here/samples/translate/model" \
   >"$build/translator.txt" 2>&1 &
 translator=$!
@@ -30,5 +31,5 @@ cat "$build/translator.txt"
 cmake -S "$here" -B "$build" -DETX_TORCH_PYTHON="$python" >/dev/null
 cmake --build "$build"
 ctest --test-dir "$build" --output-on-failure -j2 -L torch
-# A few models in a few minutes; --all of run_models.py takes them all.
+# A few models in a few minutes; run_models.py --all runs all of them.
 "$python" "$here/tests/models/run_models.py" "$build/etx" || [ $? = 77 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The planner on other machines: the same plans from gcc and clang, with and
-# without optimisation, 32-bit ARM and a big-endian processor (s390x) under
-# qemu, for the problems of tests/data and some hundred random ones.
+# Checks that the planner gives the same plans with gcc and clang, with and
+# without optimisation, on 32-bit ARM and on a big-endian processor (s390x) under
+# qemu, for the problems of tests/data and for random ones.
 #
 #   scripts/ci_planner.sh [directory for the builds [random problems]]
 set -euo pipefail
@@ -16,8 +16,8 @@ for file in "$here"/tests/data/plans/*.csv "$here"/tests/data/minimalloc/*.csv; 
   [ "${file##*/}" = bounds.csv ] || problems+=("$file")
 done
 
-# run <name> <compiler and flags> <emulator>: builds from the sources alone, as
-# somebody would who takes the planner for another compiler, and prints.
+# run <name> <compiler and flags> <emulator>: builds the planner from its sources
+# alone, as another project would use it, and prints the plans.
 run() {
   # shellcheck disable=SC2046,SC2086
   $2 -std=c11 -Wall -Wextra -Werror -I"$here" $(find "$here/planner" -name '*.c') \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Python package as users get it: a wheel built by pip, installed where no
-# compiler is, and its tests; those of exporting with the interpreter that has
-# torch. Where pip cannot get its packages it says so and leaves.
+# Tests the Python package as users get it: builds a wheel with pip, installs it
+# without a compiler, and runs its tests. The export tests use the interpreter
+# that has torch. If pip cannot get its packages, it prints that and ends with 0.
 #
 #   scripts/ci_python.sh <scratch directory>
 set -euo pipefail
@@ -17,7 +17,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "Python is
 [ -x "$work/venv/bin/python" ] || python3 -m venv "$work/venv" || skip "no virtual environment"
 "$work/venv/bin/pip" install -q scikit-build-core numpy pytest 2>"$work/pip.log" ||
   skip "the packages cannot be installed: $(tail -1 "$work/pip.log")"
-# For samples/batch. Bytecode of all of it would take longer than its tests.
+# For samples/batch. Compiling their bytecode would take longer than the tests.
 "$work/venv/bin/pip" install -q --no-compile 'ray[data]' 'dask[bag]' 2>"$work/pip.log" ||
   echo "python: samples/batch is tested without Ray and Dask: $(tail -1 "$work/pip.log")"
 
@@ -28,7 +28,7 @@ echo "python: $(basename "$wheel"), $(stat -c %s "$wheel") bytes"
 CC=/bin/false "$work/venv/bin/pip" install -q --no-deps --target "$work/site" "$wheel"
 "$work/site/bin/etx" plan "$here/samples/stateful_model" -o "$work/stateful.pte" --quiet
 
-# run PYTHON FILES...: as many lines as pytest's -q has, more for what fails.
+# run PYTHON FILES...: runs tests with short output.
 run() {
   local python=$1
   shift
@@ -50,7 +50,7 @@ if "$torch" -c 'import torch, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/
   wait $models || failed=$?
   cat "$work/models.txt"
 else
-  echo "python: exporting is not tested, there is no torch"
+  echo "python: the export tests are skipped, torch is not installed"
 fi
 wait $plain || failed=$?
 cat "$work/plain.txt"

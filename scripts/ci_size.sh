@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# How large the kernels are: with all element types and with float32 and int64
-# alone, each compiled for size and for speed, beside the stock libraries, and
-# how large what loads and runs is without kernels, with all parts and with fewer.
-# Then that small builds do what they should: every vector of the types passes,
-# a program with another type is refused when it is loaded, and with fewer parts
-# every test passes that is not about a part that is left out.
+# Measures the size of the kernels, with all element types and with float32 and
+# int64 only, each compiled for size and for speed, beside ExecuTorch's
+# libraries; and the size of the runtime without kernels, with all parts and with
+# fewer. Fails if one exceeds its limit. Then tests the small builds: every vector
+# of the remaining types passes, a program with another type is refused when it
+# is loaded, and with fewer parts all tests of the remaining parts pass.
 #
 #   scripts/ci_size.sh [directory for the builds [Python that has executorch
 #                      [a build of this tree for speed, with all types]]]
 #
-# A kernel library is the table of all kernels and all that it needs, shape
-# rules and schemas included, as a stripped shared object without what nothing
-# leads to: etx_all_kernels and what a loader calls are its only names. Stock
-# libraries are stripped too.
+# A kernel library is the table of all kernels and everything that it references,
+# including shape rules and schemas, as a stripped shared object without
+# unreferenced sections. It exports only etx_all_kernels and the functions for
+# loading. ExecuTorch's libraries are stripped too.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -43,15 +43,16 @@ make_library() {
 }
 
 bytes_of() { stat -c %s "$1"; }
-# Code and constants alone: what unwinding and the loader want is not counted.
+# Code and constants only, without unwind tables and the loader's sections.
 code_of() { size -A "$1" | awk '/^\.(text|rodata|data)/ { n += $2 } END { print n }'; }
 
-# make_core <directory>: what opens a file, verifies and loads a method, keeps
-# state and runs, without a kernel. What is known of operators, their schemas
-# and shape rules, is told apart: a stock runtime has no such thing.
-# Besides as an image: what a program that is linked statically grows by, as on
-# a board, where there is neither a table for a loader nor a page to fill. The
-# smallest of them are compiled for that: as one, and at fixed places.
+# make_core <directory>: links the runtime without kernels: opening and verifying
+# a file, loading and running methods, state. It is linked once with and once
+# without the schemas and shape rules of operators, which ExecuTorch's runtime
+# does not have.
+# make_image also links it as an image: the part that a statically linked program
+# of a board has, without a dynamic loader's tables and without padding to pages.
+# The smallest images are compiled with link-time optimisation at a fixed address.
 core_roots="etx_program_open etx_method_needed etx_method_init etx_method_set_input
   etx_method_run etx_method_output etx_shared_memory_needed etx_shared_memory_init
   etx_shared_memory_allocator etx_shared_memory_find etx_shared_memory_reset"
@@ -138,13 +139,13 @@ row "etx, no kernels, no messages" "$builds/size-silent/core-format-alone.so"
 row "etx, no kernels, no messages, as a part of a static program" "$builds/size-silent/core-image"
 make_without size-static "MESSAGES DYNAMIC"
 make_small_image image-static "MESSAGES DYNAMIC"
-row "etx, no kernels, no messages, static methods alone, as a part of a static program" \
+row "etx, no kernels, no messages, static methods only, as a part of a static program" \
   "$builds/image-static/core-image"
 make_without size-least "MESSAGES DYNAMIC VERIFIER"
 make_small_image image-least "MESSAGES DYNAMIC VERIFIER"
-row "etx, the same for files that are believed" "$builds/image-least/core-image"
+row "etx, the same without the verifier" "$builds/image-least/core-image"
 
-# The largest that each may become: growth is to be noticed.
+# The limits. Raise one only on purpose.
 check_budget() {
   local bytes
   bytes=$(bytes_of "$builds/$1/kernels.so")
@@ -178,7 +179,7 @@ cmake --build "$build" --target check_ops etx >"$builds/log" || { cat "$builds/l
 printf 'vectors with %s: ' "$small"
 "$build/check_ops" "$here/tests/data/ops" | tail -1
 
-# Static models over shared state: every build makes the same of them.
+# Static models with shared state: every build must give the same results.
 for model in counter gru lines swap weights; do
   "$build/etx" plan "$here/tests/data/pt2/$model" -o "$builds/$model.pte" --quiet
   "$builds/size-silent/tests/run_patterned" "$builds/$model.pte" >"$builds/expected"
@@ -187,7 +188,7 @@ for model in counter gru lines swap weights; do
   done
 done
 
-# A sum of doubles: planned, but not loaded.
+# A sum of doubles: it can be planned, but not loaded.
 mkdir -p "$builds/doubles"
 cat >"$builds/doubles/forward.yaml" <<'YAML'
 etx: 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What runs on several threads, under ThreadSanitizer: the pool with each way to
-# sleep, and kernels over it.
+# Tests threads under ThreadSanitizer: the pool with each way to wait, and
+# kernels that use it.
 #
 #   scripts/ci_threads.sh <build directory>
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs planning, a call sequence and the samples under valgrind: no invalid
-# access, no use of uninitialised bytes, nothing leaked.
+# Runs planning, recorded calls and the translator under valgrind. Fails on
+# invalid accesses, uses of uninitialised bytes and leaks.
 #
 #   scripts/ci_valgrind.sh <build directory>
 set -euo pipefail
@@ -26,7 +26,7 @@ check_translator() {
     check "$build/translate" --model "$out/translate.pte" "good morning"
 }
 
-# Each at a time of its own: one processor each.
+# Each check uses one processor.
 export -f check check_set check_translator
 export here build out
 printf '%s\n' check_translator "check_set "{weights,gru,prefix,swap,counter,kv,tiny} |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every operator's vectors through kernels built by gcc and clang, without and
-# with optimisation: all pass, and the bits of all results are the same.
+# Runs every operator's vectors through kernels built by gcc and clang, with and
+# without optimisation. All must pass, and all results must be bit-equal.
 #
 #   scripts/ci_vectors.sh [directory for the builds [directory of vectors
 #                         [builds of gcc and clang that are optimised already]]]

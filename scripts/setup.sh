@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing on a Debian machine.
+# Installs missing packages on a Debian machine.
 #
 #   scripts/setup.sh build    compiler, CMake, libyaml, jansson, libzip
-#   scripts/setup.sh test     the same, cmocka, and what some tests drive
+#   scripts/setup.sh test     the same, cmocka, and programs that tests call
 #   scripts/setup.sh ci       the same, other compilers, qemu, valgrind, Python
-#   scripts/setup.sh browser  only what the test of etx mem's page drives
+#   scripts/setup.sh browser  only the packages for the test of etx mem's page
 set -euo pipefail
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config libyaml-dev libjansson-dev libzip-dev)
@@ -36,8 +36,8 @@ if [ "$(id -u)" != 0 ]; then
   }
   as_root=(sudo)
 fi
-# A list that a mirror is just changing is no reason to stop; the installation
-# says whether what is needed was there.
+# A failed update is not fatal: a mirror may be changing one list. The
+# installation fails if a package is missing.
 "${as_root[@]}" apt-get update -qq || true
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

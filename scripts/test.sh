@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds with warnings as errors, runs all tests.
+# Installs missing packages, builds with warnings as errors, runs all tests.
 #
 #   scripts/test.sh [build directory] [more options for cmake ...]
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh checkout to French sentences: installs what is missing, builds,
+# From a fresh checkout to French sentences: installs missing packages, builds,
 # plans the translator's two methods into one program and runs it.
 set -euo pipefail
 

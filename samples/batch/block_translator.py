@@ -1,4 +1,4 @@
-"""What a worker does with a block: lines in, a file of answers out."""
+"""Translates a block of lines in a worker and writes the file of the block."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from translator import Translator
 
 
 class BlockTranslator:
-    """Made once in each worker. The program came as its path and fingerprint and
-    was mapped again here; so all workers of a machine share its weights."""
+    """Made once in each worker. The program was pickled as its path and fingerprint
+    and is mapped again here, so all workers of a machine share its weights."""
 
     def __init__(
         self, program: etx.Program, vocabulary: Path,
@@ -27,16 +27,16 @@ class BlockTranslator:
         self._folder = folder
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A block's row in, its number of lines out."""
+        """Translates the block that `row` describes; returns its number of lines."""
         block = Block(**{name: int(value) for name, value in row.items()})
-        # A worker that died may have finished it before anybody was told.
+        # A worker that died may have finished the block without reporting it.
         if not self._folder.has(block):
             self._folder.write(block, *self.translate(block.read(self._source)))
         return {"lines": block.lines}
 
     def translate(self, lines: list[bytes]) -> tuple[list[bytes], list[tuple[int, str]]]:
-        """Answers in the order of the lines, empty ones for lines that are refused,
-        and which those are and why."""
+        """Translations in the order of the lines, and the refused lines, with reasons;
+        the translation of a refused line is empty."""
         most = self._translator.positions
         sources = [self._tokenizer.encode(line) for line in lines]
         refused = [

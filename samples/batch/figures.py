@@ -1,5 +1,5 @@
-"""Sentences a second and memory: one session, threads with sessions of their own,
-processes under Ray. Answers are compared with the recorded ones.
+"""Measures sentences per second and memory: one session, threads with a session
+each, processes under Ray. Translations are compared with the recorded ones.
 
     python samples/batch/figures.py build/translate.pte
 """
@@ -33,13 +33,13 @@ class Worker:
         self._expected = [tokenizer.decode(map(int, row[3].split())) for row in rows]
         self._decode = tokenizer.decode
         self._translator = Translator(program, tokenizer.padding)
-        self.translate()  # methods are loaded, pages are there
+        self.translate()  # loads the methods and the pages of the file
 
     def translate(self) -> int:
-        """How many sentences; all of them right."""
-        answers = self._translator.translate(self._sources)
-        assert [*map(self._decode, answers)] == self._expected
-        return len(answers)
+        """Translates and checks all sentences; returns how many there are."""
+        translations = self._translator.translate(self._sources)
+        assert [*map(self._decode, translations)] == self._expected
+        return len(translations)
 
     def mapping(self) -> dict[str, int]:
         """Bytes of the program file's mappings in this process."""
@@ -47,22 +47,22 @@ class Worker:
 
 
 def mapping_of(path: Path) -> dict[str, int]:
-    """Sums of bytes over /proc/self/smaps: Rss is resident, Pss divides what is
-    shared by those who share it."""
+    """Bytes of the file's mappings, from /proc/self/smaps: Rss is resident memory,
+    Pss divides shared pages by the number of processes that share them."""
     sums = dict.fromkeys(("Rss", "Pss", "Private_Dirty"), 0)
     is_meant = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         name, _, rest = line.partition(":")
         if name in sums:
-            # 1024 bytes are a kB there.
+            # A kB has 1024 bytes there.
             sums[name] += 1024 * int(rest.split()[0]) if is_meant else 0
-        elif "-" in name.split()[0]:  # addresses: the next mapping begins
+        elif "-" in name.split()[0]:  # a range of addresses: the next mapping
             is_meant = line.endswith(str(path))
     return sums
 
 
 def kilobytes(count: int) -> str:
-    """Of 1000 bytes, as etx counts."""
+    """Kilobytes of 1000 bytes, as etx counts."""
     return f"{count / 1000:,.0f} KB"
 
 
@@ -73,8 +73,8 @@ def show(what: str, sentences: float, mappings: list[dict[str, int]]) -> None:
 
 
 def rates(*runs: Callable[[], Iterable[int]]) -> list[float]:
-    """Sentences a second, each the best of seven and all of them in turn: others
-    use the machine too."""
+    """Sentences per second, the best of seven for each. The runs take turns, because
+    the machine is shared."""
     best = [0.0] * len(runs)
     for _ in range(7):
         for i, run in enumerate(runs):
@@ -96,11 +96,11 @@ def measure_threads(program: etx.Program) -> None:
 def measure_processes(program: etx.Program) -> None:
     ray = start_ray(None)
     workers = [ray.remote(num_cpus=0)(Worker).remote(program) for _ in range(4)]
-    mappings = ray.get([worker.mapping.remote() for worker in workers])  # all of them stand
+    mappings = ray.get([worker.mapping.remote() for worker in workers])  # waits until all have started
     one, all_of_them = rates(
         lambda: [ray.get(workers[0].translate.remote())],
         lambda: ray.get([worker.translate.remote() for worker in workers]))
-    show("Ray, 1 of 4 processes at work", one, mappings[:1])
+    show("Ray, 1 of 4 processes active", one, mappings[:1])
     show("Ray, 4 processes", all_of_them, [*mappings, mapping_of(program.path)])
 
 

@@ -1,4 +1,4 @@
-"""From a model in PyTorch to its first sentence: exports the translator's methods,
+"""From a PyTorch model to its first sentence: exports the translator's methods,
 plans them into a program and runs it.
 
     python samples/batch/first_sentence.py "the train leaves at half past seven"
@@ -23,7 +23,7 @@ from export_batch import POSITIONS, ROWS, Decode, Encode, load
 
 
 class Translation(torch.nn.Module):
-    """Both methods over one cache."""
+    """Both methods with one cache."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +58,8 @@ def export(path: str) -> None:
 def main() -> None:
     export("translate.pte")
     translator = BlockTranslator(etx.load("translate.pte"), MODEL / "vocab.txt")
-    answers, _ = translator.translate([sentence.encode() for sentence in sys.argv[1:]])
-    print(*map(bytes.decode, answers), sep="\n")
+    translations, _ = translator.translate([sentence.encode() for sentence in sys.argv[1:]])
+    print(*map(bytes.decode, translations), sep="\n")
 
 
 if __name__ == "__main__":

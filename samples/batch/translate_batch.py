@@ -1,8 +1,8 @@
-"""Translates a file of any length, line by line, on all processors that Ray has.
+"""Translates a file of any length, line by line, on all processors of Ray.
 
     python translate_batch.py --in sentences.txt --out translated.txt
 
-A run that was killed is continued by the same command.
+The same command continues a run that was killed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 
-def read_words() -> argparse.Namespace:
-    words = argparse.ArgumentParser(description="Translates each line of a file with Ray Data.")
-    words.add_argument("--in", dest="source", type=Path, required=True, help="the lines")
-    words.add_argument("--out", type=Path, required=True, help="there when it is whole")
-    words.add_argument("--model", type=Path, default=ROOT / "build" / "translate.pte")
-    words.add_argument("--vocab", type=Path,
-                       default=ROOT / "samples" / "translate" / "model" / "vocab.txt")
-    words.add_argument("--workers", type=int, help="processes; else one a processor")
-    words.add_argument("--lines", type=int, default=512, help="of a block (%(default)s)")
-    return words.parse_args()
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Translates each line of a file with Ray Data.")
+    parser.add_argument("--in", dest="source", type=Path, required=True, help="the input")
+    parser.add_argument("--out", type=Path, required=True,
+                        help="the output; replaced when it is complete")
+    parser.add_argument("--model", type=Path, default=ROOT / "build" / "translate.pte")
+    parser.add_argument("--vocab", type=Path,
+                        default=ROOT / "samples" / "translate" / "model" / "vocab.txt")
+    parser.add_argument("--workers", type=int, help="processes; default: one per processor")
+    parser.add_argument("--lines", type=int, default=512,
+                        help="lines of a block (default %(default)s)")
+    return parser.parse_args()
 
 
 def translate(job: Job, program: etx.Program, vocabulary: Path, workers: int | None) -> None:
-    """Ray gives the blocks to the workers, and to others if one dies."""
+    """Ray gives the blocks to the workers, and a dead worker's block to another."""
     rows = job.rows()
     if not rows:
         return
@@ -57,7 +59,7 @@ def translate(job: Job, program: etx.Program, vocabulary: Path, workers: int | N
 
 
 def start_ray(workers: int | None) -> Any:
-    """The cluster that RAY_ADDRESS names, else one on this machine for this run."""
+    """Connects to the cluster of RAY_ADDRESS, or starts Ray on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     import ray
@@ -73,20 +75,20 @@ def start_ray(workers: int | None) -> Any:
 
 
 def main() -> int:
-    words = read_words()
+    options = read_options()
     try:
-        program = etx.load(words.model)
-        vocabulary = words.vocab.absolute()
+        program = etx.load(options.model)
+        vocabulary = options.vocab.absolute()
         model = f"{program.fingerprint} {vocabulary.read_bytes()!r}"
-        job = Job(words.source, words.out, words.lines, model)
+        job = Job(options.source, options.out, options.lines, model)
         job.open()
-        translate(job, program, vocabulary, words.workers)
+        translate(job, program, vocabulary, options.workers)
         refused = job.finish()
     except (JobError, etx.Error, OSError, ValueError) as error:
         print(f"translate_batch: {error}", file=sys.stderr)
         return 1
-    for line, why in refused:
-        print(f"translate_batch: line {line}: {why}", file=sys.stderr)
+    for line, reason in refused:
+        print(f"translate_batch: line {line}: {reason}", file=sys.stderr)
     return 5 if refused else 0
 
 

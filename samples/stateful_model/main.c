@@ -1,4 +1,4 @@
-// Two methods, one cache: set_cache writes it, get_cache reads it back.
+// Two methods share one cache: set_cache writes it, get_cache reads it.
 //
 //   stateful_model [stateful_model.pte]
 //
@@ -50,7 +50,7 @@ static etx_status set_and_get(etx_module* module, etx_module_shared* shared,
   ETX_TRY(load(module, shared, "get_cache", diag));
   ETX_TRY(etx_module_execute(module, "get_cache", &room, 1, diag));
 
-  // get_cache wrote into its input. Its last column was never set.
+  // get_cache writes into its input. The last column was never set.
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 4; ++column) {
       printf("%g%c", (double)read[4 * row + column], column == 3 ? '\n' : ' ');
@@ -59,8 +59,7 @@ static etx_status set_and_get(etx_module* module, etx_module_shared* shared,
   return ETX_OK;
 }
 
-// The state is also reachable by its name, for an application that wants to
-// look at it, save it or start again.
+// An application can also find a state by its name, to read, save or reset it.
 static etx_status reset(etx_module_shared* shared, etx_diag* diag) {
   etx_tensor cache;
   etx_state_hold hold;

@@ -1,6 +1,6 @@
-// What has been read lies in one block; lines are found in it as it grows. A
-// call ends when enough lines are there, or when some are and nothing more has
-// come yet.
+// All bytes are in one buffer, and lines are found in it as it grows. A call
+// ends when it has enough lines, or when it has some and no more input is
+// available.
 
 #include "samples/translate/line_reader.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PORTION = 1 << 16 };
+enum { READ_BYTES = 1 << 16 };
 
 void etx_line_reader_open(etx_line_reader* reader, int file) {
   memset(reader, 0, sizeof *reader);
@@ -27,8 +27,8 @@ etx_text etx_line_reader_text(const etx_line_reader* reader, size_t line) {
   return (etx_text){reader->text + l->start, l->size};
 }
 
-// Forgets what was given out.
-static void forget(etx_line_reader* reader) {
+// Drops the lines of the call before.
+static void discard_taken(etx_line_reader* reader) {
   reader->size -= reader->taken;
   if (reader->taken != 0) {
     memmove(reader->text, reader->text + reader->taken, reader->size);
@@ -41,27 +41,27 @@ static void add_line(etx_line_reader* reader, size_t size, bool is_cut) {
   reader->lines[reader->line_count++] = (etx_line){reader->taken, size, is_cut};
 }
 
-// Takes the lines that are complete out of what is there.
+// Adds the complete lines of the buffer.
 static void find_lines(etx_line_reader* reader) {
   while (reader->line_count < ETX_LINES_AT_ONCE) {
     const char* const from = reader->text + reader->taken;
     const size_t rest = reader->size - reader->taken;
     const char* const end = rest == 0 ? NULL : memchr(from, '\n', rest);
-    if (end == NULL && rest <= ETX_LINE_MOST) return;
+    if (end == NULL && rest <= ETX_LINE_MAX_BYTES) return;
     const size_t size = end != NULL ? (size_t)(end - from) : rest;
-    const bool is_long = size > ETX_LINE_MOST;
-    // Of a long line one piece is given out, and the rest is dropped.
-    if (!reader->is_cutting) {
-      add_line(reader, is_long ? ETX_LINE_MOST : size, is_long);
+    const bool is_long = size > ETX_LINE_MAX_BYTES;
+    // A long line is cut: its beginning is returned, the rest is dropped.
+    if (!reader->is_skipping) {
+      add_line(reader, is_long ? ETX_LINE_MAX_BYTES : size, is_long);
     }
-    reader->is_cutting = end == NULL;
+    reader->is_skipping = end == NULL;
     reader->taken += size + (end != NULL);
   }
 }
 
 static bool make_room(etx_line_reader* reader) {
-  if (reader->capacity - reader->size >= PORTION) return true;
-  const size_t capacity = 2 * reader->capacity + PORTION;
+  if (reader->capacity - reader->size >= READ_BYTES) return true;
+  const size_t capacity = 2 * reader->capacity + READ_BYTES;
   char* const text = realloc(reader->text, capacity);
   if (text == NULL) return false;
   reader->text = text;
@@ -93,20 +93,20 @@ static bool is_more_ready(const etx_line_reader* reader) {
   return poll(&file, 1, 0) > 0;
 }
 
-// The last line may lack its end.
-static void take_rest(etx_line_reader* reader) {
+// The last line may have no newline.
+static void take_last_line(etx_line_reader* reader) {
   const size_t rest = reader->size - reader->taken;
   if (rest == 0 || reader->line_count == ETX_LINES_AT_ONCE) return;
-  if (!reader->is_cutting) add_line(reader, rest, false);
+  if (!reader->is_skipping) add_line(reader, rest, false);
   reader->taken += rest;
 }
 
 etx_status etx_line_reader_next(etx_line_reader* reader, etx_diag* diag) {
-  forget(reader);
+  discard_taken(reader);
   for (;;) {
     if (reader->size != 0) find_lines(reader);
     if (reader->is_at_end) {
-      take_rest(reader);
+      take_last_line(reader);
       return ETX_OK;
     }
     if (reader->line_count == ETX_LINES_AT_ONCE ||

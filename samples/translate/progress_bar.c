@@ -1,5 +1,5 @@
-// Lines are of different lengths, so the share is of bytes, and of the portion
-// in work as many as it has sentences done.
+// Lines have different lengths, so progress is counted in bytes. The current
+// chunk counts by the share of its sentences that are done.
 
 #include "samples/translate/progress_bar.h"
 
@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "samples/translate/interruption.h"
+#include "samples/translate/interrupt_cleanup.h"
 
 enum { WIDTH = 30 };
 
-static const double often = 0.1;  // seconds between two pictures
+static const double refresh_seconds = 0.1;  // between two updates
 
 double etx_progress_bar_seconds(void) {
   struct timespec now;
@@ -30,20 +30,20 @@ void etx_progress_bar_open(etx_progress_bar* bar, int file) {
 
 void etx_progress_bar_begin(etx_progress_bar* bar, uint64_t bytes,
                             size_t lines) {
-  bar->bytes_done += bar->portion;
-  bar->portion = bytes;
-  bar->portion_lines = lines;
+  bar->bytes_done += bar->chunk;
+  bar->chunk = bytes;
+  bar->chunk_lines = lines;
 }
 
 static void print(double share, double seconds) {
   char marks[WIDTH + 1];
-  // A mark stands for what is done, not for what is begun.
+  // A mark is shown when all of its share is done.
   for (int i = 0; i < WIDTH; ++i) {
     marks[i] = i + 1 <= share * WIDTH ? '#' : '.';
   }
   marks[WIDTH] = '\0';
   fprintf(stderr, "\r[%s] %3.0f %%", marks, 100 * share);
-  // Of nothing done nothing follows.
+  // Without progress there is no estimate.
   if (share > 0) fprintf(stderr, ", %.0f s left", seconds / share - seconds);
   fputs(" \x1b[K", stderr);
   fflush(stderr);
@@ -53,16 +53,16 @@ void etx_progress_bar_show(void* context, size_t done) {
   etx_progress_bar* const bar = context;
   if (!bar->is_shown) return;
   const double now = etx_progress_bar_seconds();
-  if (now - bar->last < often) return;
+  if (now - bar->last < refresh_seconds) return;
   bar->last = now;
   double bytes = (double)bar->bytes_done;
-  if (bar->portion_lines != 0) {
-    bytes += (double)bar->portion * (double)done / (double)bar->portion_lines;
+  if (bar->chunk_lines != 0) {
+    bytes += (double)bar->chunk * (double)done / (double)bar->chunk_lines;
   }
-  // A file may have grown since.
+  // The file may have grown since it was opened.
   const double share =
       bytes < (double)bar->bytes ? bytes / (double)bar->bytes : 1;
-  etx_interruption_clears(true);
+  etx_interrupt_cleanup_clear_line(true);
   print(share, now - bar->start);
 }
 
@@ -70,6 +70,6 @@ void etx_progress_bar_clear(etx_progress_bar* bar) {
   if (!bar->is_shown || bar->last <= 0) return;
   fputs("\r\x1b[K", stderr);
   fflush(stderr);
-  etx_interruption_clears(false);
+  etx_interrupt_cleanup_clear_line(false);
   bar->last = 0;
 }

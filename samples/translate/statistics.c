@@ -12,18 +12,19 @@ void etx_statistics_add(etx_statistics* statistics,
   to->decode_calls += counts->decode_calls;
   to->decode_rows += counts->decode_rows;
   to->moved_bytes += counts->moved_bytes;
-  to->spared_places += counts->spared_places;
+  to->avoided_copies += counts->avoided_copies;
   statistics->sentences += sentences;
   statistics->seconds += seconds;
 }
 
-// Half of the state is keys and values of answers, half those of sources.
-static size_t place_bytes(const etx_translator* translator) {
-  const size_t places = translator->rows * translator->positions;
-  return translator->shared.memory.block_size / 2 / places;
+// Bytes of one position: half of the state is the decoder's own cache, half the
+// cross-attention cache.
+static size_t cache_entry_bytes(const etx_translator* translator) {
+  const size_t entries = translator->rows * translator->positions;
+  return translator->shared.memory.block_size / 2 / entries;
 }
 
-// What the host counts as this process's own memory; 0: it does not.
+// This process's private memory as the host counts it; 0 if it does not.
 static size_t own_bytes(void) {
   char line[256];
   size_t found = 0;
@@ -33,7 +34,7 @@ static size_t own_bytes(void) {
     if (sscanf(line, "RssAnon: %zu", &found) == 1) break;
   }
   fclose(file);
-  return 1024 * found;  // that file calls 1024 bytes kB
+  return 1024 * found;  // a kB of that file has 1024 bytes
 }
 
 static const char* plural(size_t count) { return count == 1 ? "" : "s"; }
@@ -60,7 +61,7 @@ void etx_statistics_print(const etx_statistics* statistics,
             "beams moved %zu bytes of tables, no cache; copying caches would "
             "have moved %zu\n",
             counts->moved_bytes,
-            counts->spared_places * place_bytes(translator));
+            counts->avoided_copies * cache_entry_bytes(translator));
   }
   const size_t arenas = translator->shared.memory.block_size +
                         translator->module.scratch_size +

@@ -1,4 +1,4 @@
-// What a run of the program took.
+// Time, calls and memory of a run of the program.
 
 #ifndef ETX_SAMPLES_TRANSLATE_STATISTICS_H
 #define ETX_SAMPLES_TRANSLATE_STATISTICS_H
@@ -12,12 +12,12 @@ typedef struct etx_statistics {
   etx_search_counts counts;
 } etx_statistics;
 
-// Adds what a call of the translator did.
+// Adds the counts of one call of the translator.
 void etx_statistics_add(etx_statistics* statistics,
                         const etx_search_counts* counts, size_t sentences,
                         double seconds);
 
-// Prints all on standard error.
+// Prints everything on standard error.
 void etx_statistics_print(const etx_statistics* statistics,
                           const etx_translator* translator);
 

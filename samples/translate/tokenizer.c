@@ -1,6 +1,6 @@
-// Pieces are sorted by their bytes. The longest match at a position is found
-// by trying lengths downwards, each with a binary search: a few hundred
-// comparisons a sentence, which nobody notices beside the model.
+// Pieces are sorted by their bytes. The longest match at a position is found by
+// trying lengths downwards, each with a binary search: a few hundred
+// comparisons per sentence, which is little beside the model.
 
 #include "samples/translate/tokenizer.h"
 
@@ -55,8 +55,7 @@ static void split_lines(etx_tokenizer* tokenizer, size_t size) {
   }
 }
 
-// Sorts by insertion: a vocabulary of a translator has some hundred pieces and
-// is read once.
+// Insertion sort: the vocabulary has some hundred pieces and is read once.
 static void sort_pieces(etx_tokenizer* tokenizer) {
   for (size_t id = 2; id + 1 < tokenizer->piece_count; ++id) {
     size_t at = tokenizer->sorted_count++;
@@ -147,7 +146,7 @@ static size_t code_point_bytes(etx_text text) {
   return bytes;
 }
 
-// Takes the next piece off `word`.
+// Removes the next piece from the front of `word`.
 static int64_t take_piece(const etx_tokenizer* tokenizer, etx_text* word) {
   int64_t id = tokenizer->unknown_id;
   size_t bytes = word->size < tokenizer->longest_bytes
@@ -163,7 +162,7 @@ static int64_t take_piece(const etx_tokenizer* tokenizer, etx_text* word) {
   return id;
 }
 
-// Where ids go, and how many there are.
+// An array of ids that counts beyond its capacity.
 typedef struct id_list {
   int64_t* ids;
   size_t capacity;
@@ -175,8 +174,8 @@ static void add_id(id_list* list, int64_t id) {
   ++list->count;
 }
 
-// A word with its mark before it is at most a few pieces longer than the
-// longest piece; so only the beginning needs the mark joined on.
+// Only the first piece can contain the mark, so only the beginning of the word
+// is copied behind a mark.
 static void encode_word(const etx_tokenizer* tokenizer, etx_text word,
                         id_list* list) {
   char begin[256];
@@ -187,7 +186,7 @@ static void encode_word(const etx_tokenizer* tokenizer, etx_text word,
   memcpy(begin + MARK_BYTES, word.data, joined);
   etx_text rest = {begin, joined + MARK_BYTES};
   add_id(list, take_piece(tokenizer, &rest));
-  // The first piece may be the mark alone or reach into the word.
+  // The first piece is the mark alone, or the mark and a part of the word.
   const size_t taken = (size_t)(rest.data - begin);
   rest.data = word.data + (taken - MARK_BYTES);
   rest.size = word.size - (taken - MARK_BYTES);
@@ -213,7 +212,7 @@ size_t etx_tokenizer_encode(const etx_tokenizer* tokenizer, etx_text text,
   return list.count;
 }
 
-// Appends bytes, a mark as a space; returns the new length.
+// Appends a piece, with marks as spaces; returns the new length.
 static size_t append_piece(etx_text piece, char* out, size_t length,
                            size_t capacity) {
   size_t at = 0;

@@ -1,40 +1,41 @@
-// Sentences sorted by length take seats; a seat has `beams` rows of the caches.
+// Continuous batching: sentences are sorted by length and take batch slots. A
+// slot has `beams` rows of the caches.
 //
 //   sorted   | long ........................... short |
 //                 next ^
-//   seats    [ a: 4 rows ][ free ][ b: 4 rows ] ...
+//   slots    [ a: 4 rows ][ free ][ b: 4 rows ] ...
 //
-// A call of `decode` gets the rows that run, and no others, wherever in the
-// caches they lie. Free seats are given to the next sentences as soon as a
-// quarter of all is free, so that `encode` has several at a time; as they are
-// sorted, little of what it computes is padding.
+// A call of `decode` gets only the rows that are in use. The next sentences
+// take free slots when a quarter of all slots is free, so that `encode` gets
+// several sentences at a time. They are sorted, so few of their tokens are
+// padding.
 
 #include <stdlib.h>
 
-#include "samples/translate/hypotheses.h"
+#include "samples/translate/beam_search.h"
 #include "samples/translate/translate_steps.h"
 
-typedef struct seat {
+typedef struct batch_slot {
   etx_sentence* sentence;  // NULL: free
-  size_t first_row;        // of its rows of the caches
-  etx_hypotheses answers;
-} seat;
+  size_t first_row;        // its first row of the caches
+  etx_beam_search search;
+} batch_slot;
 
 typedef struct batch {
   etx_translator* translator;
   etx_search* search;
   etx_sentence** sorted;  // all of them, longest first
   size_t count, next, done;
-  seat* seats;
-  size_t seat_count, taken_count;
-  size_t width;  // rows of a seat
+  batch_slot* slots;
+  size_t slot_count, taken_count;
+  size_t width;  // rows of a slot
   int64_t* memory;
   etx_encode_step encode;
   etx_decode_step decode;
-  void* answers;  // what the hypotheses of all seats lie in
+  void* search_memory;  // of the beam searches of all slots
 } batch;
 
-// Longest first; of equals the earlier one.
+// Longest first; sentences of equal length keep their order.
 static int compare_lengths(const void* a, const void* b) {
   const etx_sentence* const first = *(etx_sentence* const*)a;
   const etx_sentence* const second = *(etx_sentence* const*)b;
@@ -46,76 +47,77 @@ static int compare_lengths(const void* a, const void* b) {
 
 // ---- memory ----
 
-static void take_tables(batch* b) {
-  const size_t rows = b->seat_count * b->width;
+static void split_tables(batch* b) {
+  const size_t rows = b->slot_count * b->width;
   const size_t table = rows * b->translator->positions;
   int64_t* at = b->memory;
   b->encode = (etx_encode_step){.ids = at, .last = at + table};
-  b->encode.places = b->encode.last + rows;
-  at = b->encode.places + table;
-  b->decode = (etx_decode_step){.own = at, .sources = at + table};
-  b->decode.tokens = b->decode.sources + table;
+  b->encode.cache_indices = b->encode.last + rows;
+  at = b->encode.cache_indices + table;
+  b->decode =
+      (etx_decode_step){.own_indices = at, .source_indices = at + table};
+  b->decode.tokens = b->decode.source_indices + table;
   b->decode.positions = b->decode.tokens + rows;
-  b->decode.places = b->decode.positions + rows;
-  b->decode.last = b->decode.places + rows;
+  b->decode.cache_indices = b->decode.positions + rows;
+  b->decode.last = b->decode.cache_indices + rows;
 }
 
-static bool take_memory(batch* b) {
+static bool allocate(batch* b) {
   const size_t positions = b->translator->positions;
-  const size_t rows = b->seat_count * b->width;
-  const size_t needed = etx_hypotheses_needed(b->width, positions);
+  const size_t rows = b->slot_count * b->width;
+  const size_t needed = etx_beam_search_needed(b->width, positions);
   b->sorted = calloc(b->count, sizeof *b->sorted);
-  b->seats = calloc(b->seat_count, sizeof *b->seats);
+  b->slots = calloc(b->slot_count, sizeof *b->slots);
   b->memory = calloc(4 * positions + 5, rows * sizeof *b->memory);
-  b->answers = calloc(b->seat_count, needed);
-  if (b->sorted == NULL || b->seats == NULL || b->memory == NULL ||
-      b->answers == NULL) {
+  b->search_memory = calloc(b->slot_count, needed);
+  if (b->sorted == NULL || b->slots == NULL || b->memory == NULL ||
+      b->search_memory == NULL) {
     return false;
   }
-  take_tables(b);
-  for (size_t i = 0; i < b->seat_count; ++i) {
-    b->seats[i].first_row = i * b->width;
-    etx_hypotheses_init(&b->seats[i].answers, b->width, positions,
-                        b->translator->tokenizer.end_id, b->search->scores,
-                        (uint8_t*)b->answers + i * needed);
+  split_tables(b);
+  for (size_t i = 0; i < b->slot_count; ++i) {
+    b->slots[i].first_row = i * b->width;
+    etx_beam_search_init(&b->slots[i].search, b->width, positions,
+                         b->translator->tokenizer.end_id, b->search->scores,
+                         (uint8_t*)b->search_memory + i * needed);
   }
   return true;
 }
 
-static void give_memory_back(batch* b) {
+static void release(batch* b) {
   free(b->sorted);
-  free(b->seats);
+  free(b->slots);
   free(b->memory);
-  free(b->answers);
+  free(b->search_memory);
 }
 
-// ---- ends and beginnings ----
+// ---- filling and finishing slots ----
 
-// Gives the sentence its answer.
-static etx_status answer(batch* b, etx_sentence* sentence, const int64_t* ids,
-                         size_t count, etx_diag* diag) {
-  sentence->answer = malloc(count * sizeof *ids);
-  if (sentence->answer == NULL) {
-    return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for an answer");
+// Stores the sentence's translation.
+static etx_status set_target(batch* b, etx_sentence* sentence,
+                             const int64_t* ids, size_t count, etx_diag* diag) {
+  sentence->target = malloc(count * sizeof *ids);
+  if (sentence->target == NULL) {
+    return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for a translation");
   }
-  memcpy(sentence->answer, ids, count * sizeof *ids);
-  sentence->answer_count = count;
+  memcpy(sentence->target, ids, count * sizeof *ids);
+  sentence->target_count = count;
   b->search->counts.tokens += count;
   ++b->done;
   return ETX_OK;
 }
 
-static etx_status stand_up(batch* b, seat* s, etx_diag* diag) {
-  const etx_hypothesis* const best = etx_hypotheses_best(&s->answers);
-  ETX_TRY(answer(b, s->sentence, best->ids, best->length, diag));
+static etx_status finish_slot(batch* b, batch_slot* s, etx_diag* diag) {
+  const etx_hypothesis* const best = etx_beam_search_best(&s->search);
+  ETX_TRY(set_target(b, s->sentence, best->ids, best->length, diag));
   s->sentence->score = best->sum;
   s->sentence = NULL;
   --b->taken_count;
   return ETX_OK;
 }
 
-// Row i of the call of `encode` is the sentence of this seat.
-static void write_source(batch* b, const seat* s, size_t i) {
+// Writes the slot's sentence as row i of the call of `encode`.
+static void write_source(batch* b, const batch_slot* s, size_t i) {
   const etx_encode_step* const step = &b->encode;
   const size_t positions = b->translator->positions;
   const size_t count = s->sentence->source_count;
@@ -123,20 +125,20 @@ static void write_source(batch* b, const seat* s, size_t i) {
     const size_t at = i * step->length + j;
     step->ids[at] = j < count ? s->sentence->source[j]
                               : b->translator->tokenizer.padding_id;
-    step->places[at] = (int64_t)(s->first_row * positions + j);
+    step->cache_indices[at] = (int64_t)(s->first_row * positions + j);
   }
   step->last[i] = (int64_t)count - 1;
 }
 
-// Gives free seats to the next sentences and encodes these.
-static etx_status sit_down(batch* b, etx_diag* diag) {
+// Puts the next sentences into free slots and encodes them.
+static etx_status fill_slots(batch* b, etx_diag* diag) {
   b->encode.rows = 0;
   b->encode.length = b->sorted[b->next]->source_count;
-  for (size_t i = 0; i < b->seat_count && b->next < b->count; ++i) {
-    seat* const s = &b->seats[i];
+  for (size_t i = 0; i < b->slot_count && b->next < b->count; ++i) {
+    batch_slot* const s = &b->slots[i];
     if (s->sentence != NULL) continue;
     s->sentence = b->sorted[b->next++];
-    etx_hypotheses_reset(&s->answers);
+    etx_beam_search_reset(&s->search);
     write_source(b, s, b->encode.rows++);
     ++b->taken_count;
   }
@@ -144,36 +146,37 @@ static etx_status sit_down(batch* b, etx_diag* diag) {
   return etx_translate_encode(b->translator, &b->encode, diag);
 }
 
-// What says nothing has nothing to translate: its answer is the end mark. Such
-// sentences come last.
+// An empty sentence is not decoded: its translation is the end mark. Empty
+// sentences are last in the order.
 static etx_status skip_empty(batch* b, etx_diag* diag) {
   const int64_t end_id = b->translator->tokenizer.end_id;
   while (b->count > b->next && b->sorted[b->count - 1]->source_count <= 1) {
-    ETX_TRY(answer(b, b->sorted[--b->count], &end_id, 1, diag));
+    ETX_TRY(set_target(b, b->sorted[--b->count], &end_id, 1, diag));
   }
   return ETX_OK;
 }
 
 // ---- steps ----
 
-// Row `row` of the call is answer `i` of the seat.
-static void write_row(batch* b, const seat* s, size_t i, size_t row) {
+// Writes hypothesis `i` of the slot as row `row` of the call.
+static void write_row(batch* b, const batch_slot* s, size_t i, size_t row) {
   const etx_decode_step* const step = &b->decode;
   const size_t positions = b->translator->positions;
-  const etx_hypothesis* const h = &s->answers.running[i];
+  const etx_hypothesis* const h = &s->search.active[i];
   const size_t at = h->length;
-  h->own[at] = (int32_t)((s->first_row + i) * positions + at);
+  h->cache_indices[at] = (int32_t)((s->first_row + i) * positions + at);
   step->tokens[row] =
       at == 0 ? b->translator->tokenizer.padding_id : h->ids[at - 1];
   step->positions[row] = (int64_t)at;
-  step->places[row] = h->own[at];
+  step->cache_indices[row] = h->cache_indices[at];
   step->last[row] = (int64_t)s->sentence->source_count - 1;
-  // Places after the last one are read and not used.
+  // Indices after the last position are read, but masked.
   for (size_t j = 0; j < step->length; ++j) {
-    step->own[row * step->length + j] = h->own[j <= at ? j : at];
+    step->own_indices[row * step->length + j] =
+        h->cache_indices[j <= at ? j : at];
   }
   for (size_t j = 0; j < step->source_length; ++j) {
-    step->sources[row * step->source_length + j] =
+    step->source_indices[row * step->source_length + j] =
         (int64_t)(s->first_row * positions + j);
   }
 }
@@ -183,18 +186,18 @@ static void write_rows(batch* b) {
   step->rows = 0;
   step->length = 1;
   step->source_length = 1;
-  for (size_t i = 0; i < b->seat_count; ++i) {
-    const seat* const s = &b->seats[i];
+  for (size_t i = 0; i < b->slot_count; ++i) {
+    const batch_slot* const s = &b->slots[i];
     if (s->sentence == NULL) continue;
-    const size_t length = s->answers.running[0].length + 1;
+    const size_t length = s->search.active[0].length + 1;
     const size_t source = s->sentence->source_count;
     if (length > step->length) step->length = length;
     if (source > step->source_length) step->source_length = source;
   }
-  for (size_t i = 0; i < b->seat_count; ++i) {
-    const seat* const s = &b->seats[i];
+  for (size_t i = 0; i < b->slot_count; ++i) {
+    const batch_slot* const s = &b->slots[i];
     if (s->sentence == NULL) continue;
-    for (size_t k = 0; k < s->answers.running_count; ++k) {
+    for (size_t k = 0; k < s->search.active_count; ++k) {
       write_row(b, s, k, step->rows++);
     }
   }
@@ -207,12 +210,12 @@ static etx_status step(batch* b, etx_diag* diag) {
   ETX_TRY(etx_translate_decode(b->translator, &b->decode, &logits, diag));
   ++b->search->counts.decode_calls;
   b->search->counts.decode_rows += b->decode.rows;
-  for (size_t i = 0; i < b->seat_count; ++i) {
-    seat* const s = &b->seats[i];
+  for (size_t i = 0; i < b->slot_count; ++i) {
+    batch_slot* const s = &b->slots[i];
     if (s->sentence == NULL) continue;
-    const size_t rows = s->answers.running_count;
-    if (etx_hypotheses_advance(&s->answers, logits, pieces)) {
-      ETX_TRY(stand_up(b, s, diag));
+    const size_t rows = s->search.active_count;
+    if (etx_beam_search_advance(&s->search, logits, pieces)) {
+      ETX_TRY(finish_slot(b, s, diag));
     }
     logits += rows * pieces;
   }
@@ -222,10 +225,10 @@ static etx_status step(batch* b, etx_diag* diag) {
 static etx_status run(batch* b, etx_diag* diag) {
   ETX_TRY(skip_empty(b, diag));
   while (b->next < b->count || b->taken_count != 0) {
-    const size_t free_count = b->seat_count - b->taken_count;
-    const bool is_time = 4 * free_count >= b->seat_count;
-    if (b->next < b->count && free_count != 0 && is_time) {
-      ETX_TRY(sit_down(b, diag));
+    const size_t free_count = b->slot_count - b->taken_count;
+    const bool are_enough = 4 * free_count >= b->slot_count;
+    if (b->next < b->count && free_count != 0 && are_enough) {
+      ETX_TRY(fill_slots(b, diag));
     }
     ETX_TRY(step(b, diag));
     if (b->search->progress != NULL) {
@@ -246,10 +249,10 @@ static etx_status check_search(const etx_translator* translator, size_t width,
                        translator->rows, translator->rows == 1 ? "" : "s");
 }
 
-static void count_moves(batch* b) {
-  for (size_t i = 0; i < b->seat_count; ++i) {
-    b->search->counts.moved_bytes += b->seats[i].answers.moved_bytes;
-    b->search->counts.spared_places += b->seats[i].answers.spared_places;
+static void add_counts(batch* b) {
+  for (size_t i = 0; i < b->slot_count; ++i) {
+    b->search->counts.moved_bytes += b->slots[i].search.moved_bytes;
+    b->search->counts.avoided_copies += b->slots[i].search.avoided_copies;
   }
 }
 
@@ -262,20 +265,20 @@ etx_status etx_translator_translate_all(etx_translator* translator,
              .width = search->beams > 1 ? search->beams : 1};
   if (count == 0) return ETX_OK;
   ETX_TRY(check_search(translator, b.width, diag));
-  b.seat_count = translator->rows / b.width;
-  if (search->sentences != 0 && search->sentences < b.seat_count) {
-    b.seat_count = search->sentences;
+  b.slot_count = translator->rows / b.width;
+  if (search->sentences != 0 && search->sentences < b.slot_count) {
+    b.slot_count = search->sentences;
   }
-  if (count < b.seat_count) b.seat_count = count;
-  if (!take_memory(&b)) {
-    give_memory_back(&b);
+  if (count < b.slot_count) b.slot_count = count;
+  if (!allocate(&b)) {
+    release(&b);
     return etx_diag_fail(diag, ETX_HOST_FAILED, "no memory for %z sentences",
                          count);
   }
   for (size_t i = 0; i < count; ++i) b.sorted[i] = &sentences[i];
   qsort(b.sorted, count, sizeof *b.sorted, compare_lengths);
   const etx_status status = run(&b, diag);
-  count_moves(&b);
-  give_memory_back(&b);
+  add_counts(&b);
+  release(&b);
   return status;
 }

@@ -1,6 +1,5 @@
-// What an earlier sentence left in the caches does no harm: `encode` and
-// `decode` state how many positions count. So nothing is reset between
-// sentences.
+// Old content of the caches does no harm, because the inputs of `encode` and
+// `decode` say which positions count. So nothing is reset between sentences.
 
 #include "samples/translate/translator.h"
 
@@ -14,7 +13,7 @@ static etx_status load(etx_translator* translator, const char* method,
   return etx_module_load_method(&translator->module, method, &allocator, diag);
 }
 
-// How many inputs a method has.
+// Counts the inputs of a method.
 static etx_status count_inputs(const etx_program* program, const char* method,
                                size_t* out_count, etx_diag* diag) {
   etx_pte_plan plan;
@@ -39,7 +38,8 @@ static etx_status check_inputs(etx_translator* translator, etx_diag* diag) {
                        encode, decode);
 }
 
-// encode's first input at its largest: how many rows and positions there are.
+// Reads the numbers of rows and positions from the largest sizes of encode's
+// first input.
 static etx_status read_form(etx_translator* translator, etx_diag* diag) {
   etx_port_info ids;
   ETX_TRY(check_inputs(translator, diag));
@@ -53,9 +53,9 @@ static etx_status read_form(etx_translator* translator, etx_diag* diag) {
   }
   translator->rows = translator->has_rows ? (size_t)tensor->sizes[0] : 1;
   const size_t positions = (size_t)tensor->sizes[1];
-  translator->positions = positions < ETX_TRANSLATOR_MOST_TOKENS
+  translator->positions = positions < ETX_TRANSLATOR_MAX_TOKENS
                               ? positions
-                              : ETX_TRANSLATOR_MOST_TOKENS;
+                              : ETX_TRANSLATOR_MAX_TOKENS;
   return ETX_OK;
 }
 
@@ -99,9 +99,9 @@ void etx_translator_close(etx_translator* translator) {
 etx_status etx_sentence_open(etx_sentence* sentence,
                              const etx_translator* translator, etx_text text,
                              etx_diag* diag) {
-  int64_t ids[ETX_TRANSLATOR_MOST_TOKENS];
+  int64_t ids[ETX_TRANSLATOR_MAX_TOKENS];
   const size_t count = etx_tokenizer_encode(&translator->tokenizer, text, ids,
-                                            ETX_TRANSLATOR_MOST_TOKENS);
+                                            ETX_TRANSLATOR_MAX_TOKENS);
   const etx_sentence empty = {.source = NULL};
   *sentence = empty;
   if (count > translator->positions) {
@@ -121,13 +121,13 @@ etx_status etx_sentence_open(etx_sentence* sentence,
 void etx_sentence_close(etx_sentence* sentence) {
   const etx_sentence empty = {.source = NULL};
   free(sentence->source);
-  free(sentence->answer);
+  free(sentence->target);
   *sentence = empty;
 }
 
 etx_status etx_translator_translate(etx_translator* translator,
                                     etx_text sentence,
-                                    etx_translation* out_answer,
+                                    etx_translation* out_translation,
                                     etx_diag* diag) {
   etx_sentence one;
   etx_search search = {.beams = 1};
@@ -135,8 +135,9 @@ etx_status etx_translator_translate(etx_translator* translator,
   const etx_status status =
       etx_translator_translate_all(translator, &one, 1, &search, diag);
   if (status == ETX_OK) {
-    memcpy(out_answer->ids, one.answer, one.answer_count * sizeof *one.answer);
-    out_answer->count = one.answer_count;
+    memcpy(out_translation->ids, one.target,
+           one.target_count * sizeof *one.target);
+    out_translation->count = one.target_count;
   }
   etx_sentence_close(&one);
   return status;

@@ -1,13 +1,13 @@
-"""What one small operator costs beyond its work: etx and its peers.
+"""Measures dispatch, the overhead of one small operator: etx and other runtimes.
 
     python tests/bench/bench_dispatch.py BUILD --markdown docs/speed.md
 
-Chains of operators on 8 floats, each of which reads what the one before it
-wrote. A figure is a slope: the time of a long chain less that of one operator,
-through their number, so that calling a method is not in it. The systems take
-turns, several times; the least is what the code costs, the median what a busy
-machine made of it. BUILD has `ninja bench_dispatch` done. Packages that are not
-there are left out.
+The programs are chains of operators on 8 floats; each reads the result of the
+one before it. A figure is a slope: the time of a long chain less that of one
+operator, divided by the number of operators, so it does not include the call of
+the method. The systems take turns, several times. The minimum is the cost of
+the code; the median includes the load of the machine. Run `ninja
+bench_dispatch` in BUILD first. Packages that are not installed are left out.
 """
 
 import argparse
@@ -28,7 +28,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def timed(call, seconds=0.3):
-    """Least nanoseconds of a call."""
+    """The minimum of the nanoseconds of a call."""
     for _ in range(5):
         call()
     best, end = float("inf"), time.monotonic() + seconds
@@ -40,7 +40,7 @@ def timed(call, seconds=0.3):
 
 
 def slope(make):
-    """Of two chains, each a function to call."""
+    """The slope between two chains, each a function to call."""
     long, short = make(LONG), make(1)
     return (timed(long) - timed(short)) / (LONG - 1)
 
@@ -68,7 +68,7 @@ class Etx:
         return figures
 
     def instructions(self, directory):
-        """Machine instructions of one operator, which repeat exactly."""
+        """Machine instructions of one operator; the count is reproducible."""
         if shutil.which("valgrind") is None:
             return {}
         found = {}
@@ -87,7 +87,7 @@ class Etx:
 
 
 class ExecuTorch:
-    """Its C++ runtime; the empty operator is one that is registered there."""
+    """ExecuTorch's C++ runtime, with an empty operator registered there."""
     name = "ExecuTorch"
 
     def __init__(self, build, directory):
@@ -282,11 +282,12 @@ def table(systems, found, instructions):
         text.append("| etx, machine instructions | " + " | ".join(
             f"{instructions[chain]:.0f}" for chain in chains) + " | |")
     ours = found["etx"]
-    text += ["", f"Calling a method of one empty operator takes etx "
-             f"{min(t['call'] for t in ours):.0f} ns; loading takes "
-             f"{min(t['load empty'] for t in ours):.0f} ns an empty operator, "
-             f"{min(t['load add'] for t in ours):.0f} ns an addition, "
-             f"{min(t['load product'] for t in ours):.0f} ns a product.", ""]
+    text += ["", f"In etx, a call of a method with one empty operator takes "
+             f"{min(t['call'] for t in ours):.0f} ns. Loading takes "
+             f"{min(t['load empty'] for t in ours):.0f} ns per empty operator, "
+             f"{min(t['load add'] for t in ours):.0f} ns per addition, "
+             f"{min(t['load product'] for t in ours):.0f} ns per matrix "
+             "product.", ""]
     return "\n".join(text)
 
 
@@ -308,7 +309,7 @@ def main():
             for system in systems[at:] + systems[:at]:
                 found[system.name].append(system.measure())
         instructions = systems[0].instructions(directory)
-    content = (f"Load of the machine at the end {os.getloadavg()[0]:.1f}.\n\n"
+    content = (f"Load of the machine at the end: {os.getloadavg()[0]:.1f}.\n\n"
                + table(systems, found, instructions))
     print(content)
     if options.markdown:

@@ -3,19 +3,18 @@
 
     bench_methods.py BUILD --keep DIRECTORY [--only WORD] [--markdown FILE]
 
-Every archive of tests/data/pt2 in both forms, the translator's, and the models
-of large_models.py. Each method is planned twice over:
+The methods are every archive of tests/data/pt2 in both forms, the translator's,
+and the models of large_models.py. Each method gives two problems, and each
+problem goes to etx's and to ExecuTorch's planners:
 
-  by etx's lifetimes        what `etx plan` asks of its planner, which is also
-                            given to ExecuTorch's planners
-  by ExecuTorch's lifetimes what its exporter asks of its planners, which is
-                            also given to etx's
+  with etx's lifetimes          as `etx plan` computes them
+  with ExecuTorch's lifetimes   as its exporter computes them
 
 Needs the Python packages torch, executorch and, for the large models,
-transformers. What ExecuTorch makes of a method takes minutes for a large one:
---keep says where it stays for the next time. --markdown replaces what stands
-between the markers of FILE. Ends with 1 if etx needs more than ExecuTorch
-anywhere, or more than 1.02 of the bound without a proof.
+transformers. ExecuTorch's exporter takes minutes for a large method; its
+results are kept in the directory --keep. --markdown replaces the text between
+the markers of FILE. Ends with 1 if etx needs more than ExecuTorch anywhere, or
+more than 1.02 of the bound without a proof.
 """
 
 import argparse
@@ -120,8 +119,8 @@ class Figures:
 
 
 def smallest(blocks):
-    """The smallest arena of a few blocks: in some order, each is laid above
-    those that live beside it."""
+    """The smallest arena of a few blocks: each order is tried, and each block is
+    placed above the blocks before it that are live at the same time."""
     best = None
     for order in itertools.permutations(blocks):
         tops = []
@@ -140,8 +139,8 @@ def own_figures(row, stock):
     problem = own_problem(row)
     greedy, naive = stock[1](problem) if problem else (0, 0)
     arena, proved = row["planned_bytes"], row["proved"]
-    # The bound takes the padding of one block off, whether it can lie on top
-    # or not: where that is much, all plans of few blocks are looked at.
+    # The bound does not count the padding of one block, though that block may
+    # not be the highest. Where that matters, all plans of few blocks are tried.
     if not proved and len(problem) <= FEW:
         exact = [dict(b, size=b["bytes"]) for b in problem]
         proved = smallest(exact) == arena
@@ -181,7 +180,7 @@ def measure(source, keep, build, etx, stock, folder):
 
 
 def verdict(rows):
-    """The sentence above the table, and whether all is well."""
+    """The text above the table, and whether etx is good enough everywhere."""
     all_figures = [f for row in rows for f in row[1:3]
                    if isinstance(f, Figures) and f.blocks > 0]
     at_bound = sum(f.etx <= f.bound for f in all_figures)
@@ -229,8 +228,8 @@ def document(rows):
     if unplanned:
         text += "\nNot planned by etx: " + ", ".join(
             f"`{name}`" for name in unplanned) + ".\n"
-    return ("\n".join([text, "By etx's lifetimes:\n", own_table(rows),
-                       "By ExecuTorch's lifetimes:\n", stock_table(rows)]),
+    return ("\n".join([text, "With etx's lifetimes:\n", own_table(rows),
+                       "With ExecuTorch's lifetimes:\n", stock_table(rows)]),
             good)
 
 

@@ -9,13 +9,13 @@ executorch, whose wheel has the C++ headers and libraries, and g++.
 
 Each operator runs in a program file that holds the same instruction many
 times, and in one that holds it once; the cost of an instruction is the slope.
-The same two files run in both runtimes, in one process, in turns; PyTorch runs
-its out variant, in turns with them, between the rounds. One thread everywhere.
-Counted is the time that the thread has had a processor. A row gives the median
-over the rounds, and the column `spread` how far the quartiles of the ratio are
-apart: run it on a machine that does nothing else. Rows are kept in the file
---rows, so that sizes and operators can be run one after the other; --markdown
-writes all of them as a document.
+The same two files run in both runtimes, in one process, in turns. PyTorch runs
+its out variant, in turns with them, between the rounds. Each uses one thread,
+and times are processor times of that thread. A row has the median of the
+rounds; the column `spread` is the distance of the quartiles of the ratio. Run
+it on a machine that does nothing else. Rows are kept in the file --rows, so
+that sizes and operators can be run one after the other; --markdown writes all
+of them as a document.
 """
 
 import argparse
@@ -47,7 +47,7 @@ SIDES = {"small": 8, "medium": 128, "large": 1024}
 TYPES = {torch.float32: ScalarType.FLOAT, torch.float16: ScalarType.HALF,
          torch.int64: ScalarType.LONG, torch.int32: ScalarType.INT,
          torch.bool: ScalarType.BOOL, torch.float64: ScalarType.DOUBLE}
-# What costs more than its number of elements suggests runs at a smaller size.
+# Operators whose cost grows faster than their number of elements: smaller sizes.
 COSTLY = {"mm", "addmm", "linear", "convolution", "bmm", "_cdist_forward",
           "_pdist_forward"}
 
@@ -130,7 +130,8 @@ class Method:
 
 
 def plan_of(name, arguments):
-    """The method, its instruction, and how PyTorch runs the same."""
+    """The method, its instruction, and a function that makes the same call in
+    PyTorch."""
     packet_name, overload = name.split("/")[0].split("::")[1].split(".")
     packet = getattr(torch.ops.aten, packet_name)
     operator = getattr(packet, overload)
@@ -197,7 +198,8 @@ def raw(tensor):
 
 
 def measure(binary, directory, name, arguments, rounds):
-    """Three lists of nanoseconds an instruction, and the difference."""
+    """Nanoseconds per instruction in three systems, by round, and how far the
+    two runtimes' results differ."""
     method, args, operator, eager = plan_of(name, arguments)
     with contextlib.suppress(Exception):
         eager()
@@ -266,7 +268,7 @@ def table(rows):
 
 
 def is_slower(row):
-    """Three quarters of the rounds found the stock kernel faster."""
+    """True if the stock kernel was faster in three quarters of the rounds."""
     return "ratio" in row and row["better"] < 1
 
 
@@ -292,37 +294,36 @@ def document(rows):
     slower = sorted(filter(is_slower, rows), key=lambda r: r["ratio"])
     return f"""# Speed of the operators
 
-Made by `tests/bench/bench_operators.py --markdown`; do not edit. Each operator
-runs in etx, in the libraries of the wheel of ExecuTorch {metadata.version("executorch")}
-(optimized kernels where it has them, portable ones else) and in PyTorch
-{torch.__version__}, eager with an out variant. Both runtimes execute the same
-program file over the same bytes in one process, in turns. What is stated is
-one instruction: the slope between a file that holds it many times and one that
-holds it once. PyTorch's column has its dispatch in it, some microseconds. One
-thread, its processor time, the median of the rounds.
+This page has the time of each operator in etx, ExecuTorch and PyTorch. It is made by
+`tests/bench/bench_operators.py --markdown`; do not edit it. Each operator runs in etx, in
+the libraries of the wheel of ExecuTorch {metadata.version("executorch")} (the optimized kernel if there
+is one, otherwise the portable one), and in PyTorch {torch.__version__}, eager with an out
+variant. Both runtimes execute the same program file over the same bytes in one process,
+in turns. A time is that of one instruction: the slope between a file that holds it many
+times and one that holds it once. PyTorch's time includes its dispatch, some microseconds.
+Each uses one thread; times are processor times, the median of the rounds.
 
-Machine: {machine()}, of which one is used; virtual and shared, so
-memory and caches belong to others as well. Noise is the column `spread`: the
-distance of the quartiles of the ratio. Rows that only move memory (`clone`,
-`copy`, `zeros`, slices and joins, at `large` all that does little arithmetic)
-end in the same memcpy or at the same memory in both runtimes: their ratio is 1
-give or take that noise.
+Machine: {machine()}, of which one is used. It is virtual and shared, so others
+use its memory and caches as well. The column `spread` shows the noise: the distance of
+the quartiles of the ratio. Rows that only move memory (`clone`, `copy`, `zeros`, slices
+and concatenations, at `large` everything with little arithmetic) spend their time in the
+same memcpy or wait for the same memory in both runtimes: their ratio is 1 within that
+noise.
 
 {medians(rows)}
-Products, convolutions and distances run a quarter of the side at `large`.
+Matrix products, convolutions and distances use a quarter of the side length at `large`.
 
 ## Slower than stock
 
-Rows in which three quarters of the rounds found the stock kernel faster. What a
-first run finds here runs again with more rounds:
+In these rows the stock kernel was faster in three quarters of the rounds. Rows that a
+first run finds here are run again with more rounds:
 
 {table(slower) if slower else "none."}
-At `small` a call takes a tenth of a microsecond, and what counts is how a loop
-is chosen by type, layout and size. The stock
-`max_pool2d_with_indices_backward` neither clears its result, so that a second
-run adds to the first, nor looks whether indices lie in the plane; etx does both
-on the way. Functions of doubles are computed without libm, so that every machine gives the
-same bits.
+At `small` a call takes a tenth of a microsecond, most of it dispatch by type, layout and
+size. The stock `max_pool2d_with_indices_backward` neither clears its result, so that a
+second run adds to the first, nor checks that indices are inside of the image; etx does
+both. Functions of doubles are computed without libm, so that results are bit-equal on
+every machine.
 
 ## All rows
 

@@ -6,12 +6,13 @@
 BUILD is a build directory of etx in which bench_planner is built. --minimalloc
 is MiniMalloc (github.com/google/minimalloc), built by yourself; it runs in
 turns with etx. With the Python packages torch and executorch, ExecuTorch's own
-planners run over the lifetimes of the real methods. What is missing is left
-out and said so. --markdown replaces what stands between the markers of FILE.
+planners run with the lifetimes of the real methods. Programs that are missing
+are left out, and the page says so. --markdown replaces the text between the
+markers of FILE.
 
-Every measurement is a process of its own; counted is the processor time of the
-thread that plans, without reading files. Every plan of a CSV file, whoever made
-it, is judged here, by code that shares nothing with either planner.
+Every measurement is a process of its own. A time is the processor time of the
+thread that plans, without reading files. Every plan of a CSV file, from either
+planner, is validated here by code that shares nothing with them.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from figures import machine, write_markdown
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(os.path.dirname(HERE), "data")
 CAPACITY = 1048576
-# Smallest arenas that anybody has stated; the others are CAPACITY, their bound.
+# The smallest published arenas; the others are CAPACITY, their bound.
 BEST_KNOWN = {"C": 1039360, "D": 1015808, "J": 1032192}
 MANY_STEPS = 20000000
 FEW_STEPS = (1, 1000, 10000, 100000, 1000000)
@@ -43,7 +44,7 @@ COUNTS = (10**4, 10**5, 10**6)
 ALIGNMENT = 16  # of ExecuTorch's memory planning pass
 
 
-# ---- the judge ----
+# ---- the validator ----
 
 def read_blocks(path):
     with open(path, newline="") as file:
@@ -51,8 +52,8 @@ def read_blocks(path):
                 for row in csv.DictReader(file)]
 
 
-def judge(problem, solution, capacity=None):
-    """Returns the arena of a plan; raises ValueError if it is not one."""
+def validate(problem, solution, capacity=None):
+    """Returns the arena of a plan; raises ValueError if it is not valid."""
     if len(problem) != len(solution):
         raise ValueError("blocks are missing")
     offsets = {row["id"]: row for row in solution}
@@ -60,7 +61,7 @@ def judge(problem, solution, capacity=None):
     for index, block in enumerate(problem):
         row = offsets[block["id"]]
         if any(row[key] != block[key] for key in ("lower", "upper", "size")):
-            raise ValueError(f"block {block['id']} is another one")
+            raise ValueError(f"block {block['id']} differs from the problem's")
         if row["offset"] < 0:
             raise ValueError(f"block {block['id']} lies below 0")
         if block["size"] > 0:
@@ -116,11 +117,12 @@ class Etx:
         return json.loads(done.stdout)
 
     def plan(self, path, **options):
-        """Plans a file and judges the plan."""
+        """Plans a file and validates the plan."""
         row = self.run(path, solution=self.solution, **options)
         if row["arena"] is not None:
-            arena = judge(numbered(read_blocks(path)),
-                          read_blocks(self.solution), options.get("capacity"))
+            arena = validate(numbered(read_blocks(path)),
+                             read_blocks(self.solution),
+                             options.get("capacity"))
             if arena != row["arena"]:
                 raise ValueError(f"{path}: {arena} is not {row['arena']}")
         return row
@@ -142,7 +144,7 @@ class MiniMalloc:
                         f"--input={path}", f"--output={self.solution}"],
                        check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        judge(read_blocks(path), read_blocks(self.solution), CAPACITY)
+        validate(read_blocks(path), read_blocks(self.solution), CAPACITY)
         return (after.ru_utime - before.ru_utime +
                 after.ru_stime - before.ru_stime)
 
@@ -219,7 +221,7 @@ def hard_section(etx, minimalloc):
         head += ["MiniMalloc ms", "MiniMalloc / etx"]
         total += [milliseconds(sum(theirs)), f"{sum(theirs) / sum(ours):.0f}"]
     note = ("" if minimalloc else
-            "MiniMalloc was not at hand for this run.\n\n")
+            "MiniMalloc was not available for this run.\n\n")
     return note + table(head, rows + [total])
 
 
@@ -246,7 +248,7 @@ def smallest_section(etx):
 
 
 def asked_for(etx, path, capacity):
-    """The milliseconds that a plan within a capacity takes to be found."""
+    """The milliseconds until a plan within a capacity is found."""
     row = etx.plan(path, capacity=capacity, steps=2 * MANY_STEPS, rounds=1)
     return "not found" if row["arena"] is None else milliseconds(row["seconds"])
 
@@ -290,12 +292,13 @@ def family_section(etx):
                    "found by"], rows) +
             f"\n`net` of 62 000 blocks, 1 step: {milliseconds(row['seconds'])}"
             f" ms, {ratio(row['arena'], row['bound'])} of the bound.\n\n"
-            "Time a block at 1 000 000 blocks over time a block at 10 000:\n\n"
+            "Time per block at 1 000 000 blocks divided by time per block at "
+            "10 000:\n\n"
             + table(["family", "1 step", "default steps"], growth))
 
 
 def exported_arenas():
-    """What greedy gave when these methods were exported, by method."""
+    """ExecuTorch's arena when these methods were exported, by method."""
     path = os.path.join(DATA, "plans", "bounds.csv")
     with open(path, newline="") as file:
         return {row["method"]: int(row["stock"])
@@ -329,10 +332,10 @@ def methods_section(etx, stock):
         head += ["ExecuTorch greedy", "greedy / bound", "ExecuTorch naive"]
         text += (f" ExecuTorch's greedy planner needs more than the bound on "
                  f"{above}, at worst {worst:.4f} of it; etx needs more than "
-                 f"ExecuTorch's on {worse}. On {same} its arena here is what "
-                 "it was when the method was exported (`bounds.csv`).")
+                 f"ExecuTorch's on {worse}. On {same}, its arena here equals "
+                 "the one when the method was exported (`bounds.csv`).")
     else:
-        text += " The package executorch was not at hand for this run."
+        text += " The package executorch was not available for this run."
     return text + "\n\n" + table(head, rows)
 
 

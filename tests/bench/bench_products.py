@@ -3,11 +3,11 @@
 
     bench_products.py BUILD [--rounds N] [--markdown FILE]
 
-BUILD is a build directory of etx in which bench_products is built. The peer is
-the Python package torch, left out if it is missing. A round runs each of them once, every one in a process of its own
-and in an order that turns from round to round; what counts is the best round.
-One thread is measured by its own time, two by the clock on the wall.
---markdown replaces what stands between the markers of FILE.
+BUILD is a build directory of etx in which bench_products is built. The Python
+package torch is left out if it is missing. A round runs each of them once, in
+processes of their own and in an order that rotates from round to round. The
+best round counts. One thread is measured in processor time, two threads in
+elapsed time. --markdown replaces the text between the markers of FILE.
 """
 
 import argparse
@@ -23,12 +23,13 @@ from figures import write_markdown
 SHAPES = [(1, 512, 512), (1, 2048, 512), (1, 59520, 512), (4, 2048, 512), (8, 2048, 512), (16, 2048, 512), (32, 2048, 512),
           (128, 512, 512), (128, 2048, 512), (128, 512, 2048), (512, 2048, 512)]
 KINDS = {"float32": "float32", "float32_panels": "float32, weights packed in the file",
-         "linear_a8w8_panels": "int8, rows quantised on the way, weights packed in the file", "linear_a8w8": "int8, rows quantised on the way", "linear_a8w4g": "int4 in groups of 32, rows quantised on the way",
+         "linear_a8w8_panels": "int8, dynamically quantised rows, weights packed in the file", "linear_a8w8": "int8, dynamically quantised rows", "linear_a8w4g": "int4 in groups of 32, dynamically quantised rows",
          "linear_w8": "int8 weights, float32 rows"}
 
 
 def rate(call, shape, threads):
-    """Multiply-adds a second of calls that together take some milliseconds."""
+    """Multiply-adds per second, over calls that together take some
+    milliseconds."""
     clock = time.thread_time if threads == 1 else time.perf_counter
     each = shape[0] * shape[1] * shape[2]
     again = max(1, int(4e7 / each))
@@ -89,7 +90,8 @@ def run_etx(build, best, limits):
 
 
 def share(kind, shape, best, limits):
-    """Of what one thread can do at best: arithmetic, or reading the weights."""
+    """The share of what one thread can do at best: arithmetic, or reading the
+    weights."""
     limit = limits[kind, shape]
     reading = shape[0] * limit["read"] / limit["bytes"]
     if limit["peak"] == 0 and shape[0] > 1:
@@ -120,9 +122,9 @@ def text(best, limits, widest, rounds):
     peaks = {is_bytes: max((limit["peak"] for (kind, _), limit in limits.items() if ("a8" in kind) == is_bytes), default=0)
              for is_bytes in (False, True)}
     of_bytes = f", {peaks[True]:.1f} of int8" if peaks[True] > 0 else ""
-    yield (f"{rounds} rounds on {os.cpu_count()} processors whose load was {load:.1f}, this benchmark included; "
-           f"etx used the set `{widest}`; {version('torch')}. Limits of one thread: {peaks[False]:.1f} "
-           f"thousand million multiply-adds a second of float32{of_bytes}.")
+    yield (f"{rounds} rounds on {os.cpu_count()} processors with a load of {load:.1f}, including this benchmark; "
+           f"etx used the instruction set `{widest}`; {version('torch')}. Limits of one thread: "
+           f"{peaks[False]:.1f} x 10^9 multiply-adds a second of float32{of_bytes}.")
     for kind, title in KINDS.items():
         yield ""
         yield f"**{title}** (10^9 multiply-adds a second)"

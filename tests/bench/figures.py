@@ -1,11 +1,11 @@
-"""What the scripts that measure share: the machine's name, and documents whose
-tables stand between markers."""
+"""Shared by the benchmark scripts: the machine's name, and documents whose
+tables are between markers."""
 
 import os
 
 
 def machine():
-    """The processor's name and how many there are."""
+    """The processor's name and the number of processors."""
     model = "unknown processor"
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
@@ -16,7 +16,7 @@ def machine():
 
 
 def write_markdown(path, parts):
-    """Puts each text of `parts` between the markers of its name."""
+    """Replaces the text between the markers of each name in `parts`."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     for name, content in parts.items():

@@ -1,8 +1,8 @@
 """Encoders and decoders of known architectures, as deep as real ones.
 
-Random weights; the vocabularies are small, and what is deep is narrow, so that
-a file stays small: where values lie in memory depends on neither. `MODELS` maps
-a name to a function that gives the methods, each a module and its inputs.
+Weights are random. Vocabularies are small and deep models are narrow, so that
+files stay small; the memory plan depends on neither. `MODELS` maps a name to a
+function that gives the methods, each a module and its inputs.
 """
 
 from typing import Any, Callable
@@ -16,7 +16,7 @@ TOKENS = {"vocab_size": WORDS, "pad_token_id": 0, "bos_token_id": 1,
 
 
 class Part(torch.nn.Module):
-    """A model seen through one function of its inputs."""
+    """A module whose `forward` is one function of another model."""
 
     def __init__(self, model: torch.nn.Module, call: Callable[..., Any]):
         super().__init__()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ExecuTorch's exporter asks of its planners, as planning problems.
+"""Writes the problems that ExecuTorch's exporter gives to its planners.
 
     stock_lifetimes.py DIRECTORY set NAME FILE.pt2...
     stock_lifetimes.py DIRECTORY model NAME
@@ -9,10 +9,10 @@ Each method becomes DIRECTORY/NAME.METHOD.csv, in the form of MiniMalloc: the
 tensors that ExecuTorch's memory planning pass hands over, with its lifetimes,
 sizes rounded up to its alignment. A graph inside of a method (a branch, the
 body of a loop) is a problem of its own, NAME.METHOD.1.csv and so on.
-DIRECTORY/NAME.json says how large the planned arenas of each method are in the
-end, or why there is none. A model of large_models.py is saved to
-DIRECTORY/NAME/, for `etx plan`, besides; a deep one only that, since
-ExecuTorch's exporter takes too long over it.
+DIRECTORY/NAME.json has the sizes of the planned arenas of each method, or the
+reason why there is none. A model of large_models.py is also saved to
+DIRECTORY/NAME/ for `etx plan`. A deep model is only saved, because
+ExecuTorch's exporter takes too long for it.
 """
 
 import csv

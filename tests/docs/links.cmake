@@ -1,9 +1,9 @@
 cmake_minimum_required(VERSION 3.20)
-# Every link of every document leads to a file of the tree, and to a heading
-# that is there.
+# Checks that every link of every document leads to a file of the tree and, with
+# a fragment, to a heading of that file.
 # Run as: cmake -DSOURCE=<root> -P links.cmake
 
-# The names that headings of a file go by: lower case, spaces to dashes.
+# Anchors of the headings of a file: lower case, spaces to dashes.
 function(anchors_of path out)
   file(READ ${path} text)
   string(REGEX REPLACE "[][;]" "" text "\n${text}")
@@ -25,7 +25,7 @@ set(count 0)
 foreach(document IN LISTS documents)
   get_filename_component(folder ${SOURCE}/${document} DIRECTORY)
   file(READ ${SOURCE}/${document} text)
-  # Brackets and semicolons mean something to lists.
+  # Brackets and semicolons have a meaning in CMake lists.
   string(REPLACE ";" " " text "${text}")
   string(REPLACE "](" "@link " text "${text}")
   string(REGEX REPLACE "[][]" " " text "${text}")

@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
-# Runs what a document tells its reader to type, in a folder of its own, and
-# compares what is printed with what the document shows.
+# Runs the commands of a document in a folder of its own, and compares their
+# output with the output that the document shows.
 #
 #   run_document.sh <document.md> <source tree> <build> <installation> <work folder>
 #
 # Blocks are run from top to bottom:
 #
-#   ```console          "$ command" lines are run; the lines below each are what
-#                       it prints. Nothing shown: nothing compared. "..." stands
+#   ```console          "$ command" lines are run; the lines below each are its
+#                       output. Without output, nothing is compared. "..." stands
 #                       for any text, on a line by itself for any lines
-#   indented            each line is a command, as the README writes them
+#   indented            each line is a command, as in the top README
 #   any other ```       after <!-- file: NAME --> the block is written to NAME
 #
-# <!-- fails --> before a console block: its commands end with another code than
-# 0. <!-- not run: REASON --> before a block: it is left alone; without one, a
-# block that is neither run nor written is an error, so that none is forgotten.
+# <!-- fails --> before a console block: its commands must end with a code other
+# than 0. <!-- not run: REASON --> before a block: the block is skipped. A block
+# that is neither run nor written nor marked is an error, so that none is
+# forgotten.
 set -uo pipefail
 
 document=$1 source=$2 build=$3 stage=$4 work=$5
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
-# What the reader has: the tree with a build in it, and an installation.
+# The reader's files: the tree with a build in it, and an installation.
 ln -s "$source"/{samples,scripts,docs} .
 ln -s "$build" build
 [ "${document##*/}" = README.md ] &&
@@ -37,7 +38,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# matches <expected lines> <printed lines>: as arrays by name, from i and j on.
+# matches <expected lines> <printed lines>: names of two arrays.
 matches() {
   local -n want=$1 got=$2
   local i=0 j=0 line
@@ -54,7 +55,7 @@ matches() {
   [ $j -eq ${#got[@]} ]
 }
 
-# like <pattern> <line>: "..." is any text, everything else itself.
+# like <pattern> <line>: "..." matches any text, all else is literal.
 like() {
   local pattern=$1 quoted=
   while [[ $pattern == *...* ]]; do

@@ -6,9 +6,9 @@
 
 Each model of models_*.py becomes a program twice, by the stock exporter
 (torch.export, to_edge, to_executorch) and by `etx plan --target executorch`
-from .pt2 archives; each program runs in both runtimes; and what each of the
-four answers is compared with PyTorch: outputs, changed inputs, and every state
-after every call. The result is a table in Markdown: --table writes it, --check
+from .pt2 archives. Each program runs in both runtimes. The outputs, changed
+inputs and states of each of the four are compared with PyTorch after every
+call. The result is a table in Markdown: --table writes it, --check
 compares it with one that was written before.
 
 Ends with 0 if no cell is red, 1 if one is, 77 (skipped) if the packages are not
@@ -34,7 +34,7 @@ from model_list import all_models, make
 
 
 def attempt(action):
-    """What the action found to be wrong: lines, none if all is well."""
+    """The errors that the action found, as lines; none if all is well."""
     try:
         return action() or []
     except etx_side.Refused as refusal:
@@ -44,7 +44,8 @@ def attempt(action):
 
 
 def check_model(etx, model, directory):
-    """The four results: (file, runtime) to lines of what is wrong."""
+    """The four results: (file, runtime) to lines that say what is
+    wrong."""
     try:
         programs, functional = eager_side.export(model)
         calls = eager_side.reference(model, functional)

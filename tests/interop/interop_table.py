@@ -11,12 +11,13 @@ class Row:
     family: str
     name: str
     calls: int
-    results: dict  # (file, runtime) to lines of what is wrong
-    defects: dict  # the same to one line: known to be wrong in the stock part
+    results: dict  # (file, runtime) to lines that say what is wrong
+    defects: dict  # (file, runtime) to one line: a known stock defect
 
     def mark(self, cell):
-        """How the cell is shown: good, a known defect of the stock part, red.
-        A defect that is gone is red too, so that the list stays true."""
+        """The text of a cell: it agrees, it has a known stock defect, or it is
+        red. A listed defect that is gone is red too, so that the list stays
+        true."""
         wrong = bool(self.results[cell])
         known = cell in self.defects
         if wrong != known:
@@ -43,12 +44,15 @@ class Row:
 
 HEAD = """# Both ways with ExecuTorch
 
-Made by `tests/interop/check_interop.py`; do not edit. Each model is exported
-twice, by the stock exporter (`torch.export`, `to_edge`, `to_executorch`) and by
+This page compares etx with ExecuTorch in both directions. It is made by
+`tests/interop/check_interop.py`; do not edit it. Each model is exported twice, by the
+stock exporter (`torch.export`, `to_edge`, `to_executorch`) and by
 `etx plan --target executorch`, and each file runs in both runtimes. "agrees"
-means: outputs, changed inputs and every state after every call are those of
-PyTorch (integers exactly, floats within 1e-5, half precision within its own),
-and `etx verify` proves the plan of the file.
+means: outputs, changed inputs and every state after every call equal those of
+PyTorch (integers exactly, floats within 1e-5, half precision within its own
+precision), and `etx verify` proves the memory plan of the file. "stock defect" means
+that ExecuTorch's exporter or runtime is known to be wrong; the list below the table
+says how.
 
 | | model | calls | stock file, stock runtime | stock file, etx | etx file, stock runtime | etx file, etx |
 |---|---|---|---|---|---|---|
@@ -67,7 +71,7 @@ def table_of(rows):
     notes = [(row, cell) for row in rows for cell in CELLS
              if row.mark(cell) == "stock defect"]
     if notes:
-        text += "\nWhere the stock part is wrong:\n\n"
+        text += "\nStock defects:\n\n"
     for row, (file, runtime) in notes:
         text += (f"* {row.name}, {file} file in the {runtime} runtime: "
                  f"{row.defects[file, runtime]}\n")

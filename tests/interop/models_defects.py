@@ -35,7 +35,7 @@ def swapped():
                     (rand(3),))
 
 
-@model("a, b = b, a of what was stored")
+@model("a, b = b, a over stored values")
 def plain_swap():
 
     def forward(self, x):

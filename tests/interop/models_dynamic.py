@@ -37,7 +37,7 @@ def length():
                  [("forward", (rand(1, n, 16),)) for n in (6, 16, 2, 9)])
 
 
-@model("dynamic parts and joins")
+@model("dynamic slices and cat")
 def parts():
     n = Dim("n", min=2, max=10)
 

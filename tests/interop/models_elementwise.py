@@ -1,4 +1,4 @@
-"""One operator at a time: numbers in, numbers out."""
+"""Elementwise operators, several per model."""
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +40,7 @@ def comparisons():
         torch.tensor([0.25, 2.0, 1.0]), torch.tensor([True, False, True]))
 
 
-@model("functions of one number")
+@model("unary functions")
 def functions():
     return simple(
         lambda a, p: (a.exp(), p.log(), p.sqrt(), p.rsqrt(), a.sin(), a.cos(),
@@ -77,15 +77,15 @@ def integers():
                  "floats"})
 
 
-@model("alpha behind one element")
+@model("alpha with one element on the left")
 def alpha():
     return simple(
         lambda a, b: (torch.add(b, a, alpha=2.0), torch.add(2.5, a, alpha=3.0),
                       torch.baddbmm(torch.zeros(2, 4, 4), a, a, alpha=0.5),
                       torch.sub(b, a, alpha=2.0)),
         rand(2, 4, 4), rand(1),
-        defects={("stock", "stock"): "with one element on the left alpha "
-                 "scales that"})
+        defects={("stock", "stock"): "alpha scales the left argument if it "
+                 "has one element"})
 
 
 @model("half precision")
@@ -113,7 +113,7 @@ def double():
         tolerance=1e-12)
 
 
-@model("choices")
+@model("where and clamp")
 def choices():
     return simple(
         lambda a, b, m: (torch.where(m, a, b), a.clamp(-0.5, 0.5),
@@ -132,7 +132,7 @@ def casts():
         rand(2, 3).abs() * 4, ints(2, 3, low=-9, high=9))
 
 
-@model("created values")
+@model("tensor creation")
 def created():
     return simple(
         lambda a: (torch.zeros_like(a), torch.full((2, 3), 7.5),
@@ -143,7 +143,7 @@ def created():
         rand(3, 3))
 
 
-@model("other names")
+@model("operator aliases")
 def aliases():
     return simple(
         lambda a, b: (torch.multiply(a, b), torch.subtract(a, b, alpha=2),

@@ -103,7 +103,7 @@ def attention_with_two_masks():
                   rand(2, 3, 7, 8), rand(2, 3, 1, 7), rand(2, 1, 5, 7), hides)
 
 
-@model("attention of windows")
+@model("window attention")
 def attention_of_windows():
     """As Swin has it: a bias of heads, a mask of windows, a scale of heads."""
     def forward(q, k, v, bias, mask, scale):
@@ -118,7 +118,7 @@ def attention_of_windows():
                   torch.tensor([[[0.3]], [[0.7]]]))
 
 
-@model("attention spelled out")
+@model("attention of basic operators")
 def attention_spelled_out():
     """Scores with a least value, a softmax in steps."""
     least = torch.tensor(torch.finfo(torch.float32).min)

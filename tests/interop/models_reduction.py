@@ -18,7 +18,7 @@ def sums():
         rand(2, 3, 4), ints(3, 4))
 
 
-@model("extremes")
+@model("maxima, minima, any and all")
 def extremes():
     return simple(
         lambda a: (a.amax(1), a.amin((0, 1)), *a.max(1), *a.min(-1, keepdim=True),

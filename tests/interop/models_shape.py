@@ -1,4 +1,4 @@
-"""Where elements lie: views, parts, joins, indexing."""
+"""Data movement: views, slices, concatenation, indexing."""
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,7 @@ def views():
         rand(2, 3, 4))
 
 
-@model("parts")
+@model("slices and splits")
 def parts():
     return simple(
         lambda a: (a[1:], a[:, ::2], a[..., -1], a[0, 1:3],
@@ -28,7 +28,7 @@ def parts():
         rand(2, 4, 4))
 
 
-@model("joins")
+@model("cat, stack and pad")
 def joins():
     return simple(
         lambda a, b: (torch.cat([a, b], 0), torch.cat([a, a, b], 0),
@@ -39,9 +39,9 @@ def joins():
         rand(2, 3, 2), rand(3, 3, 2))
 
 
-@model("padding by less than nothing")
+@model("negative padding")
 def cropping():
-    refused = "refuses to run: pads below 0"
+    refused = "refuses negative padding when it runs"
     return simple(
         lambda a: (F.pad(a, (2, -1)), F.pad(a, (-1, 0, 1, -2), value=2.0)),
         rand(2, 3, 4), defects={("stock", "stock"): refused})
@@ -69,7 +69,7 @@ def scattering():
         rand(5, 4), torch.tensor([3, 1]), rand(2, 4))
 
 
-@model("padding and images")
+@model("padding and image resizing")
 def padding():
     return simple(
         lambda a: (F.pad(a, (1, 1, 1, 1), mode="reflect"),
@@ -99,7 +99,7 @@ def channels_last():
                  {"forward": Method((image,))})
 
 
-@model("patches and stacks")
+@model("unfold and stacks")
 def patches():
     return simple(
         lambda a, b, e: (

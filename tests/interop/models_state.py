@@ -35,7 +35,7 @@ def counter():
                     (rand(3),))
 
 
-@model("counter that starts at seven")
+@model("counter with initial value 7")
 def seven():
 
     def forward(self, x):

@@ -136,14 +136,14 @@ def test_two_runs_do_not_take_one_output(run):
     fcntl.flock(lock, fcntl.LOCK_EX)
     _, said = run.start().communicate(timeout=HANGS)
     os.close(lock)
-    assert re.search(r"another run writes '.*answers\.txt': wait for it", said)
+    assert re.search(r"another run writes '.*answers\.txt': wait until it ends", said)
     assert not run.output.exists()
 
 
 def test_what_is_no_file_is_no_output(run):
     os.mkfifo(run.output)
     _, said = run.start().communicate(timeout=HANGS)
-    assert re.search(r"cannot write '.*answers\.txt': it is no regular file", said)
+    assert re.search(r"cannot write '.*answers\.txt': it is not a regular file", said)
     assert run.output.is_fifo()
     assert [*run.output.parent.glob("answers*")] == [run.output]
 

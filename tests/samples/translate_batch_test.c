@@ -95,8 +95,8 @@ static void translate(recorded* r, etx_search* search) {
   etx_diag diag;
   etx_diag_init(&diag);
   for (size_t i = 0; i < r->count; ++i) {
-    free(r->sentences[i].answer);
-    r->sentences[i].answer = NULL;
+    free(r->sentences[i].target);
+    r->sentences[i].target = NULL;
   }
   if (etx_translator_translate_all(&r->translator, r->sentences, r->count,
                                    search, &diag) != ETX_OK) {
@@ -107,9 +107,9 @@ static void translate(recorded* r, etx_search* search) {
 static bool has_ids(const recorded* r, size_t line) {
   const char* at = r->ids[line];
   bool is_same = true;
-  for (size_t k = 0; k < r->sentences[line].answer_count; ++k) {
+  for (size_t k = 0; k < r->sentences[line].target_count; ++k) {
     char* end;
-    is_same &= strtoll(at, &end, 10) == r->sentences[line].answer[k];
+    is_same &= strtoll(at, &end, 10) == r->sentences[line].target[k];
     is_same &= end != at;
     at = end;
   }
@@ -162,8 +162,8 @@ static void weights_of_one_byte_change_hardly_an_answer(void** state) {
   translate(&r, &search);
   for (size_t i = 0; i < r.count; ++i) {
     char* at = r.ids[i];
-    for (size_t k = 0; k < r.sentences[i].answer_count && *at != '\0'; ++k) {
-      equal += strtoll(at, &at, 10) == r.sentences[i].answer[k];
+    for (size_t k = 0; k < r.sentences[i].target_count && *at != '\0'; ++k) {
+      equal += strtoll(at, &at, 10) == r.sentences[i].target[k];
     }
   }
   assert_true(equal * 100 >= search.counts.tokens * 99);
@@ -262,7 +262,7 @@ static void beams_change_places_without_their_caches(void** state) {
   read_recorded(&r, program, MODEL "/beam4.tsv", BEAM_LINES);
   translate(&r, &search);
   // Keys and values of three layers, 128 floats each.
-  const size_t spared = search.counts.spared_places * 2 * 3 * 128 * 4;
+  const size_t spared = search.counts.avoided_copies * 2 * 3 * 128 * 4;
   assert_true(search.counts.moved_bytes > 0);
   assert_true(search.counts.moved_bytes * 100 <= spared);
   close_recorded(&r);

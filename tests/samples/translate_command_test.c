@@ -260,7 +260,7 @@ static void what_is_no_file_is_no_output(void** state) {
     command_expect_err(1,
                        WORDS(TRANSLATE, "--model", program, "--in",
                              "/nowhere.txt", "--out", paths[i]),
-                       "it is no regular file");
+                       "it is not a regular file");
   }
   assert_int_equal(lstat(pipe, &info), 0);
   assert_true(S_ISFIFO(info.st_mode));
